@@ -41,7 +41,7 @@ def test_no_animation_no_warning():
 
 
 def test_outside_a_call_each_image_warns_at_once():
-    with pytest.warns(UserWarning, match=r"`a` has more than one frame"):
+    with pytest.warns(UserWarning, match=r"^`a`"):
         note_animation("a")
 
 
@@ -62,7 +62,7 @@ def test_calls_in_threads_do_not_mix():
             for i in range(5):
                 workers.submit(copy_context().run, note_animation, f"{name}[{i}]")
 
-    with pytest.warns(UserWarning, match="and 4 other images") as caught, ThreadPoolExecutor(2) as callers:
+    with pytest.warns(UserWarning, match="4 other") as caught, ThreadPoolExecutor(2) as callers:
         list(callers.map(call, ["a", "b"]))
     assert sorted(str(warning.message)[:25] for warning in caught) == [
         "`a[0]` and 4 other images",

@@ -90,9 +90,7 @@ def test_a_tar_that_ends_without_a_mark_ends_and_a_damaged_header_is_no_end(tmp_
     assert [one.name[-5:] for one in files_of(tmp_path / "a.tar")] == ["0.txt", "1.txt", "2.txt", "k.txt"]
     for damaged in (content, content[:1024] + b"x" * 512 + content[1536:]):
         (tmp_path / "a.tar").write_bytes(damaged)
-        with pytest.raises(
-            ValueError, match=r"^FILE must be a whole tar archive, not packed.*byte \d[\d,]+ is damaged"
-        ):
+        with pytest.raises(ValueError, match=r"^FILE.*packed.*damaged"):
             files_of(tmp_path / "a.tar")
 
 
@@ -100,7 +98,7 @@ def test_members_are_counted_with_folders(tmp_path):
     path = tar(tmp_path / "a.tar")
     with limits(max_rows=19):
         assert len(files_of(path)) == 10
-    with limits(max_rows=18), pytest.raises(ValueError, match=r"^FILE must have at most 18 files.*--max-rows$"):
+    with limits(max_rows=18), pytest.raises(ValueError, match=r"^FILE.*at most 18 files.*--max-rows"):
         files_of(path)
 
 
@@ -137,12 +135,12 @@ def test_members_of_a_zip_are_those_that_were_put_in(tmp_path, not_opened_here, 
 @WAYS
 def test_a_member_that_unpacks_to_more_is_refused(tmp_path, way):
     path = zipped(tmp_path / "bomb.zip", {"zeros": b"\0" * 50_000_000}, **DEFLATED)
-    with pytest.raises(ValueError, match="`zeros` must be a file of at most 1,000 bytes, got a larger one"):
+    with pytest.raises(ValueError, match=r"^`zeros`.*at most 1,000 bytes"):
         content_of(path, way=way)
     # Also if the archive states another size.
     content = (tmp_path / "bomb.zip").read_bytes().replace((50_000_000).to_bytes(4, "little"), bytes([10, 0, 0, 0]))
     (tmp_path / "lying.zip").write_bytes(content)
-    with pytest.raises(ValueError, match=r"^`zeros` must be a whole file, got a damaged one \(Bad CRC-32"):
+    with pytest.raises(ValueError, match=r"^`zeros`.*CRC-32"):
         content_of(tmp_path / "lying.zip", way=way)
 
 
@@ -152,12 +150,12 @@ def test_damaged_zips_are_refused_in_a_sentence(tmp_path, way):
     content = bytearray((tmp_path / "a.zip").read_bytes())
     content[40:45] = b"\xff" * 5
     (tmp_path / "damaged.zip").write_bytes(content)
-    with pytest.raises(ValueError, match=r"`a\.txt` must be a whole file, got a damaged one"):
+    with pytest.raises(ValueError, match=r"^`a\.txt`.*damaged"):
         content_of(tmp_path / "damaged.zip", way=way)
     assert content_of(path, way=way) == b"hello " * 100  # from the same worker
     for name, inside in (("cut.zip", content[:60]), ("none.zip", b"PK nothing"), ("empty.zip", b"")):
         (tmp_path / name).write_bytes(inside)
-        with pytest.raises(ValueError, match=r"FILE must be a whole zip archive, got .*\.zip' \("):
+        with pytest.raises(ValueError, match=r"FILE.*zip"):
             files_of(tmp_path / name, way)
 
 
@@ -166,10 +164,10 @@ def test_links_and_locked_members_are_refused_one_by_one(tmp_path, way):
     info = zipfile.ZipInfo("link.txt")
     info.external_attr = 0o120777 << 16
     path = zipped(tmp_path / "a.zip", {info: "/etc/hostname"})
-    with pytest.raises(ValueError, match=r"`link\.txt` must be a regular file, got a link or a device"):
+    with pytest.raises(ValueError, match=r"^`link\.txt`"):
         content_of(path, way=way)
     path = zipped(tmp_path / "b.zip", {"a.txt": b"x" * 99}, compression=zipfile.ZIP_BZIP2)
-    with pytest.raises(ValueError, match=r"`a\.txt` must be packed by deflate or not at all, without a password"):
+    with pytest.raises(ValueError, match=r"^`a\.txt`.*deflate"):
         content_of(path, way=way)
     zipped(tmp_path / "c.zip", {"a.txt": b"x" * 99})
     content = bytearray((tmp_path / "c.zip").read_bytes())
@@ -202,7 +200,7 @@ def test_a_fork_opens_an_archive_again(tmp_path):
 
 def test_more_members_than_rows_are_refused(tmp_path):
     path = zipped(tmp_path / "a.zip", {f"{number}.txt": b"" for number in range(12)})
-    with limits(max_rows=10), pytest.raises(ValueError, match="FILE must have at most 10 files, got more"):
+    with limits(max_rows=10), pytest.raises(ValueError, match=r"FILE.*at most 10 files"):
         files_of(path)
 
 

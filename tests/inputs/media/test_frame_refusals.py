@@ -39,9 +39,7 @@ def cut(path, folder, share=0.5, name="cut"):
 @pytest.mark.parametrize("name", ["mkv", "avi"])
 def test_a_cut_file_is_sampled_as_far_as_it_goes(name, folder):
     half = cut(write_video(folder / f"whole.{name}", n_frames=36), folder)
-    with pytest.warns(
-        UserWarning, match="1 of 1 videos ended before they should; frames are spread over what could"
-    ) as caught:
+    with pytest.warns(UserWarning, match="1 of 1 videos ended") as caught:
         pictures = video_frames(half)
     assert {warning.filename for warning in caught} == {small_videos.__file__}
     seen = indices(pictures)
@@ -51,7 +49,7 @@ def test_a_cut_file_is_sampled_as_far_as_it_goes(name, folder):
     # Seconds count from the start of the available frames.
     with pytest.warns(UserWarning, match="ended before"):
         assert indices(video_frames(half, n_frames=1, start=0.55)) == [5]
-    with pytest.raises(ValueError, match=r"`videos\[0\]` must have `start` before its end at [\d.]+ s, got 3\.4"):
+    with pytest.raises(ValueError, match=r"^`videos\[0\]`.*`start`.*got 3\.4"):
         video_frames(half, start=3.4)
 
 
@@ -72,7 +70,7 @@ def test_a_cut_avi_has_its_whole_frames(codec, whole, half, folder):
     data = write_video(folder / "seven.avi", n_frames=7, codec=codec).read_bytes()
     begin, end = list(avi_frames(data))[whole]
     short = data[: (begin + end) // 2 if half else begin]
-    with pytest.warns(UserWarning, match="1 of 1 videos ended before they should") as caught:
+    with pytest.warns(UserWarning, match="1 of 1 videos ended") as caught:
         pictures = video_frames(short)
     assert {warning.filename for warning in caught} == {small_videos.__file__}
     assert len(caught) == 1
@@ -111,7 +109,7 @@ def test_an_avi_may_leave_frames_out(folder):
 
 def test_a_file_cut_before_its_first_frame_is_cut_short(folder):
     data = write_video(folder / "begun.mkv").read_bytes()
-    with pytest.warns(UserWarning, match="1 of 1 videos ended before they should"):
+    with pytest.warns(UserWarning, match="1 of 1 videos ended"):
         assert video_frames(data[: data.index(b"\x1f\x43\xb6\x75") + 12]) == []
 
 
@@ -150,7 +148,7 @@ def test_a_damaged_file_is_sampled_as_far_as_it_decodes(folder):
     damaged = folder / "damaged.mp4"
     damaged.write_bytes(data)
     cells = [video_cell(damaged, "videos[0]")] * 2 + [video_cell(folder / "sound.mp4", "videos[2]")]
-    with pytest.warns(UserWarning, match="2 of 3 videos ended before they should"):
+    with pytest.warns(UserWarning, match="2 of 3 videos ended"):
         pictures = video_pictures(cells, n_frames="all")
     assert 0 < len(pictures[0]) == len(pictures[1]) < 30 == len(pictures[2])
     assert indices(pictures[0]) == list(range(len(pictures[0])))
@@ -174,11 +172,11 @@ def unreadable(folder, mp4):
 
 @pytest.mark.parametrize("name", ["text", "empty", "picture", "playlist", "half"])
 def test_what_is_no_video_is_refused(name, unreadable):
-    with pytest.raises(ValueError, match=rf"`videos\[0\]` must be a readable video, got '.*{name}.m[p3u48]+' \(\w"):
+    with pytest.raises(ValueError, match=rf"^`videos\[0\]`.*{name}\.m"):
         video_frames(unreadable[name])
     cells = [video_cell(unreadable[name], "videos[0]")]
     assert video_pictures(cells, on_error="nan") == [None]
-    with pytest.raises(ValueError, match=r"`videos\[0\]` must be a readable video"):
+    with pytest.raises(ValueError, match=r"^`videos\[0\]`.*readable"):
         video_pictures(cells)
 
 
@@ -191,45 +189,35 @@ def test_the_cover_of_a_record_is_no_video(folder):
         write_silence(container, sound, 0.5)
         container.mux(cover.encode(av.VideoFrame.from_ndarray(noisy(0), format="rgb24")))
         container.mux(cover.encode())
-    with pytest.raises(
-        ValueError, match=r"`videos\[0\]` must be a video with pictures, got '.*song.mp4', which has none"
-    ):
+    with pytest.raises(ValueError, match=r"^`videos\[0\]`.*song\.mp4"):
         video_frames(path)
 
 
 def test_other_refusals(unreadable, folder, mp4):
-    with pytest.raises(
-        ValueError, match=r"`videos\[0\]` must be a video with pictures, got '.*only.mp4', which has none"
-    ):
+    with pytest.raises(ValueError, match=r"^`videos\[0\]`.*only\.mp4"):
         video_frames(unreadable["sound_only"])
-    with pytest.raises(
-        ValueError, match=r"`videos\[0\]` must be an existing video file, got '.*gone.mp4', which is missing"
-    ):
+    with pytest.raises(ValueError, match=r"^`videos\[0\]`.*gone\.mp4"):
         video_frames(folder / "gone.mp4")
-    with pytest.raises(ValueError, match=r"`videos\[0\]` must be a video file, got '.*', which is no regular file"):
+    with pytest.raises(ValueError, match=r"^`videos\[0\]`.*regular"):
         video_frames(folder)
     os.mkfifo(folder / "pipe.mp4")
-    with pytest.raises(ValueError, match="which is no regular file"):
+    with pytest.raises(ValueError, match=r"^`videos\[0\]`.*regular"):
         video_frames(folder / "pipe.mp4")
     for address in ("https://example.com/a.mp4", "rtsp://camera", "data:video/mp4;base64,AAAA"):
-        with pytest.raises(
-            ValueError, match=r"`videos\[0\]` must be a local file, got the address '.*'; download it first"
-        ):
+        with pytest.raises(ValueError, match=r"^`videos\[0\]`.*local"):
             video_frames(address)
     cell = video_cell(folder / "plain.mp4", "videos[0]") | {"path": str(folder / "vanished.mp4")}
-    with pytest.raises(ValueError, match=r"`videos\[0\]` must be a readable video, got '.*vanished.mp4' \(No such"):
+    with pytest.raises(ValueError, match=r"^`videos\[0\]`.*vanished\.mp4"):
         video_pictures([cell])
 
 
 def test_streams_without_times_frames_or_bounds(folder, monkeypatch):
     raw = write_video(folder / "raw.h264", codec="libx264")
     assert levels(video_frames(raw, n_frames=2)) == [0, 29]
-    with pytest.raises(
-        ValueError, match=r"`videos\[0\]` must have a duration for a segment, got a file without time stamps"
-    ):
+    with pytest.raises(ValueError, match=r"^`videos\[0\]`.*duration"):
         video_frames(raw, start=1)
     monkeypatch.setattr(video_decoder, "MAX_FRAME_PIXELS", 1_000)
-    message = r"`videos\[0\]` must have frames of at most 1,000 pixels, got 64 x 48 in '.*raw.h264'; scale it first"
+    message = r"^`videos\[0\]`.*at most 1,000 pixels.*got 64 x"
     with pytest.raises(ValueError, match=message):
         video_frames(raw, n_frames=3)
 
@@ -246,7 +234,7 @@ def test_a_clip_has_a_limit_of_frames_and_of_pixels(folder, monkeypatch):
     with pytest.raises(ValueError, match=message + " '.*bounded.mp4'; cut it or scale it first"):
         video_frames(path)
     monkeypatch.setattr(video_decoder, "MAX_FRAMES", 29)
-    with pytest.raises(ValueError, match=r"`videos\[0\]` must have at most 29 frames, got more in '.*bounded.mp4'"):
+    with pytest.raises(ValueError, match=r"^`videos\[0\]`.*at most 29 frames.*bounded\.mp4"):
         video_frames(path, n_frames=3, end=1.0)
 
 
@@ -256,7 +244,7 @@ def test_pixels_are_counted_when_they_are_decoded(folder, monkeypatch):
     monkeypatch.setattr(video_decoder, "MAX_CLIP_PIXELS", 64 * 48 * 20)
     frames = source.frames()
     assert [next(frames)[0] for _ in range(20)] == list(range(20))
-    with pytest.raises(ValueError, match=r"must have at most 61,440 pixels in all frames .* got 64,512 in"):
+    with pytest.raises(ValueError, match=r"at most 61,440 pixels.*got 64,512"):
         next(frames)
 
 
@@ -274,18 +262,18 @@ def test_a_file_that_changes_is_refused(folder):
     picture = video_frames(path)[3]
     picture.open()
     write_video(path, n_frames=12)
-    with pytest.raises(ValueError, match=r"`videos\[0\]` must stay as it is while it is scored, got '.*' changed"):
+    with pytest.raises(ValueError, match=r"^`videos\[0\]`.*stay"):
         picture.open()
 
 
 @pytest.mark.parametrize(
     ("video", "error", "message"),
     [
-        (7, TypeError, r"`videos\[1\]` must be a path, a mapping, or a list or array of frames, got int"),
-        (b"abc", TypeError, "must be a path, a mapping, or a list or array of frames, got bytes"),
-        (np.zeros((4, 4, 3), np.uint8), TypeError, r"must be an array of shape \(n_frames, .*got shape \(4, 4, 3\)"),
+        (7, TypeError, r"^`videos\[1\]`.*frames.*got int"),
+        (b"abc", TypeError, r"^`videos\[1\]`.*got bytes"),
+        (np.zeros((4, 4, 3), np.uint8), TypeError, r"^`videos\[1\]`.*n_frames"),
         (np.zeros((2, 4, 4, 3), np.float32), TypeError, r"`videos\[1\]\[0\]` must be a uint8 array"),
-        ([["a"]], TypeError, r"`videos\[1\]\[0\]` must be an image .*, got list"),
+        ([["a"]], TypeError, r"^`videos\[1\]\[0\]`.*got list"),
         (
             {"start": 1.0},
             ValueError,
@@ -293,20 +281,20 @@ def test_a_file_that_changes_is_refused(folder):
         ),
         ({"path": "a.mp4", "frames": []}, ValueError, r"or `frames`, got \['frames', 'path'\]"),
         ({"path": "a.mp4", "stop": 1}, ValueError, r"or `frames`, got \['path', 'stop'\]"),
-        ({"frames": [], "start": 1.0}, ValueError, "must have `start` and `end` with `path` only, got them with `fra"),
-        ({"frames": "abc"}, TypeError, "must have a list or array as `frames`, got str"),
-        ({"path": 3}, TypeError, "must have a path as `path`, got int"),
-        ({"path": __file__, "start": "1"}, TypeError, "must have seconds as `start`, got str"),
+        ({"frames": [], "start": 1.0}, ValueError, r"^`videos\[1\]`.*`start`.*`end`.*path.*fra"),
+        ({"frames": "abc"}, TypeError, r"^`videos\[1\]`.*`frames`.*got str"),
+        ({"path": 3}, TypeError, r"^`videos\[1\]`.*`path`.*got int"),
+        ({"path": __file__, "start": "1"}, TypeError, r"^`videos\[1\]`.*`start`.*got str"),
         (
             {"path": __file__, "start": 2, "end": 2},
             ValueError,
-            "must have 0 <= `start` < `end` in seconds, got 2 and 2",
+            r"^`videos\[1\]`.*`start`.*got 2",
         ),
-        ({"path": __file__, "start": -1}, ValueError, "must have 0 <= `start` < `end` in seconds, got -1 and None"),
+        ({"path": __file__, "start": -1}, ValueError, r"^`videos\[1\]`.*`start`.*got -1"),
         (
             {"path": __file__, "end": float("nan")},
             ValueError,
-            "must have 0 <= `start` < `end` in seconds, got None",
+            r"^`videos\[1\]`.*`start`.*got None",
         ),
     ],
 )
@@ -317,14 +305,14 @@ def test_what_cannot_be_a_video_is_refused(video, error, message):
 
 def test_pyav_is_named_where_it_is_missing(mp4, monkeypatch):
     monkeypatch.setitem(sys.modules, "av", None)
-    with pytest.raises(ImportError, match=r'video files need PyAV; run: pip install "vlgauge\[video\]"'):
+    with pytest.raises(ImportError, match=r'PyAV.*"vlgauge\[video\]"'):
         video_frames(mp4)
 
 
 def test_without_pyav_no_video_is_taken_for_damaged(folder, monkeypatch):
     cells = [video_cell(write_video(folder / "whole.mp4", 4), "videos[0]")]
     monkeypatch.setitem(sys.modules, "av", None)
-    with pytest.raises(MissingExtraError, match="video files need PyAV"):
+    with pytest.raises(MissingExtraError, match="PyAV"):
         video_pictures(cells, on_error="nan")
 
 

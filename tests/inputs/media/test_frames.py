@@ -57,7 +57,7 @@ def test_segments_by_hand():
 
 @pytest.mark.parametrize("n_frames", [0, -1, 2.0, True, "every", [10]])
 def test_number_of_frames_is_checked(n_frames, mp4):
-    with pytest.raises(ValueError, match="`n_frames` must be a whole number of at least 1 or 'all', got"):
+    with pytest.raises(ValueError, match=r"^`n_frames`.*at least 1.*'all'"):
         check_n_frames(n_frames)
     with pytest.raises(ValueError, match="`n_frames` must be"):
         video_frames(mp4, n_frames=n_frames)
@@ -134,7 +134,7 @@ def test_a_slanted_video_is_refused():
     class Slanted:
         rotation = 30.0
 
-    with pytest.raises(ValueError, match=r"`videos\[2\]` must be turned by a multiple of 90 degrees, got 30\.0; turn"):
+    with pytest.raises(ValueError, match=r"^`videos\[2\]`.*90 degrees.*got 30\.0"):
         video_decoder.upright_pixels(Slanted(), "videos[2]")
 
 

@@ -20,7 +20,7 @@ def opened(data, **options):
 def test_formats_that_take_more_memory_may_have_fewer_pixels(kind, most):
     data = encoded(RGB, "JPEG", progressive=True) if kind == "progressive" else encoded(RGB, kind)
     assert opened(data, max_pixels=most + (kind == "progressive")).size == (5, 7)
-    with pytest.raises(ValueError, match="must have at most 34 pixels, got 5 x 7 in"):
+    with pytest.raises(ValueError, match=r"^`images\[1\]`.*at most 34 pixels.*got 5 x"):
         opened(data, max_pixels=most - 1 if kind != "progressive" else most)
 
 
@@ -28,14 +28,14 @@ def test_tiles_larger_than_their_picture_are_refused():
     tags = [(256, 4, 1, 4), (257, 4, 1, 4), (258, 3, 1, 8), (259, 3, 1, 8), (262, 3, 1, 1), (277, 3, 1, 1)]
     tags += [(322, 4, 1, 30_000), (323, 4, 1, 30_000), (324, 4, 1, 200), (325, 4, 1, 100)]
     data = b"II*\0\x08\0\0\0" + struct.pack("<H", len(tags)) + b"".join(struct.pack("<HHII", *tag) for tag in tags)
-    with pytest.raises(ValueError, match=r"`images\[1\]` must have at most 52428800 pixels, got 30000 x 30000 in"):
+    with pytest.raises(ValueError, match=r"^`images\[1\]`.*at most 52428800 pixels.*got 30000 x"):
         opened(data + bytes(300))
 
 
 def test_rows_count_whatever_their_width(monkeypatch):
     monkeypatch.setattr(images, "MAX_SIDE", 9)
     assert image_cell(np.zeros((9, 1), np.uint8), "x")
-    with pytest.raises(ValueError, match=r"^`x` must have sides of at most 9 pixels, got 1 x 10$"):
+    with pytest.raises(ValueError, match=r"^`x`.*at most 9 pixels.*got 1 x"):
         image_cell(np.zeros((10, 1), np.uint8), "x")
 
 

@@ -98,7 +98,7 @@ def test_palette_with_transparency_is_read_without_a_warning():
 )
 def test_files_over_8_bits_are_refused(kind, array):
     data = encoded(Image.fromarray(np.full((7, 5), 700, array)), kind)
-    with pytest.raises(ValueError, match=r"`images\[0\]\[0\]` must have 8 bits per channel, got mode '(I|I;16|F)';"):
+    with pytest.raises(ValueError, match=r"^`images\[0\]\[0\]`.*8 bits"):
         decoded(data)
 
 
@@ -107,27 +107,25 @@ def test_of_several_frames_the_first_is_read_with_a_warning(kind):
     data = encoded(
         RGB, kind, save_all=True, append_images=[ImageOps.mirror(RGB)], **({"lossless": True} if kind == "WEBP" else {})
     )
-    with pytest.warns(
-        UserWarning, match=r"`images\[0\]\[0\]` has more than one frame; only the first is scored"
-    ) as caught:
+    with pytest.warns(UserWarning, match=r"^`images\[0\]\[0\]`.*frame") as caught:
         found = decoded(data)
     assert {warning.filename for warning in caught} == {__file__}
     assert found == pixels(Image.open(io.BytesIO(data)).convert("RGB"))
 
 
 def test_huge_picture_is_refused_by_its_header():
-    with pytest.raises(ValueError, match=r"`images\[0\]\[0\]` must be a readable image.*3600000000 pixels"):
+    with pytest.raises(ValueError, match=r"^`images\[0\]\[0\]`.*3600000000 pixels"):
         decoded(png_header(60_000, 60_000))
 
 
 @pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
 def test_picture_over_the_default_limit_is_refused():
-    with pytest.raises(ValueError, match=f"must have at most {MAX_PIXELS} pixels, got 10000 x 10000 in .* bytes"):
+    with pytest.raises(ValueError, match=rf"^`images\[0\]\[0\]`.*at most {MAX_PIXELS}.*got 10000 x"):
         decoded(png_header(10_000, 10_000))
 
 
 def test_bomb_warning_as_error_is_a_value_error():
-    with pytest.raises(ValueError, match=r"`images\[0\]\[0\]` must be a readable image"):
+    with pytest.raises(ValueError, match=r"^`images\[0\]\[0\]`.*readable"):
         decoded(png_header(10_000, 10_000))
 
 
@@ -136,31 +134,31 @@ def test_limit_of_pixels_can_be_set(limit, fits):
     if fits:
         assert decoded(encoded(RGB, "PNG"), max_pixels=limit) == pixels(RGB)
     else:
-        with pytest.raises(ValueError, match="must have at most 34 pixels, got 5 x 7"):
+        with pytest.raises(ValueError, match=r"^`images\[0\]\[0\]`.*at most 34 pixels.*got 5 x"):
             decoded(encoded(RGB, "PNG"), max_pixels=limit)
 
 
 def test_eps_starts_no_program_whatever_its_name(tmp_path, monkeypatch):
     monkeypatch.setattr("subprocess.Popen", lambda *_, **__: pytest.fail("a program was started"))
     (tmp_path / "a.png").write_bytes(encoded(RGB, "EPS"))
-    with pytest.raises(ValueError, match=r"`x` must be a readable image, got '.*a.png' \(no known image format\)"):
+    with pytest.raises(ValueError, match=r"^`x`.*a\.png"):
         open_image({"bytes": None, "path": str(tmp_path / "a.png")}, "x")
 
 
 def test_text_is_no_image_and_its_message_shows_no_address():
-    with pytest.raises(ValueError, match=r"`x` must be a readable image, got 4 bytes \(no known image format\)"):
+    with pytest.raises(ValueError, match=r"^`x`.*got 4 bytes"):
         open_image(cell(b"text"), "x")
 
 
 def test_file_deleted_after_it_was_added_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"`x` must be a readable image, got '.*gone.png' .*No such file"):
+    with pytest.raises(ValueError, match=r"^`x`.*gone\.png"):
         open_image({"bytes": None, "path": str(tmp_path / "gone.png")}, "x")
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "BMP", "TIFF", "PPM"])
 def test_truncated_file_is_refused(kind):
     data = encoded(RGB, kind)
-    with pytest.raises(ValueError, match=r"`images\[0\]\[0\]` must be a readable image, got \d+ bytes \(error: "):
+    with pytest.raises(ValueError, match=r"^`images\[0\]\[0\]`.*error"):
         decoded(data[: len(data) * 3 // 4])
 
 
@@ -209,7 +207,7 @@ def sixteen_bit_png():
 
 @pytest.mark.parametrize("data", [sixteen_bit_png(), b"P6\n2 2\n65535\n" + b"\x12\x34" * 12], ids=["png", "ppm"])
 def test_sixteen_bit_colour_is_refused(data):
-    with pytest.raises(ValueError, match="`images\\[0\\]` must have 8 bits per channel, got mode 'RGB;16'"):
+    with pytest.raises(ValueError, match=r"^`images\[0\]`.*8 bits.*'RGB;16'"):
         open_image({"bytes": data, "path": None}, "images[0]")
-    with pytest.raises(ValueError, match="`images\\[0\\]` must have 8 bits per channel, got mode 'RGB;16'"):
+    with pytest.raises(ValueError, match=r"^`images\[0\]`.*8 bits.*'RGB;16'"):
         image_cell(Image.open(io.BytesIO(data)), "images[0]")

@@ -38,7 +38,7 @@ def test_pil_images_over_8_bits_are_refused(mode):
 
 
 def test_mode_that_pillow_cannot_convert_is_refused():
-    with pytest.raises(ValueError, match=r"`x` must be a readable image, got a PIL image .*La"):
+    with pytest.raises(ValueError, match=r"^`x`.*readable.*PIL"):
         image_cell(RGBA.convert("LA").convert("La"), "x")
 
 
@@ -91,12 +91,12 @@ def test_other_arrays_are_refused(array, got):
 def test_pictures_of_too_many_pixels_are_refused_before_they_are_copied(make, monkeypatch):
     monkeypatch.setattr(Image.Image, "save", None)
     monkeypatch.setattr(Image, "fromarray", None)
-    with pytest.raises(ValueError, match=rf"^`x` must have at most {MAX_PIXELS} pixels, got 10000 x 9000$"):
+    with pytest.raises(ValueError, match=rf"^`x`.*at most {MAX_PIXELS}.*got 10000 x"):
         image_cell(make(), "x")
 
 
 def test_array_without_pixels_is_refused():
-    with pytest.raises(ValueError, match=r"`x` must have at least one pixel, got an array of shape \(0, 5, 3\)"):
+    with pytest.raises(ValueError, match=r"^`x`.*least"):
         image_cell(np.zeros((0, 5, 3), np.uint8), "x")
 
 
@@ -107,7 +107,7 @@ def test_bytes_are_stored_as_they_are(data):
 
 @pytest.mark.parametrize("empty", [b"", bytearray(), {"bytes": b"", "path": None}])
 def test_no_bytes_are_refused(empty):
-    with pytest.raises(ValueError, match="`x` must be the bytes of an image file, got no bytes"):
+    with pytest.raises(ValueError, match=r"^`x`.*got no"):
         image_cell(empty, "x")
 
 
@@ -117,7 +117,7 @@ def test_mapping_bytes_win_over_path():
 
 @pytest.mark.parametrize("mapping", [{}, {"bytes": None, "path": None}, {"url": "x"}])
 def test_mapping_without_bytes_and_path_is_refused(mapping):
-    with pytest.raises(ValueError, match="`x` must have `bytes` or `path`, got the keys"):
+    with pytest.raises(ValueError, match=r"^`x`.*`bytes`.*`path`"):
         image_cell(mapping, "x")
 
 
@@ -134,13 +134,13 @@ def test_path_is_stored_absolute(tmp_path, monkeypatch, form):
     "address", ["http://h/a.jpg", "HTTPS://h/a.jpg", " s3://b/a.jpg", "file:///a", "data:image/png,"]
 )
 def test_address_is_refused(address, no_sockets):
-    with pytest.raises(ValueError, match=r"`x` must be a local file, got the address '.*'; download it first"):
+    with pytest.raises(ValueError, match=r"^`x`.*local"):
         image_cell(address, "x")
 
 
 @pytest.mark.parametrize("path", ["missing.jpg", "a\0b.jpg", "x" * 5000])
 def test_missing_file_is_refused(path):
-    with pytest.raises(ValueError, match=r"`x` must be an existing image file, got .*, which is missing"):
+    with pytest.raises(ValueError, match=r"^`x`.*existing"):
         image_cell(path, "x")
 
 
@@ -155,7 +155,7 @@ def test_what_is_no_regular_file_is_refused(tmp_path, kind):
     path = {"folder": tmp_path, "fifo": tmp_path / "fifo", "device": Path(os.devnull)}[kind]
     if kind == "fifo":
         os.mkfifo(path)
-    with pytest.raises(ValueError, match=r"`x` must be an image file, got '.*', which is no regular file"):
+    with pytest.raises(ValueError, match=r"^`x`.*regular"):
         image_cell(path, "x")
 
 
@@ -163,7 +163,7 @@ def test_file_name_that_is_no_unicode_is_refused(tmp_path):
     path = os.path.join(os.fsencode(tmp_path), b"\xff.png")
     with open(path, "wb") as file:
         file.write(encoded(RGB, "PNG"))
-    with pytest.raises(ValueError, match="`x` must have a path that is valid Unicode"):
+    with pytest.raises(ValueError, match=r"^`x`.*Unicode"):
         image_cell(os.fsdecode(path), "x")
 
 
@@ -196,7 +196,7 @@ def test_floats_of_a_large_picture_are_turned_to_bytes_by_parts():
     # The bytes, and the file that is made of them; as double numbers they alone would be 72 MB.
     assert peak < 50 * 2**20
     tensor[2, 1499, 1999] = 1.5
-    with pytest.raises(ValueError, match=r"`images\[0\]` must be a tensor of floats in 0..1, got .* to 1\.5; give"):
+    with pytest.raises(ValueError, match=r"^`images\[0\]`.*0\.\.1.*1\.5"):
         image_cell(tensor, "images[0]")
 
 
@@ -242,16 +242,14 @@ def test_arrays_of_other_libraries_are_their_pixels(kind):
     assert column.store(one, "x") == expected[:1]
     assert column.store([kind(image) for image in pixels], "x") == expected
     assert video_cell(batch, "x")["frames"] == video_cell({"frames": batch}, "x")["frames"] == expected
-    with pytest.raises(TypeError, match=r"must be a uint8 array of .*, got float64 of shape \(4, 3\)"):
+    with pytest.raises(TypeError, match=r"^`x`.*uint8.*got float64"):
         image_cell(kind(np.zeros((4, 3))), "x")
-    with pytest.raises(TypeError, match=r"must be an array of shape \(n_frames, .*, got shape \(5, 4, 3\)"):
+    with pytest.raises(TypeError, match=r"^`x`.*n_frames"):
         video_cell(one, "x")
 
 
 def test_array_that_numpy_cannot_read_is_refused():
-    with pytest.raises(
-        TypeError, match=r"an array must be one that numpy can read, got OnDevice \(no implicit copies\)"
-    ):
+    with pytest.raises(TypeError, match="got OnDevice"):
         Images("images").store(OnDevice(None), "x")
 
 
@@ -264,5 +262,5 @@ def test_frames_of_a_tensor_are_a_video():
 @pytest.mark.parametrize("value", [3, 3.5, np.float64("nan"), None, float("nan")])
 def test_numbers_are_no_images(value):
     assert not is_single_image(value)
-    with pytest.raises(ValueError, match=f"`x` must be an image or a list of images, got {type(value).__name__}"):
+    with pytest.raises(ValueError, match=rf"^`x`.*images.*got {type(value).__name__}"):
         Images("images").store(value, "x")

@@ -64,7 +64,7 @@ def test_the_stored_mode_is_kept_unless_asked_otherwise(tmp_path):
 
 def test_a_missing_file_is_told_by_its_place(cell, tmp_path):
     (tmp_path / "a.png").unlink()
-    with pytest.raises(ValueError, match=r"`images\[4\]` must be a readable image, got .*a\.png"):
+    with pytest.raises(ValueError, match=r"^`images\[4\]`.*a\.png"):
         _ = WholeImage(cell, "images[4]").key
 
 
@@ -90,7 +90,7 @@ def test_an_image_is_decoded_once_and_freed_after_its_last_crop(cell, opened):
 def test_a_crop_that_fails_counts_as_used(cell, tmp_path):
     (tmp_path / "a.png").write_bytes(b"no image")
     whole = SharedImage(cell, "images[0]", 1)
-    with pytest.raises(ValueError, match=r"`images\[0\]` must be a readable image"):
+    with pytest.raises(ValueError, match=r"^`images\[0\]`"):
         ImageCrop(whole, (0, 0, 2, 2), "images[0]").open()
 
 
@@ -121,5 +121,5 @@ def test_crops_differ_by_image_and_box_and_stand_together(cell, tmp_path):
 
 @pytest.mark.parametrize("box", [(3, 0, 3, 5), (0, 5, 4, 5), (4, 0, 1, 5)])
 def test_an_empty_box_is_refused(cell, box):
-    with pytest.raises(ValueError, match=r"`regions\[2\]` must have a box of at least one pixel"):
+    with pytest.raises(ValueError, match=r"^`regions\[2\]`"):
         ImageCrop(SharedImage(cell, "images[0]", 1), box, "regions[2]").open()

@@ -78,9 +78,7 @@ def test_a_large_file_is_refused_before_it_is_read(name, tmp_path, monkeypatch):
         if path.suffix == ".mp4"
         else lambda: open_image(image_cell(path, "x"), "images[0]")
     )
-    wanted = (
-        r"0\]` must be a file of at most 268,435,456 bytes to be decoded in a worker process, got 1,073,741,824 bytes"
-    )
+    wanted = r"at most 268,435,456 bytes.*got 1,073,741,824 bytes"
     with reading("boxed"), pytest.raises(UsageError, match=wanted):
         read()
 
@@ -89,6 +87,6 @@ def test_the_next_picture_is_read_after_one_that_broke_a_worker(monkeypatch):
     with reading("boxed"):
         with monkeypatch.context() as patched:
             patched.setattr(workers, "SECONDS", 0.001)
-            with pytest.raises(SandboxError, match=r"^`x` cannot be read within 512 MB and 0.001 s$"):
+            with pytest.raises(SandboxError, match=r"^`x`.*512.*0\.001 s"):
                 open_image(image_cell(PICTURES["jpeg comments"], "x"), "x")
         assert open_image(image_cell(PICTURES["fine"], "x"), "x").size == (2, 2)

@@ -35,7 +35,7 @@ def test_a_column_of_maps():
     table = pa.table({"a": pa.array([[("k", [1.0])], [], None, [("l", None), ("m", [2.0, 3.0])]] * 500, kind)})
     data = written(table)
     assert parquet.parquet_rows(data, "FILE", "x") == table.to_pylist()
-    with files.limits(max_unpacked=40_000), pytest.raises(ValueError, match="bytes when it is unpacked"):
+    with files.limits(max_unpacked=40_000), pytest.raises(ValueError, match="bytes when"):
         parquet.parquet_rows(data, "FILE", "x")
 
 
@@ -43,7 +43,7 @@ def test_texts_that_share_their_beginning():
     texts = pa.table({"a": ["a" * 5000 + str(i) for i in range(5000)]})
     data = written(texts, use_dictionary=False, column_encoding={"a": "DELTA_BYTE_ARRAY"})
     assert [row["a"] for row in parquet.parquet_rows(data, "FILE", "x")] == texts["a"].to_pylist()
-    with files.limits(max_unpacked=10**6), pytest.raises(ValueError, match="1,000,000 bytes when it is unpacked"):
+    with files.limits(max_unpacked=10**6), pytest.raises(ValueError, match="1,000,000 bytes"):
         parquet.parquet_rows(data, "FILE", "x")
 
 
@@ -53,7 +53,7 @@ def test_a_text_that_is_stored_once_counts_each_time(nested):
     column = pa.ListArray.from_arrays(pa.array(range(0, 1001, 100), pa.int32()), texts.cast("string"))
     data = written(pa.table({"a": column if nested else texts}))
     assert len(data) < 20_000
-    with files.limits(max_unpacked=5_000_000), pytest.raises(ValueError, match="bytes when it is unpacked"):
+    with files.limits(max_unpacked=5_000_000), pytest.raises(ValueError, match="bytes when"):
         parquet.parquet_rows(data, "FILE", "x")
     assert len(parquet.parquet_rows(data, "FILE", "x")) == (10 if nested else 1000)
 
@@ -63,7 +63,7 @@ def test_objects_and_lists_within_lists_count(monkeypatch):
     for value in ({"b": 1}, [1], {"b": {"c": 1}}):
         data = written(pa.table({"a": [[value] * 10_000]}))
         assert parquet.parquet_rows(data, "FILE", "x") == [{"a": [value] * 10_000}]
-        with files.limits(max_unpacked=900_000), pytest.raises(ValueError, match="900,000 bytes when it is unpacked"):
+        with files.limits(max_unpacked=900_000), pytest.raises(ValueError, match="900,000 bytes"):
             parquet.parquet_rows(data, "FILE", "x")
     with files.limits(max_unpacked=900_000):
         assert parquet.parquet_rows(written(pa.table({"a": [[1] * 10_000]})), "FILE", "x") == [{"a": [1] * 10_000}]
@@ -73,9 +73,7 @@ def test_a_long_row_is_refused_by_its_number():
     data = written(pa.table({"a": ["a", "b" * 50_000, "c" * 500]}))
     with (
         files.limits(max_row=1000),
-        pytest.raises(
-            ValueError, match=r"FILE must have at most 4,000 bytes in a row, got more in 'x, row 1'; .*--max-row"
-        ),
+        pytest.raises(ValueError, match=r"at most 4,000 bytes.*row 1.*--max-row"),
     ):
         parquet.parquet_rows(data, "FILE", "x")
     with files.limits(max_row=12_600):
@@ -90,7 +88,7 @@ def test_texts_of_all_kinds_that_are_stored_once_count_each_time():
         data = written(pa.table({"a": column}))
         assert len(data) < 30_000
         assert parquet.parquet_rows(data, "FILE", "x")[-1]["a"] == column[-1].as_py()
-        with files.limits(max_unpacked=5_000_000), pytest.raises(ValueError, match="bytes when it is unpacked"):
+        with files.limits(max_unpacked=5_000_000), pytest.raises(ValueError, match="bytes when"):
             parquet.parquet_rows(data, "FILE", "x")
 
 
@@ -117,9 +115,7 @@ def message_of(function, *arguments):
 
 def test_a_column_that_stands_twice():
     twice = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
-    with pytest.raises(
-        ValueError, match="FILE must be a Parquet file, got 'x', which fails with: the column 'a' twice"
-    ):
+    with pytest.raises(ValueError, match=r"FILE.*got 'x'.*'a'"):
         parquet.parquet_rows(written(twice), "FILE", "x")
 
 
@@ -132,7 +128,7 @@ def test_rows_of_a_stream_of_arrow():
     altered = bytearray(data)
     altered[len(data) // 2 :: 7] = b"\xff" * len(altered[len(data) // 2 :: 7])
     for bad in (b"", data[:-3000], bytes(altered), written(table)):
-        with pytest.raises(ValueError, match=r"FILE must be an Arrow file, got 'x', which fails with: ."):
+        with pytest.raises(ValueError, match=r"FILE.*Arrow.*got 'x'"):
             parquet.parquet_rows(bad, "FILE", "x", form="Arrow")
 
 
@@ -148,12 +144,12 @@ def test_rows_of_a_stream_of_arrow():
 )
 def test_a_time_that_python_cannot_hold_is_refused(kind, number):
     table = pa.table({"a": pa.array([number], pa.int64()).view(kind)})
-    with pytest.raises(UsageError, match=r"^FILE must have times that Python can hold, got one in 'x' that it cannot "):
+    with pytest.raises(UsageError, match=r"^FILE.*times.*'x'"):
         parquet.parquet_rows(written(table), "FILE", "x")
 
 
 def test_a_text_that_is_no_utf8_is_named():
     offsets = pa.py_buffer(np.array([0, 2], np.int32).tobytes())
     table = pa.table({"a": pa.Array.from_buffers(pa.string(), 1, [None, offsets, pa.py_buffer(b"\xff\xfe")])})
-    with pytest.raises(UsageError, match=r"^FILE must be a Parquet file, got 'x', which fails with: .*UTF8"):
+    with pytest.raises(UsageError, match=r"^FILE.*got 'x'.*UTF8"):
         parquet.parquet_rows(written(table), "FILE", "x")

@@ -96,7 +96,7 @@ def test_a_boxed_picture_is_the_picture(name, convert):
 
 def test_a_boxed_picture_that_moves_is_told(tmp_path):
     (tmp_path / "a.gif").write_bytes(FILES["moving"])
-    with reading("boxed"), pytest.warns(UserWarning, match="`x` has more than one frame"):
+    with reading("boxed"), pytest.warns(UserWarning, match=r"^`x`.*frame"):
         open_image(image_cell(str(tmp_path / "a.gif"), "x"), "x")
 
 
@@ -107,7 +107,7 @@ def test_a_boxed_refusal_is_the_same(tmp_path, content):
     for cell in (image_cell(content, "x"), image_cell(str(path), "x")):
         messages = []
         for how in ("direct", "boxed"):
-            with reading(how), pytest.raises(ValueError, match="`x` must be a readable image") as told:
+            with reading(how), pytest.raises(ValueError, match=r"^`x`.*readable") as told:
                 open_image(cell, "x")
             messages.append(str(told.value))
         assert messages[0] == messages[1]
@@ -186,7 +186,7 @@ def test_no_clip_is_opened_here(tmp_path, monkeypatch):
 
 
 def test_a_clip_that_cannot_be_copied_says_so():
-    with pytest.raises(OSError, match=r"^`x` cannot be copied for its decoder \(No such file or directory\)$"):
+    with pytest.raises(OSError, match=r"^`x`.*copied"):
         list(sandbox_tasks.extent({"ending": "/no/folder", "place": "x", "shown": "x"}, b"x"))
 
 
@@ -195,7 +195,7 @@ def test_a_boxed_clip_that_is_none_says_the_same(tmp_path):
     path.write_bytes(b"no clip" * 100)
     messages = []
     for how in ("direct", "boxed"):
-        with reading(how), pytest.raises(ValueError, match="must be a readable video") as told:
+        with reading(how), pytest.raises(ValueError, match="readable video") as told:
             frames_of(str(path))
         messages.append(str(told.value))
     assert messages[0] == messages[1]

@@ -58,7 +58,7 @@ def test_the_environment_is_a_list(monkeypatch):
 
 @pytest.mark.parametrize("deed", ["die", "abort", *(pytest.param(one, marks=linux) for one in ("at once", "fill"))])
 def test_a_lost_worker_costs_one_sentence_and_the_next_call_gets_another(deed):
-    with pytest.raises(SandboxError, match=r"^`x` cannot be read within 512 MB and 10 s$"):
+    with pytest.raises(SandboxError, match=r"^`x`.*512.*10 s"):
         do(deed)
     assert do("nothing").body == b"abc"
 
@@ -73,7 +73,7 @@ def test_files_are_limited_like_memory():
 def test_a_late_worker_is_killed(deed):
     do("nothing")
     begun = time.monotonic()
-    with pytest.raises(SandboxError, match=r"^`x` cannot be read within 512 MB and 0.2 s$"):
+    with pytest.raises(SandboxError, match=r"^`x`.*512.*0\.2 s"):
         do(deed, seconds=0.2)
     assert time.monotonic() - begun < 30  # not a measure of speed: separates tasks that hang from tasks that finish
 
@@ -101,7 +101,7 @@ def test_a_task_that_nobody_can_watch_is_not_done_and_the_next_one_is(monkeypatc
 
     with monkeypatch.context() as patched:
         patched.setattr(workers.threading, "Timer", NoTimer)
-        with pytest.raises(RuntimeError, match="can't start new thread"):
+        with pytest.raises(RuntimeError, match="new thread"):
             do("nothing")
     assert do("nothing")
 
@@ -113,7 +113,7 @@ def test_a_task_that_nobody_can_watch_is_not_done_and_the_next_one_is(monkeypatc
         ("too much", FileLimitError, "^too much$"),
         ("os", OSError, "^gone$"),
         ("odd", UsageError, "k"),
-        ("network", NetworkError, "^the server is silent$"),
+        ("network", NetworkError, "server is silent"),
     ],
 )
 def test_the_error_of_a_task_is_raised_here(deed, kind, why):
@@ -198,7 +198,7 @@ def test_a_worker_that_cannot_be_started_is_one_sentence(monkeypatch):
         with pytest.raises(UsageError, match=r"^a worker process that decodes untrusted files could not be started; "):
             do("nothing")
         patched.setattr(workers.sys, "executable", "/no/program")
-        with pytest.raises(UsageError, match=r"could not be started \(No such file or directory\)$"):
+        with pytest.raises(UsageError, match=r"started \(No such"):
             do("nothing")
     assert do("nothing")
 
@@ -299,7 +299,7 @@ def test_without_a_folder_a_task_is_one_sentence_and_the_next_one_runs(monkeypat
     with monkeypatch.context() as patched:
         patched.setattr(workers.tempfile, "mkdtemp", refuse)
         workers.start("sandbox_tasks")  # the error is raised by the task instead
-        with pytest.raises(UsageError, match=r"set TMPDIR to a folder that can be written to$") as told:
+        with pytest.raises(UsageError, match=r"TMPDIR.*written") as told:
             do("nothing")
     assert os.strerror(number) in str(told.value)
     assert do("nothing")
@@ -350,7 +350,7 @@ def test_a_fork_has_workers_of_its_own():
 
 
 def test_a_way_of_reading_is_one_of_two():
-    with pytest.raises(ValueError, match="`reading` must be one of 'direct', 'boxed', got 'fast'"), reading("fast"):
+    with pytest.raises(ValueError, match=r"^`reading`.*got 'fast'"), reading("fast"):
         pass
-    with pytest.raises(ValueError, match=r"`reading` must be one of .* got array"), reading(np.zeros(2)):
+    with pytest.raises(ValueError, match=r"^`reading`.*array"), reading(np.zeros(2)):
         pass

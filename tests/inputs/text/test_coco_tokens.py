@@ -43,8 +43,8 @@ def test_signatures_name_the_tokens(name):
 
 @pytest.mark.parametrize("name", [*METRICS, "trm"])
 def test_other_names_are_refused(name):
-    message = "`tokenizer` must be 'ptb' or a function from str to list of str, got 'treebank'"
-    with pytest.raises(ValueError, match=re.escape(message)):
+    message = r"^`tokenizer`.*got 'treebank'"
+    with pytest.raises(ValueError, match=message):
         vlgauge.load(name, tokenizer="treebank")
 
 

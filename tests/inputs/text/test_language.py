@@ -303,13 +303,13 @@ def test_unknown_splitter(wrong: Any) -> None:
 def test_punkt_without_nltk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "nltk", None)
     monkeypatch.setitem(sys.modules, "nltk.tokenize.punkt", None)
-    with pytest.raises(ImportError, match=r'^`sentences="punkt"` needs NLTK, .*; run: pip install "vlgauge\[punkt\]"$'):
+    with pytest.raises(ImportError, match=r'^`sentences="punkt"`.*NLTK.*"vlgauge\[punkt\]"'):
         sentence_splitter("punkt")
 
 
 def test_punkt_without_its_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(pytest.importorskip("nltk.data"), "path", [str(tmp_path)])
-    pattern = r"^`sentences=\"punkt\"` needs .* run: python -m nltk.downloader punkt_tab, or set NLTK_DATA to .*$"
+    pattern = r'^`sentences="punkt"`.*nltk\.downloader.*punkt_tab'
     with pytest.raises(WeightsNotFoundError, match=pattern) as caught:
         punkt_splitter()
     # NLTK's banner is not shown above the message either.
@@ -328,9 +328,7 @@ def test_punkt_whose_data_are_behind_a_link(monkeypatch: pytest.MonkeyPatch, tmp
     (tmp_path / "data" / "tokenizers" / "punkt_tab").symlink_to(real)
     monkeypatch.setattr(data, "path", [str(tmp_path / "data")])
     monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path / "data"))  # NLTK opens a private one of these too
-    pattern = (
-        r"^`sentences=\"punkt\"` needs .*, got a link that leads out of .*; set NLTK_DATA to the folder that the .*$"
-    )
+    pattern = r'^`sentences="punkt"`.*leads.*NLTK_DATA'
     with pytest.raises(WeightsNotFoundError, match=pattern):
         punkt_splitter()
 

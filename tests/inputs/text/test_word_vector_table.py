@@ -85,7 +85,7 @@ def test_another_text_has_another_table(text, tables):
     vectors = opened(text)
     vectors.rows(["w1"])
     assert WordTable(vectors.table_path, vectors.sha256).shape == (N_WORDS, WIDTH)
-    with pytest.raises(BrokenTableError, match="was made of other word vectors"):
+    with pytest.raises(BrokenTableError, match=r"other.*word vectors"):
         WordTable(vectors.table_path, "0" * 64)
     text.write_text("w1 1 2\n")
     assert opened(text).rows(["w1"])["w1"].tolist() == [1.0, 2.0]
@@ -139,9 +139,7 @@ def test_a_table_appears_whole_or_not_at_all(text, tables, monkeypatch):
             opened(text).rows(["w0"])
     assert names(tables) == []
     monkeypatch.setattr(os, "replace", refuse)
-    with pytest.warns(
-        UserWarning, match=r"cannot be stored in .*word_vectors, so the text is read each time: no such luck"
-    ):
+    with pytest.warns(UserWarning, match=r"word_vectors.*luck"):
         assert list(opened(text).rows(["w0"])) == ["w0"]
     assert names(tables) == []
 
@@ -151,9 +149,7 @@ def test_a_folder_that_cannot_be_written(text, tmp_path, name):
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("a file stands where the folder should be")
     vectors = opened(text)
-    with pytest.warns(
-        UserWarning, match=r"the table of glove\.txt cannot be stored in .*, so the text is read each time"
-    ):
+    with pytest.warns(UserWarning, match=r"glove\.txt.*stored"):
         assert list(vectors.rows(["w0", "none"])) == ["w0"]
     assert list(vectors.rows(["w1"])) == ["w1"]
 
@@ -162,9 +158,7 @@ def test_a_folder_in_which_nothing_may_be_written(text, tables):
     tables.mkdir(parents=True)
     vectors = opened(text)
     vectors.table_path.symlink_to("no/where")  # not writable, even for root
-    with pytest.warns(
-        UserWarning, match=r"the table of glove\.txt cannot be stored in .*, so the text is read each time"
-    ):
+    with pytest.warns(UserWarning, match=r"glove\.txt.*stored"):
         assert list(vectors.rows(["w0", "none"])) == ["w0"]
 
 
@@ -173,19 +167,15 @@ def test_rows_that_are_no_numbers_are_told_when_they_are_wanted(text):
     vectors = opened(text)
     assert vectors.rows(["dog", "cow"])["dog"].tolist() == [1.0, 2.0]
     for word, line in (("cat", 2), ("bird", 3)):
-        with pytest.raises(
-            ValueError, match=f"`glove_path` must .*finite numbers, got invalid values in line {line} of glove"
-        ):
+        with pytest.raises(ValueError, match=rf"^`glove_path`.*invalid.*line {line}"):
             vectors.rows([word])
 
 
-@pytest.mark.parametrize(
-    ("content", "message"), [("dog 1 2\ncat 1\n", "of one width, got 1 values after 2 in line 2"), ("", "got none in")]
-)
+@pytest.mark.parametrize(("content", "message"), [("dog 1 2\ncat 1\n", r"got 1 values.*line 2"), ("", "got none in")])
 def test_broken_texts(text, tables, content, message):
     text.write_text(content)
     for _ in range(2):
-        with pytest.raises(ValueError, match=f"`glove_path` must name a file of word vectors.*{message}"):
+        with pytest.raises(ValueError, match=rf"^`glove_path`.*{message}"):
             opened(text).rows(["dog"])
     assert names(tables) == []
 
@@ -197,7 +187,7 @@ def test_a_packed_file_that_is_cut(text, monkeypatch, large):
     whole = gzip.compress(text.read_bytes())
     for content in (whole[:-50], b"no gzip at all"):
         packed.write_bytes(content)
-        with pytest.raises(ValueError, match=r"`glove_path` must be a whole gzip file, got '.*glove\.txt\.gz'"):
+        with pytest.raises(ValueError, match=r"^`glove_path`.*glove\.txt\.gz"):
             opened(packed).rows(["w0"])
     packed.write_bytes(whole)
     assert list(opened(packed).rows(["w0"])) == ["w0"]

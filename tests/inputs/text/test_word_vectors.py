@@ -82,19 +82,19 @@ def test_one_file_is_opened_once_also_by_threads(glove):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("dog 1 2\ncat 1\n", "of one width, got 1 values after 2 in line 2 of glove.txt"),
-        ("dog 1 2\ncat 1 2 3\n", "of one width, got 3 values after 2 in line 2"),
-        ("dog 1 2\n\ncat 1 2\n", "of one width, got 0 values after 2 in line 2"),
-        ("dog 1 x\n", "of finite numbers, got invalid values in line 1"),
-        ("dog 1 nan\n", "of finite numbers, got invalid values in line 1"),
-        ("cat 1 2\ndog 1 1e99\n", "of finite numbers, got invalid values in line 2"),
+        ("dog 1 2\ncat 1\n", r"got 1 values.*line 2.*glove\.txt"),
+        ("dog 1 2\ncat 1 2 3\n", r"got 3 values.*line 2"),
+        ("dog 1 2\n\ncat 1 2\n", r"got 0 values.*line 2"),
+        ("dog 1 x\n", "line 1"),
+        ("dog 1 nan\n", "line 1"),
+        ("cat 1 2\ndog 1 1e99\n", r"invalid.*line 2"),
         ("", "got none in glove.txt"),
         ("\n\na 1 2\n", "got none in glove.txt"),
         ("4 2\n", "got none in glove.txt"),
     ],
 )
 def test_broken_files(glove, text, message):
-    with pytest.raises(ValueError, match=f"`glove_path` must name a file of word vectors.*{message}"):
+    with pytest.raises(ValueError, match=rf"^`glove_path`.*{message}"):
         glove(text).rows(["dog"])
 
 
@@ -104,9 +104,7 @@ def test_rows_that_nobody_wants_may_hold_anything(tmp_path):
 
 
 def test_a_missing_file():
-    with pytest.raises(
-        WeightsNotFoundError, match=r"`glove_path` must name an existing file.*got 'no/file'.*glove\.6B\.zip"
-    ):
+    with pytest.raises(WeightsNotFoundError, match=r"^`glove_path`.*got 'no/file'.*glove\.6B\.zip"):
         word_vector_file("no/file")
 
 
@@ -135,9 +133,7 @@ def test_no_words_and_none_left(glove):
 def test_the_word_unk_is_needed(glove):
     vectors = glove("dog 1 2\n", "no_unk.txt")
     for oov in ("unk", "lower"):
-        with pytest.raises(
-            ValueError, match=f"`oov=\"{oov}\"` needs the word 'unk' in the file.*got none in no_unk.txt"
-        ):
+        with pytest.raises(ValueError, match=rf'^`oov="{oov}"`.*got none'):
             look_up(["dog"], vectors, oov)
     assert look_up(["dog"], vectors, "skip").words == ["dog"]
 
@@ -184,5 +180,5 @@ def test_first_line(tmp_path):
 def test_endless_line(tmp_path):
     file = tmp_path / "long.txt"
     file.write_bytes(b"x" * (word_vectors.LONGEST_LINE + 1))
-    with pytest.raises(ValueError, match=r"got a line of over 1048576 bytes in long\.txt"):
+    with pytest.raises(ValueError, match=r"over 1048576 bytes.*long\.txt"):
         word_vectors.read_rows(file, ["dog"])
