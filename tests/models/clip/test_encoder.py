@@ -184,7 +184,7 @@ def test_truncated_texts_are_told(tiny):
 def test_threads_end_with_an_error_that_somebody_keeps(tiny, tmp_path):
     (tmp_path / "bad.png").write_bytes(b"none")
     bad = WholeImage(image_cell(tmp_path / "bad.png", "x"), "x")
-    with pytest.raises(ValueError, match="`x` must be a readable image") as kept:
+    with pytest.raises(ValueError, match=r"^`x`") as kept:
         tiny.image_hidden([bad])
     assert not [one for one in threading.enumerate() if one.name.startswith("vlgauge-decode")]
     assert kept.value.__traceback__ is not None  # its references are not garbage yet
@@ -208,12 +208,12 @@ def test_an_unreadable_picture_raises_or_is_nan(tiny, tmp_path):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda e: e.image_hidden([], on_error="skip"), "`on_error` must be one of 'raise', 'nan', got 'skip'"),
-        (lambda e: e.image_hidden([], batch_size=0), "`batch_size` must be a whole number of at least 1, got 0"),
-        (lambda e: e.text_hidden([], batch_size=True), "`batch_size` must be a whole number of at least 1, got True"),
-        (lambda e: e.project(np.zeros((2, 64)), "image"), r"`hidden` must have the shape \(n, 128\), got \(2, 64\)"),
+        (lambda e: e.image_hidden([], on_error="skip"), r"^`on_error`.*got 'skip'"),
+        (lambda e: e.image_hidden([], batch_size=0), r"^`batch_size`.*at least 1.*got 0"),
+        (lambda e: e.text_hidden([], batch_size=True), r"^`batch_size`.*at least 1.*got True"),
+        (lambda e: e.project(np.zeros((2, 64)), "image"), r"^`hidden`.*128.*64"),
         (lambda e: e.project(np.zeros(64), "text"), r"`hidden` must have the shape \(n, 64\), got \(64,\)"),
-        (lambda e: e.project(np.zeros((2, 64)), "both"), "`side` must be one of 'image', 'text', got 'both'"),
+        (lambda e: e.project(np.zeros((2, 64)), "both"), r"^`side`.*got 'both'"),
     ],
 )
 def test_messages(tiny, call, message):

@@ -48,12 +48,10 @@ def test_a_file_in_the_cache_of_the_hub_is_found(no_sockets, monkeypatch, tmp_pa
     (tmp_path / "tiny").mkdir()
     shutil.copy(write_tiny(tmp_path / "tiny"), snapshot / "open_clip_model.safetensors")
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
-    with pytest.raises(
-        ValueError, match=r"must have the sha256 e6d1bd7789aa4519, got .*; delete the file and run: vlg"
-    ):
+    with pytest.raises(ValueError, match=r"sha256.*e6d1bd7789aa4519"):
         clip_encoder()
     row = dataclasses.replace(TABLE["ViT-B/32"], sha256=None)
-    with pytest.raises(ValueError, match=r"must have the tensors of ViT-B-32-quickgelu, got others in .*safetensors"):
+    with pytest.raises(ValueError, match="ViT-B-32-quickgelu"):
         clip_encoder(row)
 
 
@@ -112,11 +110,11 @@ def test_a_file_of_open_clip_may_have_its_older_name(asked_hub, tmp_path):
 def test_a_hub_without_the_file_or_without_an_answer_is_told(asked_hub):
     row = architecture_of("ViT-B-16:laion2b_s34b_b88k")
     hub = asked_hub()
-    with pytest.raises(WeightsNotFoundError, match="and the Hub has no such file; run"):
+    with pytest.raises(WeightsNotFoundError, match="no such file"):
         find_weights(row, None)
     assert len(hub.asked) == 2
     hub = asked_hub(answers=False)
-    with pytest.raises(WeightsNotFoundError, match="and the Hub fell silent; run"):
+    with pytest.raises(WeightsNotFoundError, match="fell silent"):
         find_weights(row, None)
     assert len(hub.asked) == 1
 
@@ -136,7 +134,7 @@ def test_a_folder_without_weights_is_told(tmp_path, setting):
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "weights.safetensors").touch()
     given = {"weights": write_tiny(tmp_path), setting: tmp_path / "folder"}
-    message = f"`{setting}` must be a file, or a folder with one of open_clip_model.safetensors, .*, got the folder '"
+    message = rf"^`{setting}`.*folder.*open_clip_model\.safetensors"
     with pytest.raises(WeightsNotFoundError, match=message):
         clip_with_checkpoint(TINY, kind="clip_s", device="cpu", **given)
 
@@ -193,5 +191,5 @@ def test_missing_weights_of_the_paper_say_what_to_do(tmp_path, monkeypatch, back
 
 
 def test_unknown_backbones_are_refused():
-    with pytest.raises(ValueError, match="`backbone` must be a name that"):
+    with pytest.raises(ValueError, match=r"^`backbone`"):
         paper_adapter("ViT-B/33")

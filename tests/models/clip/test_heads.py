@@ -72,7 +72,7 @@ def test_an_adapter_that_cannot_be_written_leaves_the_old_one(tmp_path, base, he
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.replace", full)
-    with pytest.raises(OSError, match="the disk is full; what stood there stays"):
+    with pytest.raises(OSError, match="disk is full"):
         write_adapter(path, adapter_of(heads, about(base)))
     assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == [("a.safetensors", b"old")]
 
@@ -104,14 +104,14 @@ def test_resnets_have_their_attention_pool_as_head(tmp_path):
         (
             {},
             {"format": "vlgauge-clip-adapter-0"},
-            "must be safetensors whose metadata say format=vlgauge-clip-adapter-1",
+            "format=vlgauge-clip-adapter-1",
         ),
-        ({}, {"kind": ""}, "must have the metadata kind, architecture, base_projections_sha256, lacks kind in"),
-        ({}, {"architecture": ""}, "lacks architecture in"),
-        ({"text_projection": None}, {}, "must contain visual.proj, .* and text_projection, got visual.proj in"),
+        ({}, {"kind": ""}, r"base_projections_sha256.*kind"),
+        ({}, {"architecture": ""}, "lacks architecture"),
+        ({"text_projection": None}, {}, r"visual\.proj.*text_projection.*got visual\.proj"),
         ({"logit_scale": np.ones(1)}, {}, "got logit_scale, text_projection, visual.proj in"),
-        ({"visual.proj": np.full((4, 2), np.nan)}, {}, "must contain finite floats, got others in visual.proj of"),
-        ({"visual.proj": np.ones((4, 2), np.int32)}, {}, "must contain finite floats, got others in visual.proj of"),
+        ({"visual.proj": np.full((4, 2), np.nan)}, {}, r"^`adapter`.*floats.*visual\.proj"),
+        ({"visual.proj": np.ones((4, 2), np.int32)}, {}, r"^`adapter`.*floats.*visual\.proj"),
         ({"visual.proj": np.ones((4, 3))}, {}, r"two matrices of one embedding width, got \[\(4, 3\), \(3, 2\)\] in"),
         ({"visual.proj": np.ones(2)}, {}, r"two matrices of one embedding width, got \[\(2,\), \(3, 2\)\] in"),
     ],
@@ -129,9 +129,9 @@ def test_cut_and_other_files_are_no_adapters(tmp_path, base, heads):
     path = tmp_path / "a.safetensors"
     write_adapter(path, adapter_of(heads, about(base)))
     path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(ValueError, match="must be complete safetensors"):
+    with pytest.raises(ValueError, match=r"^`checkpoint`.*complete"):
         read_adapter(path)
-    with pytest.raises(ValueError, match=r"got None in .*pth'; make it with: vlgauge convert"):
+    with pytest.raises(ValueError, match="got None"):
         read_adapter(whole(base, heads, tmp_path / "a.pth"))
     with pytest.raises(FileNotFoundError):
         read_adapter(tmp_path / "none")
@@ -181,9 +181,7 @@ def test_a_lora_checkpoint_is_no_plain_clip_although_its_projections_are(tmp_pat
 def test_the_weights_of_clip_are_refused(tmp_path, base, rounded):
     saved = {name: tensor.to(rounded) for name, tensor in base.items()} | {"logit_scale": torch.tensor(1.0)}
     torch.save(saved, tmp_path / "clip.pt")
-    with pytest.raises(
-        ValueError, match="must differ from the weights of tiny: these are the CLIP weights; use clip_s"
-    ):
+    with pytest.raises(ValueError, match=r"CLIP.*clip_s"):
         load_checkpoint(tmp_path / "clip.pt", TINY, base)
 
 
@@ -191,7 +189,7 @@ def test_the_weights_of_clip_are_refused(tmp_path, base, rounded):
 def test_an_adapter_with_the_heads_of_clip_is_refused(tmp_path, base, step):
     adapter = adapter_of({name: tensor + step for name, tensor in base.items()}, about(base))
     write_adapter(tmp_path / "a.safetensors", adapter)
-    with pytest.raises(ValueError, match="these are the CLIP weights; use clip_s"):
+    with pytest.raises(ValueError, match=r"CLIP.*clip_s"):
         load_checkpoint(tmp_path / "a.safetensors", TINY, base)
 
 
@@ -202,7 +200,7 @@ def test_one_changed_head_is_enough(tmp_path, base, heads):
 
 def test_without_the_base_one_warning_says_that_nothing_was_compared(tmp_path, base, heads):
     path = whole(base, heads, tmp_path / "pac_s.pth")
-    with pytest.warns(UserWarning, match="compared with plain CLIP, .*vlgauge prefetch clip:tiny") as caught:
+    with pytest.warns(UserWarning, match=r"compared.*CLIP") as caught:
         found = load_checkpoint(path, TINY, None)
     assert (found.verified, found.adapter, len(caught)) == (False, None, 1)
     with warnings.catch_warnings():
@@ -212,15 +210,15 @@ def test_without_the_base_one_warning_says_that_nothing_was_compared(tmp_path, b
 
 def test_an_adapter_without_its_base_is_refused(tmp_path, base, heads):
     write_adapter(tmp_path / "a.safetensors", adapter_of(heads, about(base)))
-    with pytest.raises(ValueError, match="is an adapter, which needs the weights of tiny, and they are not there"):
+    with pytest.raises(ValueError, match="adapter, which needs"):
         load_checkpoint(tmp_path / "a.safetensors", TINY, None)
 
 
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"architecture": "tiny"}, "must be for tiny-quickgelu, got one for tiny in"),
-        ({"base_projections_sha256": "f" * 64}, r"an adapter for these weights of tiny .heads \w{8}., got .*ffffffff"),
+        ({"architecture": "tiny"}, r"tiny-quickgelu.*tiny"),
+        ({"base_projections_sha256": "f" * 64}, "adapter for these"),
     ],
 )
 def test_an_adapter_for_another_backbone_is_refused(tmp_path, base, heads, changed, message):
@@ -232,10 +230,10 @@ def test_an_adapter_for_another_backbone_is_refused(tmp_path, base, heads, chang
 def test_an_adapter_of_another_shape_is_refused(tmp_path, base, heads):
     narrow = {name: tensor[:, :16] for name, tensor in heads.items()}
     write_adapter(tmp_path / "a.safetensors", adapter_of(narrow, about(base)))
-    with pytest.raises(ValueError, match="must have heads of shapes"):
+    with pytest.raises(ValueError, match="heads of shapes"):
         load_checkpoint(tmp_path / "a.safetensors", TINY, base)
 
 
 def test_a_checkpoint_of_another_architecture_is_refused(tmp_path, base, heads):
-    with pytest.raises(ValueError, match="must have the tensors of ViT-B-32-quickgelu, got others"):
+    with pytest.raises(ValueError, match="ViT-B-32-quickgelu"):
         load_checkpoint(whole(base, heads, tmp_path / "x.pth"), TABLE["ViT-B/32"], None)

@@ -45,20 +45,18 @@ def toy_files(tmp_path, monkeypatch):
 # Files
 # ----------------------------------------------------------------------------------------------------------------------
 def test_a_given_file_must_be_there(tmp_path):
-    with pytest.raises(WeightsNotFoundError, match=r"`weights` must be an existing file, got .*none\.pth"):
+    with pytest.raises(WeightsNotFoundError, match=r"^`weights`.*none\.pth"):
         clip_encoder(weights=tmp_path / "none.pth")
-    with pytest.raises(
-        WeightsNotFoundError, match="`weights` must be a file for the backbone 'tiny', which is not on the Hub"
-    ):
+    with pytest.raises(WeightsNotFoundError, match=r"^`weights`.*'tiny'"):
         clip_encoder(TINY)
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"just words", "`weights` must be safetensors or a file of torch.save, got "),
-        (b"<html>", "`weights` must contain weights, got a web page"),
-        (None, "`weights` must have the tensors of tiny-quickgelu, got others in .*: missing: "),
+        (b"just words", r"^`weights`.*torch\.save"),
+        (b"<html>", r"^`weights`.*web"),
+        (None, r"^`weights`.*quickgelu"),
     ],
 )
 def test_a_bad_file_is_named_as_the_setting_that_it_was_given_as(tmp_path, content, message):
@@ -74,7 +72,7 @@ def test_a_bad_file_is_named_as_the_setting_that_it_was_given_as(tmp_path, conte
 @pytest.mark.parametrize("name", ["weights", "checkpoint", "feature_cache"])
 def test_what_is_no_path_is_refused(weights, name):
     settings = {"weights": weights, name: 5}
-    with pytest.raises(TypeError, match=f"`{name}` must be a path, got int"):
+    with pytest.raises(TypeError, match=rf"^`{name}`.*got int"):
         loading.clip_with_checkpoint(TINY, kind="clip_s", **settings)
 
 
@@ -91,7 +89,7 @@ def test_a_missing_package_is_named(monkeypatch):
     import sys
 
     monkeypatch.setitem(sys.modules, "open_clip.factory", None)
-    with pytest.raises(ImportError, match=r'run: pip install --upgrade "vlgauge\[clip\]"'):
+    with pytest.raises(ImportError, match=r'--upgrade.*"vlgauge\[clip\]"'):
         clip_model.empty_model(TINY)
 
 
@@ -151,12 +149,12 @@ def test_the_embedded_profile_has_the_toy_only(toy_files, no_sockets):
     [
         (
             {"backbone": "ViT-B/32", "profile": "embedded"},
-            "`backbone` must be left out .* got 'ViT-B/32'",
+            r"^`backbone`.*got 'ViT-B/32'",
         ),
-        ({"backbone": TINY, "profile": "embedded"}, "`backbone` must be left out under the embedded profile.* 'tiny'"),
-        ({"weights": "a.pth", "profile": "embedded"}, "`weights` must be left out under the embedded profile.*'a.pth'"),
-        ({"backbone": "vlgauge-toy-clip"}, "`backbone` 'vlgauge-toy-clip' must be used with profile='embedded'"),
-        ({"profile": "toy"}, "`profile` must be one of 'paper', 'embedded', got 'toy'"),
+        ({"backbone": TINY, "profile": "embedded"}, r"^`backbone`.*'tiny'"),
+        ({"weights": "a.pth", "profile": "embedded"}, r"^`weights`.*'a\.pth'"),
+        ({"backbone": "vlgauge-toy-clip"}, r"^`backbone`.*'vlgauge-toy-clip'.*profile="),
+        ({"profile": "toy"}, r"^`profile`.*got 'toy'"),
     ],
 )
 def test_profiles_do_not_mix(settings, message):
@@ -166,7 +164,7 @@ def test_profiles_do_not_mix(settings, message):
 
 def test_a_toy_that_is_not_there_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr(toy, "toy_file", lambda name="toy_clip.safetensors": tmp_path / name)
-    with pytest.raises(WeightsNotFoundError, match=r"the toy CLIP is not at .*; install vlgauge again"):
+    with pytest.raises(WeightsNotFoundError, match=r"CLIP.*again"):
         clip_encoder(profile="embedded")
 
 
@@ -181,10 +179,10 @@ def test_clip_is_an_encoder_of_texts(toy_files):
     np.testing.assert_array_equal(vectors, plain.project(plain.text_hidden(texts).end, "text"))
     assert encoder.identity == f"clip:{plain.identity}"
     assert plain.forwards["text"] == 2
-    with pytest.warns(UserWarning, match=r"2 of 3 texts have <\|startoftext\|> or <\|endoftext\|> in them, which CLIP"):
+    with pytest.warns(UserWarning, match=r"2 of 3 texts.*CLIP"):
         seen = encoder.encode(["a dog<|endoftext|> cat", "a dog<|endoftext|>", "a dog"])
     np.testing.assert_allclose(seen, np.broadcast_to(seen[2], seen.shape), atol=1e-5)
-    with pytest.warns(UserWarning, match="1 of 2 texts have over 77 tokens and were cut by CLIP"):
+    with pytest.warns(UserWarning, match=r"1 of 2 texts.*over 77 tokens.*CLIP"):
         encoder.encode(["a dog", "dog " * 90])
 
 

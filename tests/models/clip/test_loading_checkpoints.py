@@ -86,19 +86,19 @@ def test_a_checkpoint_with_another_backbone_is_an_encoder_of_its_own(tmp_path, w
 
 def test_a_whole_checkpoint_without_its_backbone_is_unverified(tmp_path, weights, adapter):
     path = write_tiny(tmp_path, 3, 0.3, suffix=".pth")
-    with pytest.warns(UserWarning, match="was not compared with plain CLIP, because"):
+    with pytest.warns(UserWarning, match=r"compared.*CLIP"):
         encoder, head = clip_with_checkpoint(TINY, path, device="cpu")
     assert (head, encoder.verified) == (None, False)
     encoder, head = clip_with_checkpoint(TINY, path, weights=weights, device="cpu")
     assert (head, encoder.verified) == (None, True)
-    with pytest.raises(WeightsNotFoundError, match="`weights` must be a file for the backbone 'tiny'"):
+    with pytest.raises(WeightsNotFoundError, match=r"^`weights`.*'tiny'"):
         clip_with_checkpoint(TINY, adapter, device="cpu")
-    with pytest.raises(WeightsNotFoundError, match="`weights` must be an existing file"):
+    with pytest.raises(WeightsNotFoundError, match=r"^`weights`.*existing"):
         clip_with_checkpoint(TINY, path, weights=tmp_path / "none", device="cpu")
 
 
 def test_plain_clip_is_no_checkpoint(weights):
-    with pytest.raises(ValueError, match="these are the CLIP weights; use clip_s"):
+    with pytest.raises(ValueError, match=r"CLIP.*clip_s"):
         clip_with_checkpoint(TINY, weights, weights=weights, device="cpu")
 
 
@@ -106,7 +106,7 @@ def test_without_a_checkpoint_clip_s_is_plain_and_pac_s_asks(tmp_path, weights, 
     monkeypatch.setenv("VLGAUGE_HOME", str(tmp_path))
     encoder, head = clip_with_checkpoint(TINY, kind="clip_s", weights=weights, device="cpu")
     assert (encoder, head) == (clip_encoder(TINY, weights=weights, device="cpu"), None)
-    with pytest.raises(WeightsNotFoundError, match=r'weights of PAC-S for tiny are not in .* or profile="embedded"'):
+    with pytest.raises(WeightsNotFoundError, match=r'PAC.*tiny.*profile="embedded"'):
         clip_with_checkpoint(TINY, weights=weights)
     with pytest.raises(WeightsNotFoundError, match=r"605 MB.*1F-0Pma-vfJPAiDzeyl-iEdSXZIO1cDae.*vlgauge convert"):
         clip_with_checkpoint()
@@ -128,7 +128,7 @@ def test_the_embedded_checkpoint_is_the_toys(toy_files):
 
 @pytest.mark.parametrize(
     ("settings", "message"),
-    [({"kind": "pac"}, "`kind` must be one of 'pac_s', 'pac_s"), ({"dtype": "half"}, "`dtype` must be one of")],
+    [({"kind": "pac"}, r"^`kind`.*'pac_s'.*pac_s"), ({"dtype": "half"}, r"^`dtype`")],
 )
 def test_words_that_are_no_choice(settings, message):
     with pytest.raises(ValueError, match=message):
@@ -136,5 +136,5 @@ def test_words_that_are_no_choice(settings, message):
 
 
 def test_a_missing_checkpoint_is_told(weights, tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"`checkpoint` must be an existing file, got .*none\.pth"):
+    with pytest.raises(FileNotFoundError, match=r"^`checkpoint`.*none\.pth"):
         clip_with_checkpoint(TINY, tmp_path / "none.pth", weights=weights)

@@ -92,11 +92,9 @@ def test_files_of_the_other_kind_are_refused(weights, tmp_path):
     state = torch.load(path, weights_only=True)
     plain = {name: tensor for name, tensor in state.items() if name != "positional_embedding_res"}
     torch.save(plain, tmp_path / "plain.pt")
-    with pytest.raises(
-        ValueError, match=r"`weights` must be weights of a Long-CLIP, .* lacks positional_embedding_res"
-    ):
+    with pytest.raises(ValueError, match=r"^`weights`.*CLIP.*positional_embedding_res"):
         clip_encoder(row, weights=tmp_path / "plain.pt", device="cpu")
-    with pytest.raises(ValueError, match="`weights` must be weights of ViT-B/16, got weights of a Long-CLIP in "):
+    with pytest.raises(ValueError, match=r"^`weights`.*ViT-B/16.*CLIP"):
         clip_encoder("ViT-B/16", weights=path, device="cpu")
 
 

@@ -150,7 +150,7 @@ def test_ids(oracle, canonical, key):
 def test_canonicalize_is_a_backbone_of_its_own(oracle, model):
     row = architecture_of("google/siglip2-base-patch16-224/canonicalize")
     assert (row.tokens, row.architecture) == ("canonicalize", "siglip2-base-patch16-224/canonicalize")
-    with pytest.raises(ValueError, match="`backbone` must be a name that"):
+    with pytest.raises(ValueError, match=r"^`backbone`.*name"):
         architecture_of("longclip-b/canonicalize")
     folder, tiny = model(tokens="canonicalize", architecture="tiny/canonicalize")
     texts = list(inputs(oracle)[0].values())
@@ -188,13 +188,13 @@ def test_metric_on_siglip(model):
     folder, row = model()
     metric = vlgauge.load("clip_s", backbone=row, weights=folder, device="cpu")
     grey = np.full((64, 64, 3), 90, np.uint8)
-    with pytest.warns(UserWarning, match="1 of 2 captions and references have more than 64 tokens and were cut"):
+    with pytest.warns(UserWarning, match=r"1 of 2 captions.*than 64 tokens"):
         found = metric.compute(predictions=["A dog <|endoftext|>.", "word " * 200], images=[grey] * 2)
     assert all(0 <= score <= 2.5 for score in found["clip_s_scores"])
 
 
 def test_videos_need_vectors_of_words():
-    with pytest.raises(ValueError, match=r"`backbone` must be a CLIP for videos, .* got 'siglip2-base-patch16-224'"):
+    with pytest.raises(ValueError, match=r"^`backbone`.*got 'siglip2-base-patch16-224'"):
         vlgauge.load("clip_s", "video", backbone="siglip2")
 
 
@@ -209,17 +209,17 @@ def test_other_files_are_refused_before_a_picture(model, monkeypatch):
     vocabulary, (_, end, *_, mask) = other["model"]["vocab"], other["added_tokens"]
     vocabulary["<eos>"], vocabulary["<mask>"], end["id"], mask["id"] = 4, 1, 4, 1
     (folder / "tokenizer.json").write_text(json.dumps(other), "utf-8")
-    with pytest.raises(ValueError, match=r"got that of another model in .*: <pad> 0, <eos> 4, 797 tokens"):
+    with pytest.raises(ValueError, match="797 tokens"):
         metric.compute(**rows)
     (folder / "tokenizer.json").write_text("{}", "utf-8")
-    with pytest.raises(ValueError, match=r"`weights` must have the tokenizer of the model next to them, .* fails with"):
+    with pytest.raises(ValueError, match=r"^`weights`.*fails"):
         metric.compute(**rows)
     (folder / "tokenizer.json").unlink()
-    with pytest.raises(FileNotFoundError, match=r"`weights` must have the model's tokenizer.json next to them"):
+    with pytest.raises(FileNotFoundError, match=r"^`weights`.*tokenizer\.json.*next"):
         metric.compute(**rows)
     (folder / "tokenizer.json").write_text(own, "utf-8")
     (folder / "preprocessor_config.json").write_text('{"size": {"height": 32, "width": 32}, "resample": 2}', "utf-8")
-    with pytest.raises(ValueError, match=r"must have the preprocessor_config.json of .* with 64 pixels"):
+    with pytest.raises(ValueError, match=r"preprocessor_config\.json.*64 pixels"):
         metric.compute(**rows)
-    with pytest.raises(ValueError, match=r"must have the tensors of x, got others in .*text_projection"):
+    with pytest.raises(ValueError, match="text_projection"):
         read_state(folder / "model.safetensors", replace(row, config={**row.config, "embed_dim": 32}, architecture="x"))

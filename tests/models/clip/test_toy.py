@@ -66,7 +66,7 @@ def test_another_file_is_refused(monkeypatch, tmp_path):
     damaged = bytearray((tmp_path / "toy_clip.safetensors").read_bytes())
     damaged[-1] ^= 1
     (tmp_path / "toy_clip.safetensors").write_bytes(damaged)
-    with pytest.raises(ValueError, match=r"must have the sha256 \w{8} of its record, got \w{8} in .*; install vlgauge"):
+    with pytest.raises(ValueError, match="sha256"):
         toy.toy_state()
     (tmp_path / "toy_clip.safetensors").unlink()
     with pytest.raises(WeightsNotFoundError, match=r"the toy CLIP is not at '.*'; install vlgauge again"):

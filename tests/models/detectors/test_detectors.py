@@ -85,47 +85,41 @@ def test_convolutions_of_a_detector_keep_their_precision(weights):
 def test_published_weights_must_have_the_digest_of_their_name(monkeypatch, tmp_path):
     monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path))
     (tmp_path / "checkpoints").mkdir()
-    with pytest.raises(
-        WeightsNotFoundError, match=f"`regions='{SMALL}'` needs the file {SMALL}_coco-.*vlgauge prefetch"
-    ):
+    with pytest.raises(WeightsNotFoundError, match=rf"^`regions='{SMALL}'`.*{SMALL}_coco-"):
         torchvision_models.detector(SMALL)
-    with pytest.raises(WeightsNotFoundError, match=r"or \"whole\", a function of an image, or boxes or crops"):
+    with pytest.raises(WeightsNotFoundError, match='"whole"'):
         torchvision_models.detector(SMALL)
     from torchvision.models import get_model_weights
 
     file = tmp_path / "checkpoints" / get_model_weights(SMALL).COCO_V1.url.rpartition("/")[2]
     file.write_bytes(b"something else")
-    with pytest.raises(
-        ValueError, match=f"SHA-256 that starts with {file.stem[-8:]}, got .*; delete it and run: vlgauge"
-    ):
+    with pytest.raises(ValueError, match=rf"SHA-256.*{file.stem[-8:]}"):
         torchvision_models.detector(SMALL)
 
 
 def test_weights_that_are_refused(tmp_path, weights):
-    with pytest.raises(WeightsNotFoundError, match="`detector_weights` must be an existing file"):
+    with pytest.raises(WeightsNotFoundError, match=r"^`detector_weights`.*existing"):
         torchvision_models.detector(SMALL, weights=tmp_path / "none.pth")
-    with pytest.raises(ValueError, match="`detector_weights` must have the tensors of fasterrcnn_mobilenet") as caught:
+    with pytest.raises(ValueError, match=r"^`detector_weights`.*fasterrcnn_mobilenet") as caught:
         torchvision_models.detector("fasterrcnn_mobilenet_v3_large_320_fpn", weights=weights, device="cpu")
     for part in (f"got others in '{weights}': missing: backbone.body.0.0.weight, ", "; not known: backbone.extra.0.0"):
         assert part in str(caught.value)
     torch.save({"a": [1]}, tmp_path / "list.pth")
-    with pytest.raises(ValueError, match=r"`detector_weights` must contain a state dict, .* got the keys a in"):
+    with pytest.raises(ValueError, match=r"^`detector_weights`.*keys"):
         torchvision_models.detector(SMALL, weights=tmp_path / "list.pth")
     torch.save(Image.new("RGB", (1, 1)), tmp_path / "code.pth")
-    with pytest.raises(
-        ValueError, match=r"`detector_weights` must contain nothing but tensors, .* nothing in it was e"
-    ):
+    with pytest.raises(ValueError, match=r"^`detector_weights`.*nothing"):
         torchvision_models.detector(SMALL, weights=tmp_path / "code.pth")
     (tmp_path / "text.pth").write_text("no weights")
-    with pytest.raises(ValueError, match=r"`detector_weights` must be safetensors or a file of torch.save, got"):
+    with pytest.raises(ValueError, match=r"^`detector_weights`.*safetensors.*torch\.save"):
         torchvision_models.detector(SMALL, weights=tmp_path / "text.pth")
     (tmp_path / "page.pth").write_text("<!DOCTYPE html>")
-    with pytest.raises(ValueError, match="`detector_weights` must contain weights, got a web page in"):
+    with pytest.raises(ValueError, match=r"^`detector_weights`.*web"):
         torchvision_models.detector(SMALL, weights=tmp_path / "page.pth")
     broken = state_of(weights)
     broken["backbone.features.0.0.0.weight"][0, 0, 0, 0] = torch.nan
     torch.save(broken, tmp_path / "nan.pth")
-    with pytest.raises(ValueError, match="`detector_weights` must be finite, got NaN or infinity in"):
+    with pytest.raises(ValueError, match=r"^`detector_weights`.*got NaN"):
         torchvision_models.detector(SMALL, weights=tmp_path / "nan.pth")
     partial = state_of(weights)
     del partial["backbone.features.0.0.1.num_batches_tracked"]

@@ -21,7 +21,7 @@ def test_given_boxes():
 @pytest.mark.parametrize("box", [[31, 0, 40, 5], [5, 5, 5, 9], [-9, -9, -1, -1], [7, 7, 3, 9]])
 def test_given_box_without_a_pixel(box):
     entries = [{"boxes": [[0, 0, 3, 3]]}, {"boxes": [[0, 0, 3, 3], box]}]
-    message = r"`regions\[0\]\[1\]` must have boxes .* at least one pixel of the image of 30 x 20, got \[.*\] as box 1"
+    message = r"^`regions\[0\]\[1\]`.*30 x.*20"
     with pytest.raises(ValueError, match=message):
         given(entries, [cell(), cell(1)])
 
@@ -46,17 +46,17 @@ def test_given_crops(tmp_path):
 @pytest.mark.parametrize(
     ("entries", "cells", "message"),
     [
-        ("crops", None, r"`regions\[0\]` must be a list with one entry per image, .* got str"),
-        ([], None, r"`regions\[0\]` must have an entry for at least one image"),
-        ([[]], [cell(), cell()], r"`regions\[0\]` must have one entry per image, got 1 for 2 images"),
-        ([picture()], None, r"`regions\[0\]\[0\]` must be a list of crops, or \{'boxes'.* got Image"),
-        ([{"bbox": []}], None, r"must be a list of crops, .* got a mapping with \['bbox'\]"),
-        ([{"boxes": [[0, 0, 1, 1]]}], None, r"`images\[0\]\[0\]` is missing: `regions\[0\]\[0\]` has boxes"),
-        ([["nowhere.png"]], None, r"`regions\[0\]\[0\]\[0\]` must be an existing image file"),
-        ([{"crops": [picture()], "boxes": [[0, 0, 1, 1]] * 2}], None, "must have one box per crop, got 2 for 1"),
-        ([{"boxes": [[0, 0, 1, 1]], "scores": [math.nan]}], [cell()], "must have finite scores"),
-        ([{"boxes": [[0, 0, 1, 1]], "scores": ["high"]}], [cell()], "must have finite scores"),
-        ([{"boxes": [[0, 0, 1, 1]], "scores": [1, 2]}], [cell()], r"one score per region, got shape \(2,\) for 1"),
+        ("crops", None, r"^`regions\[0\]`.*got str"),
+        ([], None, r"^`regions\[0\]`.*least"),
+        ([[]], [cell(), cell()], r"^`regions\[0\]`.*got 1.*2 images"),
+        ([picture()], None, r"^`regions\[0\]\[0\]`.*'boxes'.*Image"),
+        ([{"bbox": []}], None, r"^`regions\[0\]\[0\]`.*'bbox'"),
+        ([{"boxes": [[0, 0, 1, 1]]}], None, r"^`images\[0\]\[0\]`.*`regions\[0\]\[0\]`"),
+        ([["nowhere.png"]], None, r"^`regions\[0\]\[0\]\[0\]`"),
+        ([{"crops": [picture()], "boxes": [[0, 0, 1, 1]] * 2}], None, r"^`regions\[0\]\[0\]`.*got 2"),
+        ([{"boxes": [[0, 0, 1, 1]], "scores": [math.nan]}], [cell()], r"^`regions\[0\]\[0\]`.*finite"),
+        ([{"boxes": [[0, 0, 1, 1]], "scores": ["high"]}], [cell()], r"^`regions\[0\]\[0\]`.*finite"),
+        ([{"boxes": [[0, 0, 1, 1]], "scores": [1, 2]}], [cell()], r"^`regions\[0\]\[0\]`.*region"),
     ],
 )
 def test_given_regions_that_are_refused(entries, cells, message):

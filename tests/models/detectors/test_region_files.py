@@ -41,17 +41,17 @@ def test_authors_layout(authors):
 
 def test_missing_crop_is_told(authors):
     (authors / "a_[5, 5, 9, 9].jpg").unlink()
-    with pytest.raises(ValueError, match=r"a picture for each box, image 'a' lacks 'a_\[5, 5, 9, 9\]\.jpg'"):
+    with pytest.raises(ValueError, match=r"^`crops`.*'a'.*a_\[5"):
         detectors.read_authors_regions(authors / "regions.csv", authors)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("image_id,bbox", "image,bbox", "must have the columns image_name, .* lacks .*image_id"),
-        ("0.9", "high", "a number as each score, got 'high' in line 3"),
-        ("[1, 1, 3, 3]", "[1, 1, 3]", r"a box \[x1, y1, x2, y2\] in each row, got '\[1, 1, 3\]' in line 3"),
-        ("[1, 1, 3, 3]", "none", "got 'none' in line 3"),
+        ("image_id,bbox", "image,bbox", r"columns image_name.*image_id"),
+        ("0.9", "high", r"^`table`.*got 'high'.*line 3"),
+        ("[1, 1, 3, 3]", "[1, 1, 3]", r"^`table`.*\[x1.*got '\[1, 1, 3\]'"),
+        ("[1, 1, 3, 3]", "none", r"^`table`.*got 'none'.*line 3"),
     ],
 )
 def test_broken_authors_table(authors, old, new, message):
@@ -61,11 +61,11 @@ def test_broken_authors_table(authors, old, new, message):
 
 
 def test_an_image_that_the_file_lacks():
-    with pytest.raises(ValueError, match=r"must have every image of the stories, got none for 'c' \[0\]\[1\]"):
+    with pytest.raises(ValueError, match=r"got none.*'c'.*\[0\]\[1\]"):
         detectors.arranged({"a": {"boxes": [[0, 0, 1, 1]]}}, [["a", "c"]])
 
 
 def test_a_table_in_another_encoding(authors):
     (authors / "regions.csv").write_bytes(ROWS.replace("sky", "caf\xe9").encode("latin-1"))
-    with pytest.raises(ValueError, match="`table` must be UTF-8 text, got"):
+    with pytest.raises(ValueError, match=r"^`table`.*UTF-8"):
         detectors.read_authors_regions(authors / "regions.csv")

@@ -66,7 +66,7 @@ def test_grid_covers_the_image():
 
 @pytest.mark.parametrize("boxes", [[[1, 2, 3]], [1, 2, 3, 4], "box", [[1, 2, 3, "x"]]])
 def test_boxes_of_another_form_are_refused(boxes):
-    with pytest.raises(ValueError, match=r"`regions\[0\]\[0\]` must have boxes of four numbers"):
+    with pytest.raises(ValueError, match=r"^`regions\[0\]\[0\]`"):
         given([{"boxes": boxes}], [cell()])
 
 
@@ -171,10 +171,10 @@ def test_detector_without_boxes():
 @pytest.mark.parametrize(
     ("result", "message"),
     [
-        (([[0, 0, 1, 1]], [0.1, 0.2]), r"images\[0\]\[0\] as seen by the detector` must have one score per region"),
-        (([[0, 0, math.nan, 1]], None), r"must have finite numbers, got \[0.0, 0.0, nan, 1.0\] in box 0"),
-        (([[0, 0, 1, 1]], [math.inf]), "must have finite scores"),
-        ({"boxes": []}, r"must be a function that returns boxes and scores \(or None\), got dict for images\[0\]\[0\]"),
+        (([[0, 0, 1, 1]], [0.1, 0.2]), r"^`images\[0\]\[0\] as seen by the detector`.*region"),
+        (([[0, 0, math.nan, 1]], None), r"^`images\[0\]\[0\] as seen by the detector`.*got \[0\.0.*0\.0"),
+        (([[0, 0, 1, 1]], [math.inf]), r"^`images\[0\]\[0\] as seen by the detector`.*scores"),
+        ({"boxes": []}, r"^`regions`.*got dict.*images\[0\]\[0\]"),
         (([],), "must be a function that returns boxes and scores"),
     ],
 )
@@ -198,13 +198,13 @@ def test_size_is_that_of_the_upright_image(tmp_path):
 def test_unreadable_image_names_story_and_image(source, tmp_path):
     (tmp_path / "broken.png").write_bytes(b"\x89PNG nothing")
     cells = [cell(), image_cell(tmp_path / "broken.png", "x")]
-    with pytest.raises(ValueError, match=r"`images\[0\]\[1\]` must be a readable image"):
+    with pytest.raises(ValueError, match=r"^`images\[0\]\[1\]`"):
         found(source, cells)
 
 
 @pytest.mark.parametrize("cells", [[], None])
 def test_story_without_images(cells):
-    with pytest.raises(ValueError, match=r"`images\[4\]` must have at least one image, got none"):
+    with pytest.raises(ValueError, match=r"^`images\[4\]`.*got none"):
         detectors.regions_of([cells], detectors.region_source("whole"), first_story=4)
 
 
@@ -213,23 +213,23 @@ def test_default_source_by_profile(monkeypatch, tmp_path):
 
     monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path))
     assert detectors.region_source(None, profile="embedded").identity == "grid"
-    with pytest.raises(WeightsNotFoundError, match="`detector_weights` must be an existing file"):
+    with pytest.raises(WeightsNotFoundError, match=r"^`detector_weights`"):
         detectors.region_source(None, profile="embedded", weights="none.pth")  # `weights` implies the detector
-    message = r"needs the file fasterrcnn_resnet50_fpn_v2_coco-.*\.pth, not in .*checkpoints; .*grid"
+    message = "fasterrcnn_resnet50_fpn_v2_coco-"
     with pytest.raises(WeightsNotFoundError, match=message):
         detectors.region_source(None)
-    with pytest.raises(ValueError, match="under profile 'embedded', which ships no detector"):
+    with pytest.raises(ValueError, match=r"^`regions`.*'embedded'"):
         detectors.region_source("ssd300_vgg16", profile="embedded")
 
 
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ("fasterrcnn_resnet50", "did you mean `fasterrcnn_resnet50_fpn`"),
-        ("grids", "did you mean `grid`"),
-        ([[[1, 2, 3, 4]]], "give boxes and crops to `compute`"),
+        ("fasterrcnn_resnet50", "`fasterrcnn_resnet50_fpn`"),
+        ("grids", "`grid`"),
+        ([[[1, 2, 3, 4]]], "`compute`"),
     ],
 )
 def test_unknown_source(setting, message):
-    with pytest.raises(ValueError, match=f"`regions` must be one of .*{message}"):
+    with pytest.raises(ValueError, match=rf"^`regions`.*{message}"):
         detectors.checked_source(setting)

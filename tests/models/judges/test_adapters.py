@@ -94,17 +94,17 @@ def test_names_of_layers(theirs, ours):
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ({"peft_type": "IA3"}, "`adapter` must be a plain LoRA, got peft_type: 'IA3' in its settings"),
+        ({"peft_type": "IA3"}, r"^`adapter`.*got peft_type"),
         ({"use_dora": True}, "got use_dora: True"),
         ({"bias": "all"}, "got bias: 'all'"),
         ({"fan_in_fan_out": True}, "got fan_in_fan_out: True"),
         ({"modules_to_save": ["lm_head"]}, r"got modules_to_save: \['lm_head'\]"),
         ({"rank_pattern": {"q_proj": 2}}, "got rank_pattern: {'q_proj': 2}"),
         ({"layer_replication": [[0, 1]]}, "got layer_replication: "),
-        ({"lora_alpha": float("inf")}, "two numbers above 0, got inf and 4"),
-        ({"lora_alpha": None}, "`adapter` must have lora_alpha and r, two numbers above 0, got None and 4"),
-        ({"r": 0}, "two numbers above 0, got 8 and 0"),
-        ({"r": 8}, "`adapter` must have for each layer the matrices lora_A and lora_B of rank 8, got others for model"),
+        ({"lora_alpha": float("inf")}, "got inf"),
+        ({"lora_alpha": None}, r"^`adapter`.*got None"),
+        ({"r": 0}, "got 8"),
+        ({"r": 8}, r"^`adapter`.*lora_A.*lora_B.*model"),
     ],
 )
 def test_settings_of_another_arithmetic(model, tmp_path, settings, told):
@@ -192,9 +192,9 @@ def test_what_is_no_adapter_is_refused(model, tmp_path, monkeypatch):
     (tmp_path / "adapter_model.bin").write_bytes(b"x")
     assert "`adapter` must have settings in adapter_config.json, got a file without them" in refusal(model, tmp_path)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    with pytest.raises(WeightsNotFoundError, match=r"hf download o/n --revision 0+, pass \"hjkim811/EXPERT-llava-13b"):
+    with pytest.raises(WeightsNotFoundError, match=r"o/n.*--revision.*hjkim811/EXPERT-llava-13b"):
         judge_of(model, adapter=f"o/n@{'0' * 40}", device="cpu")
-    with pytest.raises(WeightsNotFoundError, match=r"`adapter` must be a folder, or a Hub id with its commit"):
+    with pytest.raises(WeightsNotFoundError, match=r"^`adapter`.*commit"):
         judge_of(model, adapter="o/n", device="cpu")
 
 

@@ -115,7 +115,7 @@ def test_half_precision_needs_a_gpu(model):
 
 def test_old_versions_are_refused(model, monkeypatch):
     monkeypatch.setattr(loading, "LEAST", "99")
-    with pytest.raises(ImportError, match=r"a judge needs transformers 99 or newer, and .* is installed; run: pip"):
+    with pytest.raises(ImportError, match="99"):
         judge_of(model, device="cpu")
 
 
@@ -128,9 +128,7 @@ def test_numbers_are_counted_without_reading_them(model):
 def test_what_does_not_fit_is_refused_with_the_remedy(tmp_path, monkeypatch):
     monkeypatch.setattr(loading, "free_bytes", lambda device: 20_000_000_000)
     refuse_too_large("m", 5_000_000_000, "float32", "cpu")
-    with pytest.raises(
-        ValueError, match=r"of which 20\.0 GB are free, got 'm' of 20\.0 GB in float32; pass dtype="
-    ) as e:
+    with pytest.raises(ValueError, match=r"20\.0.*got 'm'.*float32") as e:
         refuse_too_large("m", 5_000_000_001, "float32", "cpu")
     assert "dtype='bfloat16' (10.0 GB), device_map='auto' for several devices, or a smaller model" in str(e.value)
     with pytest.raises(ValueError, match=r"in bfloat16; pass device_map='auto'"):
@@ -162,20 +160,16 @@ def test_a_model_can_be_spread_over_devices(model):
 
 # -- location of the model ---------------------------------------------------------------------------------------------
 def test_a_name_must_be_pinned():
-    with pytest.raises(WeightsNotFoundError, match=r"`model` must be a folder, or a Hub id with its commit"):
+    with pytest.raises(WeightsNotFoundError, match=r"^`model`.*commit"):
         judge_of("owner/name", device="cpu")
-    with pytest.raises(
-        WeightsNotFoundError, match=r"got 'http://127.0.0.1:1/v1'; a model behind a server is a .*ServedJudge"
-    ):
+    with pytest.raises(WeightsNotFoundError, match=r"got 'http://127\.0\.0\.1:1/v1'.*ServedJudge"):
         judge_of("http://127.0.0.1:1/v1", device="cpu")
 
 
 def test_a_pinned_name_that_is_not_here_says_how_to_get_it(monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    with pytest.raises(
-        WeightsNotFoundError, match=rf"hf download owner/name --revision {COMMIT}, or model=.*Apache-2\.0"
-    ):
+    with pytest.raises(WeightsNotFoundError, match=rf"--revision.*{COMMIT}.*Apache-2\.0"):
         judge_of(f"owner/name@{COMMIT}", device="cpu")
 
 

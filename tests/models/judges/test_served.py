@@ -138,7 +138,7 @@ def test_pictures_of_strangers_are_decoded_in_a_box(serving, monkeypatch):
 
 def test_it_is_a_judge_and_no_text_makes_one():
     assert isinstance(ServedJudge("http://127.0.0.1:9/v1", "m"), Judge)
-    with pytest.raises(FileNotFoundError, match="`model` must be a folder, or a Hub id"):
+    with pytest.raises(FileNotFoundError, match=r"^`model`.*Hub"):
         vlgauge.load("fleur", model="http://127.0.0.1:9/v1").compute(predictions=["a"], images=pictures(1))
 
 
@@ -179,7 +179,7 @@ def test_the_key_goes_to_the_named_host_alone(serving, monkeypatch):
         monkeypatch.setenv(name, other.url.removesuffix("/v1"))
         monkeypatch.setenv("no_proxy", "")
         named = serving(lambda body, other=other: (307, {"Location": f"{other.url}/chat/completions"}, b""))
-        with pytest.raises(NetworkError, match=r"sends to another address \(status 307\), which is not followed"):
+        with pytest.raises(NetworkError, match="status 307"):
             ask(ServedJudge(named.url, "m", key_from="JUDGE_KEY"))
         assert [len(named.asked), len(other.asked)] == [1, 0]
 
@@ -252,7 +252,7 @@ def test_a_key_that_is_spelled_by_escapes_is_hidden(serving, monkeypatch):
 def test_words_with_a_part_of_the_key_are_not_shown(serving, monkeypatch, words):
     monkeypatch.setenv("JUDGE_KEY", KEY)
     server = serving(lambda body: (400, {}, words.encode()))
-    with pytest.raises(NetworkError, match=r"\(status 400\): not shown, because it may repeat the key;"):
+    with pytest.raises(NetworkError, match=r"status 400.*shown"):
         ask(ServedJudge(server.url, "m", key_from="JUDGE_KEY"))
     with pytest.raises(NetworkError) as told:
         ask(ServedJudge(server.url, "m"))
@@ -262,13 +262,13 @@ def test_words_with_a_part_of_the_key_are_not_shown(serving, monkeypatch, words)
 def test_what_is_no_key_is_refused_unshown(serving, monkeypatch):
     server = serving(lambda body: {})
     judge = ServedJudge(server.url, "m", key_from="JUDGE_KEY")
-    with pytest.raises(NetworkError, match=r"the variable JUDGE_KEY of the environment, .* holds no key"):
+    with pytest.raises(NetworkError, match=r"JUDGE_KEY.*environment"):
         ask(judge)
     monkeypatch.setenv("JUDGE_KEY", f"{KEY}\r\nX: y")
-    with pytest.raises(NetworkError, match="the variable JUDGE_KEY holds blanks or signs that no key has") as caught:
+    with pytest.raises(NetworkError, match=r"JUDGE_KEY.*signs") as caught:
         ask(judge)
     assert KEY not in str(caught.value)
-    with pytest.raises(ValueError, match="`key_from` must be the name of an environment variable") as told:
+    with pytest.raises(ValueError, match=r"^`key_from`") as told:
         ServedJudge(server.url, "m", key_from=KEY)
     assert KEY not in str(told.value)
     assert server.asked == []
@@ -280,7 +280,7 @@ def test_what_is_no_key_is_refused_unshown(serving, monkeypatch):
     ["127.0.0.1:8000", "ftp://a/v1", "http://", "http://me:word@a/v1", "http://a/v1?key=word", "http://a:x/", "a b", 3],
 )
 def test_addresses_that_are_none(url):
-    with pytest.raises(ValueError, match=r"`url` must be an address such as http://127.0.0.1:8000/v1") as told:
+    with pytest.raises(ValueError, match=r"^`url`.*//127\.0\.0\.1.*8000/v1") as told:
         ServedJudge(url, "m")
     assert "word@" not in str(told.value)
     assert "=word" not in str(told.value)
@@ -289,11 +289,11 @@ def test_addresses_that_are_none(url):
 @pytest.mark.parametrize(
     ("settings", "part"),
     [
-        ({"model": " "}, "`model` must be the name of the model on the server, got ' '"),
+        ({"model": " "}, r"^`model`.*got ' '"),
         ({"model": "a\ud800"}, "`model` must be the name of the model on the server, got"),
-        ({"fields": {"seed": 1, "n": 2}}, "`fields` must not have fields that the metric sets, got 'seed', 'n'"),
-        ({"fields": {"top_p": math.nan}}, "`fields` must be serializable as JSON"),
-        ({"answer_seconds": 0}, "`answer_seconds` must be a number of seconds above 0, got 0"),
+        ({"fields": {"seed": 1, "n": 2}}, r"^`fields`.*got 'seed'"),
+        ({"fields": {"top_p": math.nan}}, r"^`fields`.*JSON"),
+        ({"answer_seconds": 0}, r"^`answer_seconds`.*got 0"),
     ],
 )
 def test_settings_that_are_refused(settings, part):
@@ -311,10 +311,10 @@ def test_other_fields_are_in_the_signature():
 def test_plain_http_is_spoken_near_only_and_nobody_far_is_asked_offline(monkeypatch, address):
     monkeypatch.setattr(socket, "getaddrinfo", lambda *a, **k: [(0, 0, 0, "", (address, 80))])
     monkeypatch.setattr("openai.OpenAI", lambda **settings: pytest.fail("asked"))
-    with pytest.raises(NetworkError, match=r"far.example is not on this machine or in a private network: use https"):
+    with pytest.raises(NetworkError, match=r"far\.example"):
         ask(ServedJudge("http://far.example/v1", "m"))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(NetworkError, match="an offline switch is set, and the server is not in a private network"):
+    with pytest.raises(NetworkError, match=r"server.*private network"):
         ask(ServedJudge("https://far.example/v1", "m"))
 
 
@@ -348,7 +348,7 @@ def test_a_row_without_enough_of_its_digits_is_undefined_and_counted(serving):
     top = [{"token": token, "logprob": math.log(chance)} for token, chance in (("8", 0.7), ("7", 0.2), ("x", 0.05))]
     reply = of_digit(8, DIGITS | {"8": 0.1})
     reply["choices"][0]["logprobs"]["content"][2] = {"token": "8", "logprob": math.log(0.7), "top_logprobs": top}
-    with pytest.warns(UserWarning, match="1 of 1 answers are undefined: the server returned too few"):
+    with pytest.warns(UserWarning, match=r"1 of 1 answers.*few"):
         result = score(serving, reply)
     assert math.isnan(result["fleur_scores"][0])
     assert result["fleur_undefined"] == 1
@@ -362,20 +362,20 @@ def test_two_tokens_with_one_spelling(serving):
         assert math.isnan(score(serving, reply)["fleur"])
     twice = completion("Yes", [row("Yes", {"Yes": 0.5})], "length")
     twice["choices"][0]["logprobs"]["content"][0]["top_logprobs"] = likely("Yes", "Yes")
-    with pytest.raises(NetworkError, match="returned two tokens with the spelling 'Yes' at one position"):
+    with pytest.raises(NetworkError, match="'Yes'"):
         chances(serving, twice)
 
 
 def test_tokens_of_several_digits_are_refused_where_digits_count(serving):
     reply = completion("0.85", [row("0", {"0": 0.9}), row(".", {".": 0.9}), row("85", {"85": 0.9})])
-    with pytest.raises(ValueError, match="`model` must have a tokenizer that splits a number into its digits"):
+    with pytest.raises(ValueError, match=r"^`model`.*splits"):
         score(serving, reply)
     told = '{"score": 85, "reason": "x"}'
     joined = completion(told, [row(part, {part: 0.9}) for part in ('{"score": ', "85", ', "reason": "x"}')])
     judge = ServedJudge(serving(lambda body: joined).url, "m")
     columns = {"predictions": ["a"], "references": [["b"]]}
     assert vlgauge.load("clair", model=judge).compute(**columns)["clair"] == 0.85
-    with pytest.raises(ValueError, match="`variant='expected'` must have a tokenizer that splits"):
+    with pytest.raises(ValueError, match=r"^`variant='expected'`"):
         vlgauge.load("clair", model=judge, variant="expected").compute(**columns)
 
 
@@ -385,13 +385,11 @@ def chances(serving, reply, **settings):
 
 
 def test_an_answer_that_is_not_told(serving):
-    with pytest.warns(
-        UserWarning, match="1 of 1 answers are not among the most likely .* 1 count as 0, .* 0 are undef"
-    ):
+    with pytest.warns(UserWarning, match=r"1 of 1 answers.*1 count"):
         result = chances(serving, completion("No", [row("No", {"No": 1 - 1e-4})], "length"))
     assert result["vqascore_scores"] == [0.0]
     assert result["vqascore_details"][0]["chances"] == [0.0, None]
-    with pytest.warns(UserWarning, match="0 count as 0, .* and 1 are undefined"):
+    with pytest.warns(UserWarning, match="0 count"):
         assert math.isnan(chances(serving, completion("No", [row("No", {"No": 0.5})], "length"))["vqascore"])
 
 
@@ -399,11 +397,9 @@ def test_what_a_server_cannot_tell_is_refused_before_it_is_asked(serving):
     server = serving(lambda body: {})
     judge = ServedJudge(server.url, "m")
     rows = {"predictions": ["a"], "images": pictures(1)}
-    with pytest.raises(
-        ValueError, match=r"`definition` must be 'v3.1' for served/m, got 'v3.0': a server returns no end token"
-    ):
+    with pytest.raises(ValueError, match=r"^`definition`.*got 'v3\.0'"):
         vlgauge.load("vqascore", model=judge).compute(**rows)
-    with pytest.raises(ValueError, match=r"`answer` must be one word for served/m, .* got 'Yes, it does'"):
+    with pytest.raises(ValueError, match=r"^`answer`.*got 'Yes, it does'"):
         vlgauge.load("vqascore", model=judge, definition="v3.1", answer="Yes, it does").compute(**rows)
     assert server.asked == []
 
@@ -477,7 +473,7 @@ BROKEN = {
 def test_one_sentence_for_what_is_no_answer(serving, what):
     reply, words = BROKEN[what]
     server = serving(lambda body: reply)
-    with pytest.raises(NetworkError, match=rf"^the judge m answered 0 of 1 questions: 127.0.0.1:\d+ {words}") as told:
+    with pytest.raises(NetworkError, match=rf"0 of 1 questions.*127\.0\.0\.1.*{words}") as told:
         ask(ServedJudge(server.url, "m"))
     assert str(told.value).endswith("; call the same metric again to request only the others")
     assert len(server.asked) == 1
@@ -495,7 +491,7 @@ def test_a_silent_server_is_not_waited_for(monkeypatch):
     monkeypatch.setattr(judge_server, "MAX_RETRIES", 0)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         url = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
-        with pytest.raises(NetworkError, match=r"gave no whole answer within 0.3 s"):
+        with pytest.raises(NetworkError, match=r"0\.3 s"):
             ask(ServedJudge(url, "m", answer_seconds=0.3))
 
 
@@ -504,10 +500,10 @@ def test_long_and_packed_responses_are_not_read(serving, monkeypatch):
     monkeypatch.setattr(judge_server, "MAX_RESPONSE", 10_000)
     for status in (200, 400):
         server = serving(lambda body, status=status: (status, {}, b" " * 20_000))
-        with pytest.raises(NetworkError, match="returned more than 10,000 bytes"):
+        with pytest.raises(NetworkError, match="than 10,000 bytes"):
             ask(ServedJudge(server.url, "m"))
     server = serving(lambda body: (200, {"Content-Encoding": "gzip"}, gzip.compress(b" " * 10**6)))
-    with pytest.raises(NetworkError, match="returned a packed response, but none was requested"):
+    with pytest.raises(NetworkError, match="packed response"):
         ask(ServedJudge(server.url, "m"))
 
 
@@ -523,7 +519,7 @@ def test_a_server_that_never_ends_is_left(monkeypatch):
 
     with socket.create_server(("127.0.0.1", 0)) as listening:
         threading.Thread(target=drip, args=(listening,), daemon=True).start()
-        with pytest.raises(NetworkError, match=r"gave no whole answer within 1 s"):
+        with pytest.raises(NetworkError, match="1 s"):
             ask(ServedJudge(f"http://127.0.0.1:{listening.getsockname()[1]}/v1", "m", answer_seconds=1.0))
 
 
@@ -539,7 +535,7 @@ def test_headers_of_the_environment_are_not_sent(serving, monkeypatch):
 
 def test_without_openai_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "openai", None)
-    with pytest.raises(ImportError, match=r'run: pip install "vlgauge\[openai\]"'):
+    with pytest.raises(ImportError, match=r'"vlgauge\[openai\]"'):
         ask(ServedJudge("http://127.0.0.1:9/v1", "m"))
 
 
@@ -547,7 +543,7 @@ def test_nobody_there(monkeypatch):
     monkeypatch.setattr(judge_server, "MAX_RETRIES", 0)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    with pytest.raises(NetworkError, match=rf"questions: 127.0.0.1:{port} cannot be reached \("):
+    with pytest.raises(NetworkError, match=rf"127\.0\.0\.1.*{port}"):
         ask(ServedJudge(f"http://127.0.0.1:{port}/v1", "m"))
 
 
@@ -561,7 +557,7 @@ def test_a_busy_server_is_asked_again(serving, status):
 
 def test_the_tries_end(serving):
     server = serving(lambda body: (503, AT_ONCE, b""))
-    with pytest.raises(NetworkError, match=r"is busy or has a fault of its own \(status 503\)"):
+    with pytest.raises(NetworkError, match="status 503"):
         ask(ServedJudge(server.url, "m"))
     assert len(server.asked) == 4
 
@@ -577,7 +573,7 @@ def test_what_was_answered_before_a_fault_is_not_asked_again(serving):
     server = serving(reply)
     judge = ServedJudge(server.url, "m")
     questions = [Question((f"q{i}",), ()) for i in range(5)]
-    with pytest.raises(NetworkError, match=r"the judge m answered [34] of 5 questions: "):
+    with pytest.raises(NetworkError, match="5 questions"):
         judge.answers(questions, OPENING, longest=4)
     is_broken, n_before = False, len(server.asked)
     assert len(judge.answers(questions, OPENING, longest=4)) == 5

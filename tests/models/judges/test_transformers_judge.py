@@ -202,9 +202,7 @@ def test_paligemma_reads_the_bare_question_behind_the_picture(judges):
     assert prepared.answer == ids_of(judge, "Yes")
     assert judge.opening(OPENING) == "none"
     twice = Question(("Grade ", ":"), ("a dog",), picture(0), replied="0.5", again=Question(("Why?",), ()))
-    with pytest.raises(
-        ValueError, match=r"`model` must have a chat template to be asked twice, got .*; leave `reasons`"
-    ):
+    with pytest.raises(ValueError, match=r"^`model`.*`reasons`"):
         judge.answers([twice], OPENING, longest=1)
 
 
@@ -230,7 +228,7 @@ def test_what_the_tokenizer_still_finds_is_refused(judges):
     whole = special._spelled
     try:
         special._spelled = __import__("re").compile(r"(?!)")
-        with pytest.raises(ValueError, match=r"a caption must not spell a special token of the model, got 'a <image>'"):
+        with pytest.raises(ValueError, match="got 'a <image>'"):
             special.escape_special_tokens("a <image>")
     finally:
         special._spelled = whole
@@ -370,7 +368,7 @@ def test_other_weights_see_anew(judges):
 
 
 def test_a_model_of_text_alone_sees_no_picture(judges):
-    with pytest.raises(ValueError, match="`model` must be a model of images and text, got 'local@sha256-"):
+    with pytest.raises(ValueError, match=r"^`model`.*images.*local@sha256-"):
         judges("text").answers(questions("llava")[:1], OPENING, longest=1)
 
 
@@ -397,15 +395,15 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize(
     ("template", "told"),
     [
-        ("{{ ''.__class__.__mro__ }}", "supports its question, got .*, whose template fails with: access to attribute"),
-        ("{% if %}", "supports its question, got .*, whose template fails with: Expected an expression"),
-        ("{{ raise_exception('one turn') }}", "supports its question, got .*, whose template fails with: one turn"),
-        ("Hello", "does not change the question, got .*, whose template changes or omits it"),
-        ("{{ messages[0].content[1].text | upper }}", "does not change the question, got .*, whose template changes"),
-        ("{{ messages[0].content[1].text }}", "supports its question, got .*, whose template fails with: "),
+        ("{{ ''.__class__.__mro__ }}", "access to attribute"),
+        ("{% if %}", "Expected an expression"),
+        ("{{ raise_exception('one turn') }}", r"supports its question.*turn"),
+        ("Hello", "changes or omits"),
+        ("{{ messages[0].content[1].text | upper }}", "template changes"),
+        ("{{ messages[0].content[1].text }}", "supports its question"),
         (
             f"{tiny_judges.CHAT}<think>\n",
-            "`model` must be a model that answers directly, got .*, whose template starts",
+            r"^`model`.*answers",
         ),
     ],
 )
@@ -417,5 +415,5 @@ def test_templates_that_are_of_no_use(folder, template, told):
 
 def test_what_is_too_long_is_refused(judges):
     asked = questions("text", ["dog " * 700])
-    with pytest.raises(ValueError, match=r"a question must have at most 2048 tokens for local@.*, got 28\d\d; cut the"):
+    with pytest.raises(ValueError, match=r"at most 2048 tokens.*got 28"):
         judges("text").chances(asked, ["Yes"], OPENING)

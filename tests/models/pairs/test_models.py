@@ -50,9 +50,9 @@ def test_the_coherent_label_is_an_index_or_a_name(authors, folder):
     assert values_of(path, label="in order") == pytest.approx(one, abs=0)
     assert values_of(path, label="swapped") == pytest.approx(1 - one, abs=1e-12)
     assert values_of(path, label=0) == pytest.approx(1 - one, abs=1e-12)
-    with pytest.raises(ValueError, match="`coherent_label` must be 0, 1 or one of 'swapped', 'in order', got 'order'"):
+    with pytest.raises(ValueError, match=r"^`coherent_label`.*got 'order'"):
         values_of(path, label="order")
-    with pytest.raises(ValueError, match=r"`coherent_label` must be 0, 1 or one of .*, got 2"):
+    with pytest.raises(ValueError, match=r"^`coherent_label`.*got 2"):
         values_of(path, label=2)
 
 
@@ -77,7 +77,7 @@ def test_one_logit_goes_through_the_sigmoid(folder):
     with torch.no_grad():
         logit = float(model.eval()(**inputs).logits)
     assert values_of(path)[0] == pytest.approx(1 / (1 + math.exp(-logit)), abs=1e-6)
-    with pytest.raises(ValueError, match="`coherent_label` must be left at 1 for a model with one logit, got 0"):
+    with pytest.raises(ValueError, match=r"^`coherent_label`.*at 1.*got 0"):
         values_of(path, label=0)
 
 
@@ -167,7 +167,5 @@ def test_a_tokenizer_of_transformers_5_is_read_as_it_was_written_by_4(monkeypatc
             self.backend_tokenizer.normalizer = None
 
     four.PreTrainedTokenizerFast = Changing
-    with pytest.raises(
-        ValueError, match=r"that transformers 4.57.0 reads as it was written, got one of .* comes out ch"
-    ):
+    with pytest.raises(ValueError, match=r"4\.57\.0 reads"):
         models._tokenizer_of(found)

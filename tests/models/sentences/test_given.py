@@ -22,10 +22,10 @@ def test_a_function_can_be_the_encoder():
 @pytest.mark.parametrize("output", [np.zeros(2), np.zeros((3, 2)), np.zeros((2, 2), dtype=int)])
 def test_a_wrong_shape_of_the_users_encoder_is_refused(output):
     encoder = given.GivenEncoder(lambda texts: output)
-    with pytest.raises(ValueError, match="`encoder` must return one row of floats per text, got"):
+    with pytest.raises(ValueError, match=r"^`encoder`.*floats"):
         encoder.encode(["a", "b"])
 
 
 def test_no_encoder_at_all_is_refused():
-    with pytest.raises(ValueError, match="`encoder` must be a name, a folder, a function or an object with `encode`"):
+    with pytest.raises(ValueError, match=r"^`encoder`.*`encode`"):
         given.checked_encoder(3)

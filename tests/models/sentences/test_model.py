@@ -163,23 +163,23 @@ def pickled_head(folder):
 
 
 def test_a_model_that_does_not_load_is_named(model_folder):
-    with pytest.raises(ValueError, match=r"`encoder` must be a model that loads, got .*, which fails with:"):
+    with pytest.raises(ValueError, match=r"^`encoder`.*loads"):
         model.sentence_encoder(str(model_folder), device="cpu")
 
 
 def test_missing_weights_are_named():
-    with pytest.raises(WeightsNotFoundError, match=r"someone/model \(revision abc; files .*safetensors.*hf download"):
+    with pytest.raises(WeightsNotFoundError, match=r"someone/model.*abc"):
         model.sentence_encoder("someone/model@abc")
 
 
 @pytest.mark.parametrize("name", ["/nowhere/model", "./model", "~/model", "a/b/c"])
 def test_a_folder_that_is_not_there_is_no_hub_id(name, no_sockets):
-    with pytest.raises(WeightsNotFoundError, match=f"`encoder` must be an existing folder, .*, got '{name}'$"):
+    with pytest.raises(WeightsNotFoundError, match=rf"^`encoder`.*got '{name}'"):
         model.find_sentence_model(name)
 
 
 def test_the_embedded_profile_fetches_nothing():
-    with pytest.raises(WeightsNotFoundError, match="embedded profile, which fetches nothing, got 'someone/model'"):
+    with pytest.raises(WeightsNotFoundError, match="got 'someone/model'"):
         model.sentence_encoder("someone/model", profile="embedded")
 
 
@@ -199,7 +199,7 @@ def test_the_hub_is_asked_for_the_pinned_commit(monkeypatch, model_folder):
         huggingface_hub, "snapshot_download", lambda repo, **options: asked.update(repo=repo, **options) or model_folder
     )
     monkeypatch.setattr(model, "find_spec", lambda name: None)
-    with pytest.raises(ValueError, match="must have the published weights of sentence-transformers/all-MiniLM-L6-v2"):
+    with pytest.raises(ValueError, match=r"published.*sentence-transformers/all-MiniLM-L6-v2"):
         model.find_sentence_model(model.MINILM)
     assert (asked["repo"], asked["revision"]) == (model.MINILM, model.MINILM_REVISION)
     assert asked["local_files_only"] is True
@@ -209,13 +209,13 @@ def test_the_hub_is_asked_for_the_pinned_commit(monkeypatch, model_folder):
     ("change", "message"),
     [
         (lambda folder: (folder / "modules.json").unlink(), "with modules.json"),
-        (lambda folder: (folder / "model.safetensors").unlink(), "weights as safetensors"),
-        (lambda folder: (folder / "tokenizer.json").unlink(), "must include its tokenizer"),
-        (lambda folder: (folder / "modules.json").write_text('{"a": 1}'), "a list of modules in modules.json"),
-        (lambda folder: pickled_head(folder / "2_Dense"), r"all its weights as safetensors, got .*pytorch_model\.bin"),
+        (lambda folder: (folder / "model.safetensors").unlink(), r"^`encoder`.*safetensors"),
+        (lambda folder: (folder / "tokenizer.json").unlink(), r"^`encoder`.*include"),
+        (lambda folder: (folder / "modules.json").write_text('{"a": 1}'), r"modules.*modules\.json"),
+        (lambda folder: pickled_head(folder / "2_Dense"), r"pytorch_model\.bin"),
         (
             lambda folder: (folder / "modules.json").write_text('[{"type": "os.system"}]'),
-            "own modules, got 'os.system'",
+            r"got 'os\.system'",
         ),
     ],
 )

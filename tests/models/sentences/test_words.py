@@ -47,7 +47,7 @@ def test_header_and_packing_do_not_matter(tmp_path, header, packed):
 
 
 def test_texts_without_a_known_word_are_zero_and_counted(vector_file):
-    with pytest.warns(UserWarning, match=r"1 of 2 texts have no word in glove\.txt: zero vectors") as caught:
+    with pytest.warns(UserWarning, match=r"1 of 2 texts.*glove\.txt") as caught:
         vectors = WordVectors(str(vector_file)).encode(["bird", "cat"])
     assert {warning.filename for warning in caught} == {__file__}
     assert vectors[0].tolist() == [0.0, 0.0, 0.0]
@@ -55,13 +55,13 @@ def test_texts_without_a_known_word_are_zero_and_counted(vector_file):
 
 @pytest.mark.parametrize("kind", ["bow", "vectors"])
 def test_a_missing_file_is_named(kind):
-    with pytest.raises(FileNotFoundError, match=f"`encoder` must name an existing file after '{kind}:', got 'no/file'"):
+    with pytest.raises(FileNotFoundError, match=r"^`encoder`.*got 'no/file'"):
         text_encoder(f"{kind}:no/file", profile="paper", pooling="model", device="cpu")
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("dog 1 2\ncat 1\n", r"of one width, got 1 values after 2 in line 2"), ("", "word vectors, got none in v.txt")],
+    [("dog 1 2\ncat 1\n", r"got 1 values.*line 2"), ("", r"got none.*v\.txt")],
 )
 def test_broken_vector_files_are_refused(tmp_path, text, message):
     (tmp_path / "v.txt").write_text(text)
@@ -74,15 +74,13 @@ def test_broken_vector_files_are_refused(tmp_path, text, message):
 )
 def test_vectors_that_are_packed_badly_are_refused(tmp_path, damage):
     (tmp_path / "v.txt.gz").write_bytes(damage(gzip.compress(VECTORS.encode())))
-    with pytest.raises(ValueError, match=r"`encoder` must be a whole gzip file, got .*v\.txt\.gz' \("):
+    with pytest.raises(ValueError, match=r"^`encoder`.*v\.txt\.gz"):
         WordVectors(str(tmp_path / "v.txt.gz")).encode(["dog"])
 
 
 def test_only_a_line_feed_ends_a_word_of_the_list(tmp_path):
     (tmp_path / "w.txt").write_bytes("\ufeffdog\r\nhot\u2028dog\x0bcat\nCat\ncat\n".encode())
-    with pytest.warns(
-        UserWarning, match=r"2 of 4 words in w\.txt occur in no text, because texts are lowercased and split"
-    ) as caught:
+    with pytest.warns(UserWarning, match=r"2 of 4 words.*w\.txt") as caught:
         encoder = BagOfWords(str(tmp_path / "w.txt"))
     assert {warning.filename for warning in caught} == {__file__}
     assert encoder.encode(["dog Cat"]).tolist() == [[1, 0, 0, 1, 0]]
@@ -90,13 +88,13 @@ def test_only_a_line_feed_ends_a_word_of_the_list(tmp_path):
 
 def test_a_word_list_that_is_no_text_is_refused(tmp_path):
     (tmp_path / "w.txt").write_bytes(b"d\xffg\n")
-    with pytest.raises(ValueError, match=r"`encoder` must be UTF-8 text, got byte .* in line \d of '.*w\.txt'"):
+    with pytest.raises(ValueError, match=r"^`encoder`.*UTF-8.*w\.txt"):
         BagOfWords(str(tmp_path / "w.txt"))
 
 
 def test_an_empty_word_list_is_refused(tmp_path):
     (tmp_path / "w.txt").write_text("\n\n")
-    with pytest.raises(ValueError, match="`encoder` must name a list of words, one per line, got none"):
+    with pytest.raises(ValueError, match=r"^`encoder`.*words.*got none"):
         BagOfWords(str(tmp_path / "w.txt"))
 
 
