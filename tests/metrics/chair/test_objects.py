@@ -83,5 +83,5 @@ def test_counts_by_hand():
 def test_objects_that_no_caption_can_name_are_told():
     chair = vlgauge.load("chair", keep_in_memory=True)
     rows = {"predictions": ["a dog", "a cat"], "objects": [["dogs", "dog"], ["tree"]]}
-    with pytest.warns(UserWarning, match=r"`objects` has 2 names that are not in the table of objects, such as 'dogs'"):
+    with pytest.warns(UserWarning, match=r"^`objects`.*2 names.*'dogs'"):
         assert chair.compute(**rows)["chair_recall"] == pytest.approx(1 / 3)

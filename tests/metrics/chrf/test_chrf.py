@@ -135,9 +135,9 @@ def test_of_equal_references_the_first_is_the_best():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"word_order": 1}, r"`word_order` must be 0 for chrF or 2 for chrF\+\+, got 1"),
-        ({"word_order": -2}, "`word_order` must be a whole number of at least 0, got -2"),
-        ({"lowercase": "no"}, "`lowercase` must be True or False, got 'no'"),
+        ({"word_order": 1}, r"^`word_order`.*got 1"),
+        ({"word_order": -2}, r"^`word_order`.*at least 0.*got -2"),
+        ({"lowercase": "no"}, r"^`lowercase`.*got 'no'"),
     ],
 )
 def test_every_error_message(settings, message):

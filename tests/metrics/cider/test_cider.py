@@ -70,7 +70,7 @@ def test_one_image_has_no_rare_ngrams():
 
 
 def test_few_documents_are_warned_of():
-    with pytest.warns(UserWarning, match="takes document frequencies from the references of 2 rows"):
+    with pytest.warns(UserWarning, match="2 rows"):
         scores("cider", ["a", "b"], [["a"], ["b"]])
 
 
@@ -92,7 +92,7 @@ def test_captions_without_tokens():
 
 @pytest.mark.parametrize("df", ["pooled", 3, None, "nowhere.gz", "x" * 5000])
 def test_other_sources_are_refused(df):
-    with pytest.raises(ValueError, match="`df` must be 'references', a DocumentFrequency or the path of a file"):
+    with pytest.raises(ValueError, match=r"^`df`.*'references'.*DocumentFrequency"):
         scores("cider", ["a"], [["a"]], df=df)
 
 
@@ -117,11 +117,9 @@ def test_tokenizers():
     by_spaces = scores("cider", predictions, references, df=df, tokenizer=str.split)
     assert by_spaces["cider"] == 0.0
     assert "|tokenizer:custom(builtins.str.split)" in by_spaces["cider_signature"]
-    with pytest.raises(
-        ValueError, match="`tokenizer` must be 'ptb' or a function from str to list of str, got 'words'"
-    ):
+    with pytest.raises(ValueError, match=r"^`tokenizer`.*got 'words'"):
         scores("cider", predictions, references, tokenizer="words")
-    with pytest.raises(ValueError, match=r"`tokenizer` must return a list of str, got 'A dog!'"):
+    with pytest.raises(ValueError, match=r"^`tokenizer`.*got 'A dog!'"):
         scores("cider", predictions, references, tokenizer=str)
 
 
@@ -139,12 +137,12 @@ NO_TEXTS = {
 @pytest.mark.parametrize("found", NO_TEXTS.values(), ids=NO_TEXTS)
 def test_a_tokenizer_that_returns_no_list_of_texts_is_told_by_its_caption(found):
     predictions, references = ["a dog", "a cat"], [["the dog"], ["the cat"]]
-    with pytest.raises(ValueError, match=r"`tokenizer` must return a list of str, got .* for 'a cat'$"):
+    with pytest.raises(ValueError, match=r"^`tokenizer`.*cat"):
         scores("cider", predictions, references, tokenizer=lambda text: found if text == "a cat" else text.split())
 
 
 def test_an_error_of_the_tokenizer_is_its_own():
-    with pytest.raises(TypeError, match="can only concatenate"):
+    with pytest.raises(TypeError, match="concatenate"):
         scores("cider", ["a"], [["b"]], tokenizer=lambda text: [text + 1])
 
 
@@ -180,7 +178,7 @@ def many_examples(n=200, seed=0):
     return {"predictions": candidates, "references": references}
 
 
-OTHERS = "this call has other references than an earlier one; .* `df=DocumentFrequency.from_references"
+OTHERS = r"df=DocumentFrequency\.from_references"
 
 
 def fresh(**settings):

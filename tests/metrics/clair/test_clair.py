@@ -208,12 +208,12 @@ def test_the_mean_needs_digits_that_are_tokens():
     judge.reads_digits = False
     columns = {"predictions": ["a"], "references": ["b"]}
     assert vlgauge.load("clair", model=judge).compute(**columns)["clair"] == 0.85
-    with pytest.raises(ValueError, match="`variant='expected'` must have a tokenizer that splits a number into its"):
+    with pytest.raises(ValueError, match=r"^`variant='expected'`"):
         vlgauge.load("clair", model=judge, variant="expected").compute(**columns)
 
 
 def test_a_model_must_be_named():
-    with pytest.raises(ValueError, match=r"`model` is missing: clair asks any language model; .*Apache-2\.0"):
+    with pytest.raises(ValueError, match=r"^`model`.*Apache-2\.0"):
         vlgauge.load("clair").compute(predictions=["a"], references=["b"])
 
 

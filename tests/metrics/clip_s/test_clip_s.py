@@ -161,7 +161,7 @@ def test_caption_that_is_a_reference(clip_s):
 # -- undefined, zero, warnings ----------------------------------------------------------------------------------------
 def test_caption_that_is_like_nothing(clip_s):
     rows = {"predictions": ["north", "west", "east"], "images": images(1, 1, 1)}
-    with pytest.warns(UserWarning, match="^1 of 3 ref_clip_s are 0 because neither image nor references are like"):
+    with pytest.warns(UserWarning, match=r"1 of 3 ref_clip_s.*0 because"):
         result = clip_s.compute(**rows, references=[["east"], ["east"], ["east"]])
     assert result["ref_clip_s_scores"] == pytest.approx([0.0, 0.0, 5 / 3.5])
     assert not np.signbit(result["ref_clip_s_scores"]).any()
@@ -179,9 +179,7 @@ def test_a_row_that_explodes_is_warned_of_and_the_median_stands_beside(load, enc
         "images": images(1, 1, 1, 1),
         "references": [["east"], ["other"], None, ["east"]],
     }
-    with pytest.warns(
-        UserWarning, match=r"^1 of 4 ref_clip_s lie beyond 1\.43 in absolute value.* ref_clip_s_median, or"
-    ):
+    with pytest.warns(UserWarning, match=r"1 of 4 ref_clip_s.*1\.43"):
         result = load().compute(**rows)
     assert result["ref_clip_s_scores"] == pytest.approx([5 / 3.5, -249.0, math.nan, 5 / 3.5], rel=1e-3, nan_ok=True)
     assert result["ref_clip_s_median"] == np.nanmedian(result["ref_clip_s_scores"])
@@ -213,7 +211,7 @@ def test_vector_without_length_is_undefined(clip_s):
 
 @pytest.mark.filterwarnings("ignore:.* ref_clip_s lie beyond")
 def test_empty_texts_are_scored_and_counted(clip_s):
-    with pytest.warns(UserWarning, match="^1 of 3 captions and references are empty and were scored as such$"):
+    with pytest.warns(UserWarning, match="1 of 3 captions"):
         result = clip_s.compute(predictions=["", "east"], images=images(1, 1), references=[["east"], []])
     assert result["clip_s_scores"] == pytest.approx([2.5 * 0.6, 2.5])
     assert 0 < result["ref_clip_s_scores"][0] < result["clip_s_scores"][0]
@@ -222,7 +220,7 @@ def test_empty_texts_are_scored_and_counted(clip_s):
 def test_blank_references_are_left_out(clip_s):
     rows = {"predictions": ["east", "east"], "images": images(1, 1)}
     without = clip_s.compute(**rows, references=[["east"], []])
-    with pytest.warns(UserWarning, match="`references` must have no blank texts, got 2 in 2 of 2 rows") as caught:
+    with pytest.warns(UserWarning, match=r"^`references`.*got 2.*2 of 2 rows") as caught:
         found = clip_s.compute(**rows, references=[["", "east"], [" \n"]])
     assert len(caught) == 1
     np.testing.assert_equal(found, without)
@@ -240,7 +238,7 @@ STORY = "east. " + "dog " * 60 + "! north?  " + LONG
 
 
 def test_long_texts_are_cut_by_default(clip_s):
-    with pytest.warns(UserWarning, match="^2 of 3 captions and references have more than 77 tokens and were cut$"):
+    with pytest.warns(UserWarning, match=r"2 of 3 captions.*than 77 tokens"):
         result = clip_s.compute(
             predictions=[LONG, "east"], images=images(1, 1), references=[None, [LONG]], return_details=True
         )
@@ -256,7 +254,7 @@ def test_long_texts_are_cut_by_default(clip_s):
     ],
 )
 def test_long_texts_can_be_refused(load, rows, place):
-    with pytest.raises(ValueError, match=rf"`{re.escape(place)}` must have at most 77 tokens with prompt"):
+    with pytest.raises(ValueError, match=rf"^`{re.escape(place)}`.*at most 77 tokens"):
         load(long_text="error").compute(**rows)
 
 
@@ -264,7 +262,7 @@ def test_long_texts_can_be_split(load, encoder):
     metric = load(long_text="split")
     encoder.texts |= {"east.": EAST, ("dog " * 60).strip() + " !": NORTHEAST, "north?": NORTH, LONG.strip(): WEST}
     story = f"east. {('dog ' * 60).strip()} ! north?  {LONG.strip()}"
-    with pytest.warns(UserWarning, match="have more than 77 tokens and were scored sentence by sentence"):
+    with pytest.warns(UserWarning, match=r"than 77 tokens.*sentence"):
         result = metric.compute(
             predictions=[story, "east"], images=images(1, 1), references=[["east", "northeast"], [story, "west"]]
         )
@@ -280,7 +278,7 @@ def test_split_captions_that_are_like_nothing_are_counted_by_row(load, encoder):
     metric = load(long_text="split", variant="paper")
     encoder.texts |= {"east.": EAST, "north.": NORTH, "north?": NORTH, LONG.strip(): WEST}
     rows = {"images": images(1, 1), "references": [["east"], ["east"]]}
-    with pytest.warns(UserWarning, match="^1 of 2 ref_clip_s are 0 because neither image nor references"):
+    with pytest.warns(UserWarning, match=r"1 of 2 ref_clip_s.*0 because"):
         result = metric.compute(predictions=[f"north. north? {LONG}", f"east. north? {LONG}"], **rows)
     assert result["ref_clip_s_scores"] == pytest.approx([0.0, 5 / 3.5 / 3], abs=1e-6)
 
@@ -333,20 +331,20 @@ def test_spelled_tokens_are_counted_once(clip_s, load):
 # -- refusals ---------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("row", [[], images(1, 1)])
 def test_one_image_per_caption(clip_s, row):
-    with pytest.raises(ValueError, match=rf"`images\[1\]` must be one image, got a list of {len(row)}"):
+    with pytest.raises(ValueError, match=rf"^`images\[1\]`.*{len(row)}"):
         clip_s.compute(predictions=["east"] * 2, images=[grey(1), row])
-    with pytest.raises(ValueError, match=r"`images\[0\]` must be one image, got a list in a list"):
+    with pytest.raises(ValueError, match=r"^`images\[0\]`"):
         clip_s.compute(predictions=["east"], images=[[row]])
     assert clip_s.compute(predictions=["east"], images=[images(1)])["clip_s"] == 2.5
 
 
 def test_videos_are_no_images(clip_s):
-    with pytest.raises(ValueError, match=r'`images` is missing: clip_s expects images here, .*config_name="video"'):
+    with pytest.raises(ValueError, match=r"^`images`.*clip_s.*config_name="):
         clip_s.compute(predictions=["east"], videos=[images(1)])
-    with pytest.raises(ValueError, match="`images` is missing: clip_s needs `predictions` and `images`"):
+    with pytest.raises(ValueError, match=r"^`images`.*`predictions`.*`images`"):
         clip_s.compute(predictions=["east"])
 
 
 def test_no_rows(clip_s):
-    with pytest.raises(ValueError, match="must have at least one row"):
+    with pytest.raises(ValueError, match="least one row"):
         clip_s.compute(predictions=[], images=[])

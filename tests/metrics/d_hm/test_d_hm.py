@@ -124,7 +124,7 @@ def test_every_value_that_the_metrics_give_is_taken(d_hm):
 
 
 def test_the_row_of_a_bad_score_is_named(d_hm):
-    with pytest.raises(ValueError, match=r"`references\[1\]\['rovist_c'\]` must be from 0 to 1"):
+    with pytest.raises(ValueError, match=r"^`references\[1\]\['rovist_c'\]`.*from 0 to 1"):
         d_hm.compute(predictions=[row(1, 1, 1)] * 2, references=[row(1, 1, 1), row(1, 1.01, 1)])
 
 
@@ -132,26 +132,26 @@ def test_the_row_of_a_bad_score_is_named(d_hm):
 @pytest.mark.parametrize(
     ("predictions", "message"),
     [
-        ([0.5], r"`predictions\[0\]` must be a dictionary of the scores groovist, rovist_c, rovist_nr, got float"),
-        ([{"groovist": 1, "rovist_c": 1}], r"`predictions\[0\]` must have the score `rovist_nr`, which is missing"),
-        ([{}], "must have the scores groovist, rovist_c, rovist_nr, which are missing; it is empty"),
-        ([{"groovist": 1}], "must have the scores rovist_c, rovist_nr, which are missing; it has groovist$"),
+        ([0.5], r"^`predictions\[0\]`.*got float"),
+        ([{"groovist": 1, "rovist_c": 1}], r"^`predictions\[0\]`.*`rovist_nr`"),
+        ([{}], r"^`predictions\[0\]`.*rovist_c.*rovist_nr.*empty"),
+        ([{"groovist": 1}], r"^`predictions\[0\]`.*rovist_c.*rovist_nr.*groovist"),
         (
             [{"grovist": 1, "rovist_c": 1, "rovist_nr": 1}],
-            "the score `groovist`, which is missing; did you mean `grovist`?",
+            r"^`predictions\[0\]`.*`groovist`",
         ),
-        ([row("0.5", 1, 1)], r"`predictions\[0\]\['groovist'\]` must be a number, NaN or None, got str"),
-        ([row(1, True, 1)], r"`predictions\[0\]\['rovist_c'\]` must be a number, NaN or None, got bool"),
-        ([row(1, 1, math.inf)], r"`predictions\[0\]\['rovist_nr'\]` must be finite, NaN or None, got inf"),
-        ([row(-math.inf, 1, 1)], r"`predictions\[0\]\['groovist'\]` must be finite, NaN or None, got -inf"),
-        ([row(1, 57.0, 1)], r"`predictions\[0\]\['rovist_c'\]` must be from 0 to 1, as every rovist_c is, got 57.0; l"),
-        ([row(1, np.float32(-0.5), 1)], r"`predictions\[0\]\['rovist_c'\]` must be from 0 to 1, .* got -0.5"),
+        ([row("0.5", 1, 1)], r"^`predictions\[0\]\['groovist'\]`.*got str"),
+        ([row(1, True, 1)], r"^`predictions\[0\]\['rovist_c'\]`.*got bool"),
+        ([row(1, 1, math.inf)], r"^`predictions\[0\]\['rovist_nr'\]`.*got inf"),
+        ([row(-math.inf, 1, 1)], r"^`predictions\[0\]\['groovist'\]`.*inf"),
+        ([row(1, 57.0, 1)], r"^`predictions\[0\]\['rovist_c'\]`.*from 0 to 1.*got 57\.0"),
+        ([row(1, np.float32(-0.5), 1)], r"^`predictions\[0\]\['rovist_c'\]`.*from 0 to 1.*got -0\.5"),
         (
             [row(1, 1, np.int64(2))],
-            r"\['rovist_nr'\]` must be at most 1, as every rovist_nr is, got 2.0; look",
+            r"^`predictions\[0\]\['rovist_nr'\]`.*at most 1.*got 2\.0",
         ),
-        ([row(1, 1, 1)] * 2, "`references` must have one row per row of `predictions`, got 1 and 2"),
-        ([], "`references` must have one row per row of `predictions`, got 1 and 0"),
+        ([row(1, 1, 1)] * 2, r"^`references`.*`predictions`.*got 1"),
+        ([], r"^`references`.*`predictions`.*got 1"),
     ],
 )
 def test_bad_rows_are_refused(d_hm, predictions, message):
@@ -160,7 +160,7 @@ def test_bad_rows_are_refused(d_hm, predictions, message):
 
 
 def test_bad_settings_are_refused():
-    with pytest.raises(ValueError, match="`apply_tanh` must be True or False, got 'no'"):
+    with pytest.raises(ValueError, match=r"^`apply_tanh`.*got 'no'"):
         vlgauge.load("d_hm", apply_tanh="no")
 
 
@@ -187,16 +187,28 @@ def test_published_files_are_intersected(tmp_path):
 @pytest.mark.parametrize(
     ("ending", "content", "message"),
     [
-        ("G.json", "[1]", "must hold a JSON object of scores by story id, got list"),
-        ("G.json", "{", r"must contain JSON, got .* in line 1, column 2 of '.*G\.json'"),
-        ("G.json", '{"a": "high"}', "must have a number for story 'a', got 'high'"),
-        ("G.json", '{"a": 1e999}', "must be finite, NaN or None, got inf"),
-        ("C.csv", "story_id,C_score\na,57\n", r"_C.csv\['a'\]` must be from 0 to 1, as every rovist_c is, got 57.0"),
-        ("R.csv", "story_id,R_score\na,1.5\n", r"_R.csv\['a'\]` must be at most 1, as every rovist_nr is, got 1.5"),
-        ("C.csv", "story_id,score\na,1\n", "must have the columns story_id and C_score, got story_id, score"),
-        ("C.csv", "C_score,story_id\n0.5\n", "must have a story_id in every line, got a line without one"),
-        ("R.csv", "", "must have the columns story_id and R_score, got none"),
-        ("R.csv", "story_id,R_score\na,1\na,2\n", "must have each story once, got 'a' more than once"),
+        ("G.json", "[1]", r"JSON.*got list"),
+        ("G.json", "{", r"JSON.*line 1.*column 2"),
+        ("G.json", '{"a": "high"}', r"'a'.*got 'high'"),
+        (
+            "G.json",
+            '{"a": 1e999}',
+            r"G\.json\['a'\]`.*got inf",
+        ),
+        (
+            "C.csv",
+            "story_id,C_score\na,57\n",
+            r"C\.csv\['a'\]`.*from 0 to 1.*got 57\.0",
+        ),
+        (
+            "R.csv",
+            "story_id,R_score\na,1.5\n",
+            r"R\.csv\['a'\]`.*at most 1.*got 1\.5",
+        ),
+        ("C.csv", "story_id,score\na,1\n", r"columns story_id.*C_score.*got story_id"),
+        ("C.csv", "C_score,story_id\n0.5\n", r"story_id.*without"),
+        ("R.csv", "", r"columns story_id.*R_score.*got none"),
+        ("R.csv", "story_id,R_score\na,1\na,2\n", "got 'a'"),
     ],
 )
 def test_broken_published_files_are_refused(tmp_path, ending, content, message):
@@ -218,9 +230,9 @@ def test_tables_are_paired_by_id():
 @pytest.mark.parametrize(
     ("model", "human", "common", "message"),
     [
-        ("ab", "a", False, "must have a human story for each story of the model, none for 'b'"),
-        ("a", "ab", False, "must have as many stories as `predictions`, got 2 and 1; the model has none for 'b'"),
-        ("a", "b", True, "must have a story in common, got none"),
+        ("ab", "a", False, r"human.*'b'"),
+        ("a", "ab", False, r"`predictions`.*got 2.*'b'"),
+        ("a", "b", True, r"common.*got none"),
     ],
 )
 def test_tables_of_other_ids_are_refused(model, human, common, message):
@@ -234,11 +246,11 @@ def test_cells_of_csv_are_numbers_or_empty():
     table = component_tables.table_of_rows(rows, [7], "MODEL")
     assert table["7"]["groovist"] == 0.5
     assert math.isnan(table["7"]["rovist_c"])
-    with pytest.raises(ValueError, match="`MODEL: groovist of 7` must be a number or empty, got 'high'"):
+    with pytest.raises(ValueError, match=r"^`MODEL: groovist of 7`.*got 'high'"):
         component_tables.table_of_rows([rows[0] | {"groovist": "high"}], [7], "MODEL")
-    with pytest.raises(ValueError, match=r"`MODEL: rovist_c of 7` must be from 0 to 1, .*, got 80\.0; look"):
+    with pytest.raises(ValueError, match=r"^`MODEL: rovist_c of 7`.*from 0 to 1.*got 80\.0"):
         component_tables.table_of_rows([rows[0] | {"rovist_c": "80"}], [7], "MODEL")
-    with pytest.raises(ValueError, match="MODEL must have each id once, got '7' more than once"):
+    with pytest.raises(ValueError, match=r"MODEL.*got '7'"):
         component_tables.table_of_rows(rows * 2, [7, "7"], "MODEL")
 
 

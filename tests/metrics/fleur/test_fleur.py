@@ -183,7 +183,7 @@ def test_unreadable_answers_are_counted_and_repeat_nothing():
 
 def test_a_call_without_any_number_says_what_to_look_at():
     metric = vlgauge.load("fleur", model=Scripted("good"))
-    with pytest.warns(UserWarning, match="every score of fleur is undefined; no answer has a number from 0 to 1"):
+    with pytest.warns(UserWarning, match="from 0 to 1"):
         metric.compute(predictions=["a", "b"], images=[GREY] * 2)
 
 
@@ -229,7 +229,7 @@ def test_expert_is_asked_why_in_its_own_words():
 
 
 def test_expert_needs_its_adapter():
-    told = r"`adapter` is missing: EXPERT is LLaVA-1\.5 13B with an adapter; pass \"hjkim811/EXPERT-llava-13b-lora@"
+    told = r"LLaVA-1\.5.*13B.*hjkim811/EXPERT-llava-13b-lora@"
     with pytest.raises(ValueError, match=told):
         vlgauge.load("fleur", preset="expert").check_sources().end()
 
@@ -256,14 +256,14 @@ def test_the_judge_is_asked_why():
 
 
 def test_special_tokens_are_counted():
-    with pytest.warns(UserWarning, match="1 of 2 questions have a caption that spells a special token of the model"):
+    with pytest.warns(UserWarning, match="1 of 2 questions"):
         result = vlgauge.load("fleur", model=Scripted("0.5")).compute(predictions=["a <s>", "b"], images=[GREY] * 2)
     assert result["fleur_altered"] == 1
 
 
 def test_special_tokens_of_references_are_counted():
     captions, references = ["a <s>", "b", "c <s>", "d"], [["<s>", "x"], ["x", "<s>"], None, ["y"]]
-    with pytest.warns(UserWarning, match="3 of 4 questions have a caption that spells a special token of the model"):
+    with pytest.warns(UserWarning, match="3 of 4 questions"):
         result = vlgauge.load("fleur", model=Scripted("0.5")).compute(
             predictions=captions, references=references, images=[GREY] * 4
         )
@@ -273,19 +273,19 @@ def test_special_tokens_of_references_are_counted():
 def test_joined_digits_are_refused():
     judge = Scripted("0.5")
     judge.reads_digits = False
-    with pytest.raises(ValueError, match="`model` must have a tokenizer that splits a number into its digits, got"):
+    with pytest.raises(ValueError, match=r"^`model`.*splits"):
         vlgauge.load("fleur", model=judge).compute(predictions=["a"], images=[GREY])
 
 
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ({"preset": "other"}, "`preset` must be one of"),
-        ({"variant": "paper"}, "`variant` must be one of"),
+        ({"preset": "other"}, r"^`preset`"),
+        ({"variant": "paper"}, r"^`variant`"),
         ({"max_new_tokens": 0}, "`max_new_tokens` must be"),
-        ({"model": 3}, "`model` must be a folder, a Hub id with its commit, or a custom judge, got 3"),
-        ({"dtype": "int8"}, "`dtype` must be one of"),
-        ({"adapter": 3}, "`adapter` must be a folder or a Hub id with its commit, got 3"),
+        ({"model": 3}, r"^`model`.*got 3"),
+        ({"dtype": "int8"}, r"^`dtype`"),
+        ({"adapter": 3}, r"^`adapter`.*got 3"),
     ],
 )
 def test_wrong_settings(settings, told):

@@ -89,7 +89,7 @@ def test_undefined_where_the_authors_have_nan_or_zeros(name):
 
 def test_story_without_images_is_refused():
     case = next(case for case in ORACLES["full_scoring_given_features"] if case["name"] == "no_images")
-    with pytest.raises(ValueError, match=r"`features\[0\]` must have the regions of at least one image, got none"):
+    with pytest.raises(ValueError, match=r"^`features\[0\]`.*got none"):
         scored(case)
 
 

@@ -112,36 +112,36 @@ GOOD = {"text": {"a dog": [1.0, 0.0]}, "images": [[[1.0, 0.0]]]}
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ([1.0], r"`features\[0\]` must be \{'text': .*, got list"),
-        (GOOD | {"text": {"a cat": [1.0, 0.0]}}, r"a text vector for each scored phrase, got none for 'a dog'"),
+        ([1.0], r"^`features\[0\]`.*got list"),
+        (GOOD | {"text": {"a cat": [1.0, 0.0]}}, r"^`features\[0\]`.*phrase.*got none"),
         (
             GOOD | {"text": {"a dog": [math.nan, 1.0]}},
-            r"\['text'\]` must be finite and not zero, got \[nan, 1\.0\] for 'a dog'",
+            r"^`features\[0\]\['text'\]`.*1\.0",
         ),
         (
             GOOD | {"images": [[[1.0, 0.0], [0.0, 0.0]]]},
-            r"\['images'\]\[0\]` must be finite and not zero, got \[0\.0, 0\.0\] in row 1",
+            r"^`features\[0\]\['images'\]\[0\]`.*got \[0\.0.*0\.0",
         ),
-        (GOOD | {"images": [[[1.0, 0.0, 0.0]]]}, r"vectors of one width 2, as those before, got shape \(1, 3\)"),
-        (GOOD | {"images": [[[1.0], [1.0, 2.0]]]}, "vectors of numbers, of one width"),
+        (GOOD | {"images": [[[1.0, 0.0, 0.0]]]}, r"^`features\[0\]\['images'\]\[0\]`.*one width"),
+        (GOOD | {"images": [[[1.0], [1.0, 2.0]]]}, r"^`features\[0\]\['images'\]\[0\]`.*numbers"),
         (
             GOOD | {"text": {"a dog": ["x", "y"]}},
-            r"\['text'\]` must be vectors of numbers, of one width, got something",
+            r"^`features\[0\]\['text'\]`.*something",
         ),
-        (GOOD | {"scores": [[0.1, 0.2]]}, r"\['scores'\]\[0\]` must have one score per region, got shape \(2,\) for 1"),
+        (GOOD | {"scores": [[0.1, 0.2]]}, r"^`features\[0\]\['scores'\]\[0\]`"),
         (
             GOOD | {"images": [[[1, 0]], [[math.inf, 1], [1, 0], [2, 0]]], "scores": [[0.5], [0.7, 0.8, 0.9]]},
-            r"\['images'\]\[1\]` must be finite and not zero, got \[inf, 1\.0\] in row 0",
+            r"^`features\[0\]\['images'\]\[1\]`.*1\.0.*row 0",
         ),
         (
             GOOD | {"images": [[[1, 0]], [[1, 0, 0]]]},
-            r"\['images'\]\[1\]` must be vectors of one width 2, as those before",
+            r"^`features\[0\]\['images'\]\[1\]`.*one width",
         ),
-        (GOOD | {"images": []}, r"must have the regions of at least one image, got none"),
-        (GOOD | {"images": None}, r"\['images'\]` must be a list or an array, got NoneType"),
-        (GOOD | {"images": [3]}, r"\['images'\]\[0\]` must be a list or an array, got int"),
-        (GOOD | {"scores": 0.5}, r"\['scores'\]` must be a list or an array, got float"),
-        (GOOD | {"scores": [[0.1], [0.2]]}, r"one list of scores per image, got 2 for 1"),
+        (GOOD | {"images": []}, r"^`features\[0\]`.*regions.*got none"),
+        (GOOD | {"images": None}, r"^`features\[0\]\['images'\]`.*got NoneType"),
+        (GOOD | {"images": [3]}, r"^`features\[0\]\['images'\]\[0\]`.*got int"),
+        (GOOD | {"scores": 0.5}, r"^`features\[0\]\['scores'\]`.*got float"),
+        (GOOD | {"scores": [[0.1], [0.2]]}, r"^`features\[0\]`.*got 2"),
     ],
 )
 def test_features_that_are_refused(entry, message):

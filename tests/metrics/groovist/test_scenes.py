@@ -57,7 +57,7 @@ def test_right_stories_and_invented_objects(fit_script, source, monkeypatch):
 
 def test_theta_of_another_source_of_regions_is_told(stories):
     everywhere = load(regions=lambda image: ([[0, 0, *image.size]], None))
-    with pytest.warns(UserWarning, match=r"theta was fitted with regions given, this call has custom\("):
+    with pytest.warns(UserWarning, match="call has custom"):
         everywhere.compute(predictions=[stories[0].sentences], images=[stories[0].images()])
 
 
@@ -65,7 +65,7 @@ def test_scenes_theta_is_for_the_toy_only():
     from fake_clip import FakeClip
 
     metric = vlgauge.load("groovist", dataset="scenes", concreteness=None, backbone=FakeClip(), regions="whole")
-    with pytest.raises(ValueError, match=r"`dataset` is not supported with this encoder, .* for vlgauge-toy-clip@"):
+    with pytest.raises(ValueError, match=r"^`dataset`"):
         metric.compute(predictions=["x"], noun_phrases=[["a"]], images=[scenes.stories(1, 0)[0].images()])
 
 

@@ -227,7 +227,7 @@ def test_a_tiny_bandwidth_keeps_only_equal_captions_together():
 
 @pytest.mark.parametrize("rule", ["medium", 0.0, -1.0, math.nan, math.inf, True, None, "0.5"])
 def test_unknown_bandwidth_is_refused(rule):
-    with pytest.raises(ValueError, match="`bandwidth` must be one of 'median', 'mean', 'max', 'max2' or a positive"):
+    with pytest.raises(ValueError, match=r"^`bandwidth`.*'median'.*'mean'"):
         mmd.bandwidths(np.zeros((1, 4, 4)), rule)
 
 

@@ -108,7 +108,7 @@ def test_equal_captions_only(estimator, value):
 
 @pytest.mark.parametrize(("predictions", "references"), [(["a"], ["b", "c"]), ([], ["b", "c"]), (["a", "b"], [])])
 def test_too_few_captions_are_undefined(plain, predictions, references):
-    with pytest.warns(UserWarning, match="`mmd_bert` is undefined for all of 1 rows") as caught:
+    with pytest.warns(UserWarning, match=r"^`mmd_bert`.*1 rows") as caught:
         result = plain.compute(predictions=[predictions], references=[references], embeddings=VECTORS)
     assert {warning.filename for warning in caught} == {__file__}
     assert math.isnan(result["mmd_bert"])
@@ -130,11 +130,11 @@ def test_a_vector_that_is_not_finite_makes_its_example_undefined(mmd_bert, bad):
 def test_vectors_too_long_to_square_are_refused(name):
     metric = vlgauge.load(name, keep_in_memory=True)
     rows = {"predictions": [["a", "far"]], "references": [["c", "d"]]}
-    told = r"^`embeddings` must give vectors of numbers of at most 1e\+140 in absolute value, got 1e\+200; scale them"
+    told = r"^`embeddings`.*at most 1e\+140.*got 1e\+200"
     with pytest.raises(ValueError, match=told):
         metric.compute(**rows, embeddings=VECTORS | {"far": [-1e200, math.nan]})
     encoder = vlgauge.load(name, keep_in_memory=True, encoder=lambda texts: np.full((len(texts), 2), 1e200))
-    with pytest.raises(ValueError, match=r"^`encoder` must give vectors"):
+    with pytest.raises(ValueError, match=r"^`encoder`.*vectors"):
         encoder.compute(**rows)
     assert math.isfinite(metric.compute(**rows, embeddings=VECTORS | {"far": [-1e140, 0.0]})[name])
 
@@ -188,25 +188,25 @@ def test_order_within_a_set_does_not_matter(mmd_bert):
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ({"predictions": [], "references": []}, "must have at least one row"),
+        ({"predictions": [], "references": []}, "least one row"),
         (
             {"predictions": [["a"]], "references": [["a"], ["b"]]},
-            "`references` must have one row per row of `predictions`",
+            r"^`references`.*per.*`predictions`",
         ),
-        ({"predictions": [["a"], "b"], "references": [["a"], ["b"]]}, r"`predictions\[1\]` must be a list of captions"),
+        ({"predictions": [["a"], "b"], "references": [["a"], ["b"]]}, r"^`predictions\[1\]`"),
         (
             {"predictions": [["a"], ["b", 3]], "references": [["a"], ["b"]]},
-            r"`predictions\[1\]\[1\]` must be a caption",
+            r"^`predictions\[1\]\[1\]`",
         ),
         (
             {"predictions": [["a"], None], "references": [["a"], ["b"]]},
-            r"`predictions\[1\]` must be a list of captions",
+            r"^`predictions\[1\]`",
         ),
         (
             {"predictions": [["a\ud800"]], "references": [["a"]]},
-            r"`predictions\[0\]\[0\]` must be valid Unicode.*U\+D800",
+            r"^`predictions\[0\]\[0\]`.*U\+D800",
         ),
-        ({"predictions": [["a"]]}, "`references` is missing: mmd_bert needs `predictions` and `references`"),
+        ({"predictions": [["a"]]}, r"^`references`.*`predictions`.*`references`"),
     ],
 )
 def test_bad_rows_are_refused(plain, rows, message):
@@ -217,20 +217,20 @@ def test_bad_rows_are_refused(plain, rows, message):
 @pytest.mark.parametrize(
     ("embeddings", "message"),
     [
-        ({"a": [1.0]}, r"`embeddings` must have a vector for `predictions\[0\]\[1\]`, got none for 'b'"),
-        ({"a": [1.0], "b": [1.0, 2.0], "c": [1.0], "d": [1.0]}, r"a vector of one length, got shape \(2,\) for 'b'"),
-        (3, "`embeddings` must be a mapping from caption to vector, or a pair"),
-        (([], []), r"`embeddings\[0\]` must have one array per row, got 0 for 1"),
+        ({"a": [1.0]}, r"^`embeddings`.*`predictions\[0\]\[1\]`.*got none"),
+        ({"a": [1.0], "b": [1.0, 2.0], "c": [1.0], "d": [1.0]}, r"length.*'b'"),
+        (3, r"^`embeddings`.*pair"),
+        (([], []), r"^`embeddings\[0\]`.*got 0"),
         (
             ([np.ones((2, 2))], [np.ones((3, 2))]),
-            r"`embeddings\[1\]\[0\]` must have shape \(n_captions, d\) with 2 rows",
+            r"^`embeddings\[1\]\[0\]`.*n_captions.*2 rows",
         ),
-        (([np.ones((2, 2))], [np.ones((2, 3))]), "`embeddings` must be of one width d, got 2, 3"),
-        (([np.ones((2, 0))], [np.ones((2, 0))]), "`embeddings` must be of one width d, got 0"),
-        ({name: ["1", "2"] for name in "abcd"}, r"`embeddings\['a'\]` must contain real numbers, got <U1"),
-        ({name: [[1.0], [1.0, 2.0]] for name in "abcd"}, r"`embeddings\['a'\]` must be an array of real numbers"),
-        ({name: [] for name in "abcd"}, r"a vector of one length, got shape \(0,\)"),
-        (([[["x", "y"]] * 2], [np.ones((2, 2))]), r"`embeddings\[0\]\[0\]` must contain real numbers"),
+        (([np.ones((2, 2))], [np.ones((2, 3))]), r"^`embeddings`.*got 2"),
+        (([np.ones((2, 0))], [np.ones((2, 0))]), r"^`embeddings`.*got 0"),
+        ({name: ["1", "2"] for name in "abcd"}, r"^`embeddings\['a'\]`.*got <U1"),
+        ({name: [[1.0], [1.0, 2.0]] for name in "abcd"}, r"^`embeddings\['a'\]`.*array"),
+        ({name: [] for name in "abcd"}, r"length.*0"),
+        (([[["x", "y"]] * 2], [np.ones((2, 2))]), r"^`embeddings\[0\]\[0\]`"),
     ],
 )
 def test_bad_embeddings_are_refused(plain, embeddings, message):
@@ -241,20 +241,20 @@ def test_bad_embeddings_are_refused(plain, embeddings, message):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"estimator": "unbiassed"}, "`estimator` must be one of 'unbiased', 'biased', got 'unbiassed'"),
-        ({"estimator": "released"}, "`estimator` must be one of 'unbiased', 'biased', got 'released'"),
-        ({"variant": "print"}, "`variant` must be one of 'paper', 'released', got 'print'"),
+        ({"estimator": "unbiassed"}, r"^`estimator`.*got 'unbiassed'"),
+        ({"estimator": "released"}, r"^`estimator`.*got 'released'"),
+        ({"variant": "print"}, r"^`variant`.*got 'print'"),
         (
             {"variant": "released", "estimator": "biased"},
-            "`estimator` is not supported with variant='released', which uses the sum of the authors' code, got 'bia",
+            r"^`estimator`.*variant='released'",
         ),
-        ({"bandwidth": "modal"}, "`bandwidth` must be one of"),
-        ({"bandwidth": -1.0}, "`bandwidth` must be one of"),
+        ({"bandwidth": "modal"}, r"^`bandwidth`"),
+        ({"bandwidth": -1.0}, r"^`bandwidth`"),
         ({"pvalue": "yes"}, "`pvalue` must be one of"),
-        ({"permutations": 0}, "`permutations` must be a whole number of at least 1"),
-        ({"pooling": "max"}, "`pooling` must be one of 'model', 'cls'"),
-        ({"encoder": 3}, "`encoder` must be a name, a folder, a function or an object"),
-        ({"profile": "toy"}, "`profile` must be one of 'paper', 'embedded'"),
+        ({"permutations": 0}, r"^`permutations`.*at least 1"),
+        ({"pooling": "max"}, r"^`pooling`.*'model'.*'cls'"),
+        ({"encoder": 3}, r"^`encoder`.*function"),
+        ({"profile": "toy"}, r"^`profile`.*'paper'.*'embedded'"),
     ],
 )
 def test_bad_settings_are_refused(settings, message):
@@ -270,13 +270,13 @@ def test_the_signature_has_an_estimator_where_one_is_chosen():
 
 
 def test_unknown_settings_are_refused():
-    with pytest.raises(TypeError, match=r"`bandwith` is no setting of mmd_bert; did you mean `bandwidth`\?"):
+    with pytest.raises(TypeError, match=r"^`bandwith`.*mmd_bert.*`bandwidth`"):
         vlgauge.load("mmd_bert", bandwith="median")
 
 
 def test_too_many_partitions_for_an_exact_test(mmd_bert):
     captions = ["a", "b", "c", "d", "e"] * 2
-    with pytest.raises(ValueError, match="at most `max_partitions`=20000 partitions, got 184756 for 10 candidates"):
+    with pytest.raises(ValueError, match=r"=20000.*got 184756.*10 candidates"):
         mmd_bert.compute(predictions=[captions], references=[captions], embeddings=VECTORS)
     auto = vlgauge.load("mmd_bert", keep_in_memory=True, pvalue="auto", permutations=99)
     result = auto.compute(predictions=[captions], references=[captions], embeddings=VECTORS, return_details=True)
@@ -286,7 +286,7 @@ def test_too_many_partitions_for_an_exact_test(mmd_bert):
 
 def test_per_call_data_does_not_travel_between_processes(tmp_path):
     metric = vlgauge.load("mmd_bert", num_process=2, process_id=1, experiment_id="x", cache_dir=str(tmp_path))
-    with pytest.raises(ValueError, match="`embeddings` must be left out when `num_process` is over 1"):
+    with pytest.raises(ValueError, match=r"^`embeddings`.*`num_process`.*over 1"):
         metric.compute(predictions=[["a"]], references=[["b"]], embeddings=VECTORS)
 
 

@@ -61,9 +61,7 @@ def test_bounds_are_reached(tables, load):
 def test_predictions_of_the_table_are_counted_in_one_warning(tables, load):
     metric = load(table=tables["toy"])
     texts = ["I love it!", "i love it", "the rain is calm", "new"]
-    with pytest.warns(
-        UserWarning, match="3 of 4 predictions are captions that the style table was fitted on"
-    ) as caught:
+    with pytest.warns(UserWarning, match="3 of 4 predictions") as caught:
         result = metric.compute(predictions=texts, styles=["A", "B", "A", "A"])
     assert len(caught) == 1
     assert caught[0].filename == __file__

@@ -20,7 +20,7 @@ def test_captions_that_say_nothing_score_0(tables, load, captions, options):
 
 
 def test_empty_caption_of_the_table_is_not_in_sample(load):
-    with pytest.warns(UserWarning, match="1 of 3 captions have no tokens"):
+    with pytest.warns(UserWarning, match="1 of 3 captions"):
         table = StyleTable.fit(["a b", "c", "..."], ["x", "y", "x"])
     result = load(table=table).compute(predictions=["", "?!"], styles=["x", "x"])
     assert (result["onlystyle_in_sample"], result["onlystyle_no_evidence"]) == (0, 2)
@@ -54,17 +54,17 @@ def test_many_unknown_styles_are_shortened(load):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"predictions": ["a", None], "styles": ["A", "A"]}, r"`predictions\[1\]` must be a string, got NoneType"),
-        ({"predictions": ["a", ["b"]], "styles": ["A", "A"]}, r"`predictions\[1\]` must be a string, got list"),
-        ({"predictions": ["a", "\ud800"], "styles": ["A", "A"]}, r"`predictions\[1\]` must be valid Unicode"),
-        ({"predictions": ["a"], "styles": [3]}, r"`styles\[0\]` must be a string, got int"),
+        ({"predictions": ["a", None], "styles": ["A", "A"]}, r"^`predictions\[1\]`.*got NoneType"),
+        ({"predictions": ["a", ["b"]], "styles": ["A", "A"]}, r"^`predictions\[1\]`.*got list"),
+        ({"predictions": ["a", "\ud800"], "styles": ["A", "A"]}, r"^`predictions\[1\]`.*Unicode"),
+        ({"predictions": ["a"], "styles": [3]}, r"^`styles\[0\]`.*got int"),
         (
             {"predictions": ["a", "b"], "styles": ["A"]},
-            "`styles` must have one row per row of `predictions`, got 1",
+            r"^`styles`.*`predictions`.*got 1",
         ),
-        ({"predictions": ["a"]}, "`styles` is missing: onlystyle needs `predictions` and `styles`"),
-        ({"predictions": [], "styles": []}, "must have at least one row, got none"),
-        ({"predictions": ["a"], "styles": ["A"], "table": 3}, "`table` must be a StyleTable, a Parquet file, or a Hub"),
+        ({"predictions": ["a"]}, r"^`styles`.*`predictions`.*`styles`"),
+        ({"predictions": [], "styles": []}, "got none"),
+        ({"predictions": ["a"], "styles": ["A"], "table": 3}, r"^`table`.*StyleTable"),
     ],
 )
 def test_wrong_columns_are_refused(tables, load, columns, message):
@@ -75,22 +75,22 @@ def test_wrong_columns_are_refused(tables, load, columns, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"variant": "printed"}, "`variant` must be one of 'paper', 'released', got 'printed'"),
-        ({"orders": 4}, "`orders` must be one of 'available', 'four', got 4"),
-        ({"top_k": -1}, "`top_k` must be a whole number of at least 0, got -1"),
-        ({"exclude_self": 1}, "`exclude_self` must be True or False, got 1"),
-        ({"return_style_matrix": "yes"}, "`return_style_matrix` must be True or False, got 'yes'"),
-        ({"table": "no table"}, "`table` must be a StyleTable, a Parquet file, or a Hub data set as 'owner/name'"),
+        ({"variant": "printed"}, r"^`variant`.*got 'printed'"),
+        ({"orders": 4}, r"^`orders`.*got 4"),
+        ({"top_k": -1}, r"^`top_k`.*at least 0.*got -1"),
+        ({"exclude_self": 1}, r"^`exclude_self`.*got 1"),
+        ({"return_style_matrix": "yes"}, r"^`return_style_matrix`.*got 'yes'"),
+        ({"table": "no table"}, r"^`table`.*StyleTable.*'owner/name'"),
         (
             {"table": "x.parquet", "table_revision": "v1"},
-            "`revision` must be left out unless `table` is a Hub",
+            r"^`revision`.*`table`",
         ),
-        ({"table_revision": "v1"}, "`table_revision` requires `table`, got 'v1' without it"),
+        ({"table_revision": "v1"}, r"^`table_revision`.*`table`.*got 'v1'"),
         (
             {"config": "demo", "table": "x.parquet"},
-            "`table` cannot be combined with a `config_name` that names a table",
+            r"^`table`.*`config_name`",
         ),
-        ({"config": "big"}, "`config_name` is no configuration of onlystyle, got 'big'; known are demo"),
+        ({"config": "big"}, r"^`config_name`.*got 'big'"),
     ],
 )
 def test_wrong_settings_are_refused_at_load(load, options, message):
@@ -99,22 +99,20 @@ def test_wrong_settings_are_refused_at_load(load, options, message):
 
 
 def test_without_a_table_the_ways_to_give_one_are_shown(load):
-    with pytest.raises(
-        ValueError, match=r"a style table is required; pass a StyleTable, .* or choose a named table .*'demo'\)"
-    ):
+    with pytest.raises(ValueError, match=r"StyleTable.*'demo'"):
         load().compute(predictions=["a"], styles=["A"])
 
 
 def test_missing_file_is_told_at_the_first_compute(load):
     metric = load(table="nowhere.parquet")
-    with pytest.raises(FileNotFoundError, match=r"`table` must be an existing file, got 'nowhere.parquet'"):
+    with pytest.raises(FileNotFoundError, match=r"^`table`.*got 'nowhere\.parquet'"):
         metric.compute(predictions=["a"], styles=["A"])
 
 
 def test_matrix_of_too_many_cells_is_refused(tables, load, monkeypatch):
     metric = load(table=tables["toy"], return_style_matrix=True)
     monkeypatch.setitem(metric._compute.__globals__, "MAX_CELLS", 5)
-    with pytest.raises(ValueError, match="`return_style_matrix` must give at most 5 cells, got 2 captions x 3 styles;"):
+    with pytest.raises(ValueError, match=r"^`return_style_matrix`.*at most 5 cells.*got 2 captions"):
         metric.compute(predictions=["a", "b"], styles=["A", "A"])
     assert len(metric.compute(predictions=["a"], styles=["A"])["onlystyle_matrix"]) == 1
 

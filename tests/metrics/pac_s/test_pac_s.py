@@ -251,7 +251,7 @@ def test_toy_needs_no_setting_and_takes_no_real_backbone(monkeypatch):
     monkeypatch.setenv("VLGAUGE_PROFILE", "embedded")
     metric = vlgauge.load("pac_s", keep_in_memory=True)
     assert metric.profile == "embedded"
-    with pytest.raises(ValueError, match="`backbone` must be left out under the embedded profile"):
+    with pytest.raises(ValueError, match=r"^`backbone`"):
         vlgauge.load("pac_s", keep_in_memory=True, backbone="ViT-B/32").compute(**ROWS)
 
 

@@ -145,12 +145,12 @@ def test_projections_alone_are_no_version_of_it(released, tmp_path):
     torch.save({"state_dict": state}, tmp_path / "pac.pth")
     metric = vlgauge.load("pac_s", version="++", checkpoint=tmp_path / "pac.pth", weights=base, device="cpu")
     rows = {"predictions": ["a dog"], "images": [np.zeros((9, 9, 3), np.uint8)]}
-    with pytest.raises(ValueError, match=r"`checkpoint` must be of PAC-S\+\+, .* got only other projections"):
+    with pytest.raises(ValueError, match=r"^`checkpoint`.*PAC"):
         metric.compute(**rows)
 
 
 def test_what_is_missing_is_told(released, capsys):
-    told = r"the weights of PAC-S\+\+ for ViT-L/14 are not in .*PAC\+\+_clip_ViT-L-14"
+    told = r"PAC.*ViT-L/14.*PAC\+\+_clip_ViT-L-14"
     with pytest.raises(FileNotFoundError, match=told):
         vlgauge.load("pac_s", version="++", backbone="ViT-L/14").compute(
             predictions=["a dog"], images=[np.zeros((9, 9, 3), np.uint8)]
@@ -158,7 +158,7 @@ def test_what_is_missing_is_told(released, capsys):
     assert main(["prefetch", "--list", "pac_s++:ViT-L/14"]) == 0
     listed = capsys.readouterr().out
     assert "weights of PAC-S++ for ViT-L/14: they carry no licence, so fetch PAC++_clip_ViT-L-14.pth" in listed
-    with pytest.raises(ValueError, match="`version` must be one of"):
+    with pytest.raises(ValueError, match=r"^`version`"):
         vlgauge.load("pac_s", version="+")
     with pytest.raises(ValueError, match=r"`version='\+\+'` requires profile='paper' or a `checkpoint`"):
         vlgauge.load("pac_s", version="++", profile="embedded")

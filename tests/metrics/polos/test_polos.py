@@ -166,7 +166,7 @@ def test_released_depends_on_the_neighbours(settings):
     whole = metric.compute(**ROWS)["polos_scores"]
     alone = metric.compute(**{name: rows[:1] for name, rows in ROWS.items()})["polos_scores"]
     assert abs(alone[0] - whole[0]) > 1e-4
-    with pytest.raises(ValueError, match="depends on the other rows of its batch"):
+    with pytest.raises(ValueError, match="other rows"):
         metric.count({})
     assert vlgauge.load("polos", **settings).count({}) is None
 
@@ -195,25 +195,25 @@ def test_rows_without_references(settings):
     assert found["polos_undefined"] == 1
     assert math.isnan(found["polos_scores"][4])
     assert found["polos_details"][4]["best_reference"] is None
-    with pytest.raises(ValueError, match=r"`references\[4\]` must have at least one reference with variant='released'"):
+    with pytest.raises(ValueError, match=r"^`references\[4\]`.*variant='released'"):
         vlgauge.load("polos", **settings, variant="released").compute(**rows)
 
 
 def test_pictures_that_cannot_be_read(settings, tmp_path):
     (tmp_path / "broken.png").write_bytes(b"none")
     rows = ROWS | {"images": [*ROWS["images"][:4], str(tmp_path / "broken.png")]}
-    with pytest.warns(UserWarning, match="1 of 5 images could not be read; their scores are undefined"):
+    with pytest.warns(UserWarning, match="1 of 5 images could"):
         found = vlgauge.load("polos", **settings, on_error="nan").compute(**rows)
     assert [math.isnan(score) for score in found["polos_scores"]] == [False] * 4 + [True]
-    with pytest.raises(ValueError, match="must be a readable image"):
+    with pytest.raises(ValueError, match=r"^`images\[4\]`"):
         vlgauge.load("polos", **settings).compute(**rows)
 
 
 def test_long_texts(settings):
     rows = {name: column[:1] for name, column in ROWS.items()} | {"predictions": ["dog " * 100]}
-    with pytest.warns(UserWarning, match="1 of 4 captions and references have more than 77 tokens and were cut"):
+    with pytest.warns(UserWarning, match=r"1 of 4 captions.*than 77 tokens"):
         vlgauge.load("polos", **settings).compute(**rows)
-    with pytest.raises(ValueError, match=r"`predictions\[0\]` must have at most 77 tokens"):
+    with pytest.raises(ValueError, match=r"^`predictions\[0\]`.*at most 77 tokens"):
         vlgauge.load("polos", **settings, long_text="error").compute(**rows)
 
 
@@ -223,18 +223,14 @@ def test_texts_that_only_the_text_encoder_cannot_read(settings, variant):
     rows = {name: column[:2] for name, column in ROWS.items()} | {"predictions": ["a dog", lengthy]}
     assert not vlgauge.load("clip_s", profile="embedded").tokens().too_long([lengthy]).any()
     chosen = settings | {"variant": variant}
-    with pytest.warns(
-        UserWarning, match="1 of 6 captions and references have more than 40 tokens of local@.* were cut"
-    ):
+    with pytest.warns(UserWarning, match=r"1 of 6 captions.*than 40 tokens"):
         found = vlgauge.load("polos", **chosen).compute(**rows, return_details=True)
     assert [note["truncated"] for note in found["polos_details"]] == [False, True]
     strict = vlgauge.load("polos", **chosen, long_text="error")
-    with pytest.raises(
-        ValueError, match=r"`predictions\[1\]` must have at most 40 tokens of local@.*another `long_text`"
-    ):
+    with pytest.raises(ValueError, match=r"^`predictions\[1\]`.*at most 40 tokens.*`long_text`"):
         strict.compute(**rows)
     rows = {name: column[:2] for name, column in ROWS.items()} | {"references": [["a", "b"], ["c", lengthy]]}
-    with pytest.raises(ValueError, match=r"`references\[1\]\[1\]` must have at most 40 tokens"):
+    with pytest.raises(ValueError, match=r"^`references\[1\]\[1\]`.*at most 40 tokens"):
         strict.compute(**rows)
 
 
@@ -285,12 +281,12 @@ def test_one_pass_serves_clip_s_pac_s_and_polos(monkeypatch):
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        ({"variant": "paper"}, "`variant` must be one of 'itemwise', 'released'"),
+        ({"variant": "paper"}, r"^`variant`.*'itemwise'.*'released'"),
         ({"released_batch_size": 0}, "`released_batch_size` must be"),
-        ({"long_text": "split"}, "`long_text` must be one of 'truncate', 'error'"),
-        ({"dtype": "float64"}, "`dtype` must be one of"),
-        ({"checkpoint": 5}, "`checkpoint` must be the path of a file, got 5"),
-        ({"checkpoint": True}, "`checkpoint` must be the path of a file, got True"),
+        ({"long_text": "split"}, r"^`long_text`.*'truncate'.*'error'"),
+        ({"dtype": "float64"}, r"^`dtype`"),
+        ({"checkpoint": 5}, r"^`checkpoint`.*got 5"),
+        ({"checkpoint": True}, r"^`checkpoint`.*got True"),
     ],
 )
 def test_settings_that_are_refused(wrong, told):
@@ -301,22 +297,22 @@ def test_settings_that_are_refused(wrong, told):
 def test_all_that_is_missing_is_told_at_once(tmp_path, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("VLGAUGE_HOME", str(tmp_path))
-    with pytest.raises(FileNotFoundError, match=r"(?s)lacks 3 of its sources.*--kind polos"):
+    with pytest.raises(FileNotFoundError, match=r"(?s)sources.*--kind"):
         vlgauge.load("polos", keep_in_memory=True).compute(**ROWS)
 
 
 def test_a_head_of_other_encoders(folder, settings):
     other = tiny_polos.text_encoder(folder / "stranger", seed=9)
-    with pytest.raises(ValueError, match=r"`checkpoint` must be a head for the text encoder .* got one for another"):
+    with pytest.raises(ValueError, match=r"^`checkpoint`.*head.*text"):
         vlgauge.load("polos", **(settings | {"text_encoder": str(other)})).compute(**ROWS)
-    with pytest.raises(ValueError, match="`checkpoint` must be a head for the CLIP tiny"):
+    with pytest.raises(ValueError, match=r"^`checkpoint`.*CLIP"):
         vlgauge.load("polos", **(settings | {"weights": write_tiny(folder, 5)})).compute(**ROWS)
 
 
 def test_encoders_that_differ_in_a_part_are_told_before_a_picture_is_read(settings, tmp_path):
     def refused(told, **changed):
         rows = ROWS | {"images": [str(tmp_path / "broken.png")] * 5}
-        with pytest.raises(ValueError, match=rf"`checkpoint` must be a head for the {told}.* got one for another"):
+        with pytest.raises(ValueError, match=rf"^`checkpoint`.*{told}"):
             vlgauge.load("polos", **(settings | changed)).compute(**rows)
 
     (tmp_path / "broken.png").write_bytes(b"none")
@@ -354,18 +350,16 @@ def test_a_head_of_another_width(folder, settings):
     head = polos_head.head_of(tiny_polos.tensors(100), models.head.metadata, "the test")
     path = folder / "narrow.safetensors"
     polos_head.write_head(path, head)
-    wanted = (
-        r"must be a head for these encoders, 3 layers and 4 x 16 \+ 6 x 32 = 256 numbers, got one for 3 layers and 100"
-    )
+    wanted = r"3 layers.*4 x.*16"
     with pytest.raises(ValueError, match=wanted):
         vlgauge.load("polos", **(settings | {"checkpoint": path})).compute(**ROWS)
 
 
 def test_what_is_no_head(settings):
     wrong = settings | {"checkpoint": settings["weights"]}
-    with pytest.raises(ValueError, match="must be safetensors whose metadata say format=vlgauge-polos-1"):
+    with pytest.raises(ValueError, match="format=vlgauge-polos-1"):
         vlgauge.load("polos", **wrong).compute(**ROWS)
-    with pytest.raises(FileNotFoundError, match="`checkpoint` must be an existing file with the head of a Polos"):
+    with pytest.raises(FileNotFoundError, match=r"^`checkpoint`.*Polos"):
         vlgauge.load("polos", **(settings | {"checkpoint": "nowhere"})).compute(**ROWS)
 
 

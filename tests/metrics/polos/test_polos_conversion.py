@@ -101,7 +101,7 @@ def test_another_text_encoder_is_refused(oracle, checkpoint, tmp_path):
     state = load_file(oracle.text_encoder / "model.safetensors")
     name = "encoder.layer.1.output.dense.bias"
     save_file({**state, name: state[name] + np.float32(0.5)}, tmp_path / "other" / "model.safetensors")
-    with pytest.raises(ValueError, match=f"must have the tensors of the public local@.* got 1 others in .*: {name}"):
+    with pytest.raises(ValueError, match=rf"got 1 others.*{name}"):
         converted(oracle, checkpoint, text=tmp_path / "other")
 
 
@@ -109,9 +109,7 @@ def test_another_clip_is_refused(oracle, checkpoint, tmp_path):
     state = load_file(oracle.clip)
     name = "visual.ln_post.bias"
     save_file({**state, name: state[name] + np.float32(0.5)}, tmp_path / "clip.safetensors")
-    with pytest.raises(
-        ValueError, match=f"must have the tensors of the public ViT-B/32, .* got 1 others in .*: {name}"
-    ):
+    with pytest.raises(ValueError, match=rf"ViT-B/32.*got 1 others.*{name}"):
         converted(oracle, checkpoint, weights=tmp_path / "clip.safetensors")
 
 
@@ -120,7 +118,7 @@ def test_another_clip_is_refused(oracle, checkpoint, tmp_path):
 )
 def test_another_formula_is_refused(oracle, checkpoint, tmp_path, name, value):
     path = rewritten(checkpoint, tmp_path / "a.ckpt", lambda kept: kept["hyper_parameters"].update({name: value}))
-    with pytest.raises(ValueError, match=f"`checkpoint` must be trained with {name}: .* got '{value}'"):
+    with pytest.raises(ValueError, match=rf"^`checkpoint`.*{name}.*got '{value}'"):
         converted(oracle, path)
 
 
@@ -130,13 +128,13 @@ def test_another_width_is_refused(oracle, checkpoint, tmp_path):
         kept["state_dict"][name] = kept["state_dict"][name][:, :-1].clone()
 
     path = rewritten(checkpoint, tmp_path / "a.ckpt", narrow)
-    with pytest.raises(ValueError, match=r"must be a head for these encoders, .* = 3200 numbers, got one .* and 3199"):
+    with pytest.raises(ValueError, match=r"=.*3200 numbers.*3199"):
         converted(oracle, path)
 
 
 def test_what_is_no_checkpoint_of_polos_is_refused(oracle, tmp_path):
     torch.save({"state_dict": {"weight": torch.zeros(3)}}, tmp_path / "a.ckpt")
-    with pytest.raises(ValueError, match=r"`checkpoint` must be the authors' of Polos, with the tensors ff\.\*"):
+    with pytest.raises(ValueError, match=r"^`checkpoint`.*ff\.\*"):
         converted(oracle, tmp_path / "a.ckpt")
 
 
@@ -147,6 +145,6 @@ class Evil:
 
 def test_code_in_a_checkpoint_is_refused(oracle, checkpoint, tmp_path, capsys):
     path = rewritten(checkpoint, tmp_path / "a.ckpt", lambda kept: kept.update(callbacks=Evil()))
-    with pytest.raises(ValueError, match=r"must contain nothing but tensors, got a pickle that asks for \S*print"):
+    with pytest.raises(ValueError, match="pickle that asks"):
         converted(oracle, path)
     assert "executed" not in capsys.readouterr().out

@@ -16,9 +16,7 @@ LONG = " ".join(["the dog ran home ."] * 120)
 @pytest.mark.parametrize("context", ["pair", "prefix"])
 def test_long_pairs_are_cut_and_counted(context):
     metric = tiny(context=context)
-    with pytest.warns(
-        UserWarning, match="2 of 3 sentence pairs exceed the maximum length of the model and were truncated"
-    ) as caught:
+    with pytest.warns(UserWarning, match="2 of 3 sentence pairs") as caught:
         result = metric.compute(predictions=[[LONG, "It ended.", LONG + "!"], ["A.", "B."]], return_details=True)
     assert Path(caught[0].filename) == Path(__file__)
     assert result["rovist_c_truncated"] == 2
@@ -28,9 +26,7 @@ def test_long_pairs_are_cut_and_counted(context):
 
 def test_long_pairs_can_be_refused():
     metric = tiny(truncation="error")
-    message = (
-        r"`predictions\[1\]` must have sentence pairs of at most 512 tokens, got \d+ in pair 1; `truncation=\"auto\"`"
-    )
+    message = r'^`predictions\[1\]`.*at most 512 tokens.*`truncation="auto"`'
     with pytest.raises(ValueError, match=message):
         metric.compute(predictions=[["A.", "B."], ["A.", "B.", LONG]])
 
@@ -70,15 +66,15 @@ def test_a_sentence_that_does_not_fit_by_itself_is_cut_too(scorer):
 @pytest.mark.parametrize(
     ("settings", "kind", "message"),
     [
-        ({"context": "all"}, ValueError, "`context` must be one of 'pair', 'prefix', got 'all'"),
-        ({"identical": True}, ValueError, "`identical` must be one of 'zero', 'score', got True"),
-        ({"truncation": "none"}, ValueError, "`truncation` must be one of 'auto', 'error', got 'none'"),
-        ({"coherent_label": -1}, ValueError, "`coherent_label` must be a whole number of at least 0, got -1"),
-        ({"batch_size": 0}, ValueError, "`batch_size` must be a whole number of at least 1, got 0"),
-        ({"model": 3}, ValueError, "`model` must be a folder, a file, a pinned Hub id or a function, got int"),
-        ({"base": len}, ValueError, "`base` must be a folder, a file, a pinned Hub id, got builtin_function_or_method"),
-        ({"sentences": "spacy"}, ValueError, "`sentences` must be one of 'rules', 'punkt' or a function"),
-        ({"max_length": 128}, TypeError, "`max_length` is no setting of rovist_c"),
+        ({"context": "all"}, ValueError, r"^`context`.*got 'all'"),
+        ({"identical": True}, ValueError, r"^`identical`.*got True"),
+        ({"truncation": "none"}, ValueError, r"^`truncation`.*got 'none'"),
+        ({"coherent_label": -1}, ValueError, r"^`coherent_label`.*at least 0.*got -1"),
+        ({"batch_size": 0}, ValueError, r"^`batch_size`.*at least 1.*got 0"),
+        ({"model": 3}, ValueError, r"^`model`.*got int"),
+        ({"base": len}, ValueError, r"^`base`.*got builtin_function_or_method"),
+        ({"sentences": "spacy"}, ValueError, r"^`sentences`.*'rules'.*'punkt'"),
+        ({"max_length": 128}, TypeError, r"^`max_length`.*rovist_c"),
     ],
 )
 def test_bad_settings_are_refused(settings, kind, message):
@@ -88,12 +84,12 @@ def test_bad_settings_are_refused(settings, kind, message):
 
 @pytest.mark.parametrize("output", [[[0.1]], [0.1, 0.2], [1.5], [math.nan], 0.5, ["high"], None])
 def test_a_function_must_return_probabilities(output):
-    with pytest.raises(ValueError, match="`model` must return one probability per pair"):
+    with pytest.raises(ValueError, match=r"^`model`.*probability"):
         load(model=lambda pairs: output).compute(predictions=[["A.", "B."]])
 
 
 def test_a_function_has_no_base():
-    with pytest.raises(ValueError, match="`base` must be left out where `model` is a function, got 'albert'"):
+    with pytest.raises(ValueError, match=r"^`base`.*`model`.*got 'albert'"):
         load(model=lambda pairs: [0.5] * len(pairs), base="albert").compute(predictions=[["A.", "B."]])
 
 

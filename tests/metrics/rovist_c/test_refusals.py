@@ -29,9 +29,7 @@ def folder(tmp_path):
 
 # -- errors -----------------------------------------------------------------------------------------------------------
 def test_without_a_model_the_paper_profile_says_where_it_is():
-    with pytest.raises(
-        WeightsNotFoundError, match=r"`model` is missing: .*sop_model_epoch4.pth.tar is at https://drive"
-    ):
+    with pytest.raises(WeightsNotFoundError, match=r"^`model`.*sop_model_epoch4\.pth\.tar.*//drive"):
         vlgauge.load("rovist_c").compute(predictions=[["A.", "B."]])
 
 
@@ -42,7 +40,7 @@ def test_without_a_model_the_paper_profile_says_where_it_is():
             "nowhere/at.pth.tar",
             None,
             "paper",
-            "`model` must be an existing folder or file, or a Hub id with its commit",
+            r"^`model`.*commit",
         ),
         (
             "owner/name",
@@ -51,14 +49,14 @@ def test_without_a_model_the_paper_profile_says_where_it_is():
             "a Hub id with its commit .owner/name@<40 hexadecimal digits>., got 'owner/name'",
         ),
         ("owner/name@main", None, "paper", "got 'owner/name@main'"),
-        ("owner/name@" + "a" * 40, None, "embedded", "`model` must be a folder under the embedded profile"),
+        ("owner/name@" + "a" * 40, None, "embedded", r"^`model`.*under.*embedded"),
         (
             "owner/name@" + "a" * 40,
             None,
             "paper",
-            r"owner/name \(revision a{40}; files .*is not in .*hf download owner/name",
+            r"owner/name.*revision",
         ),
-        (str(CHECKPOINT), "owner/base", "paper", "`base` must be an existing folder, or a Hub id with its commit"),
+        (str(CHECKPOINT), "owner/base", "paper", r"^`base`.*commit"),
     ],
 )
 def test_missing_files(model, base, profile, message, no_sockets):
@@ -67,13 +65,11 @@ def test_missing_files(model, base, profile, message, no_sockets):
 
 
 def test_a_checkpoint_needs_a_base_and_a_folder_has_one(tmp_path):
-    with pytest.raises(
-        ValueError, match=rf'`base` is missing: .* \(for the authors\' checkpoint base="{PINNED_BASE}"\)'
-    ):
+    with pytest.raises(ValueError, match=rf'^`base`.*base="{PINNED_BASE}"'):
         find_pair_model(str(CHECKPOINT))
-    with pytest.raises(ValueError, match="`base` must be left out unless `model` is a checkpoint file"):
+    with pytest.raises(ValueError, match=r"^`base`.*`model`"):
         find_pair_model(str(TINY), str(TINY))
-    with pytest.raises(ValueError, match="`base` must be left out unless `model` is a checkpoint file"):
+    with pytest.raises(ValueError, match=r"^`base`.*`model`"):
         find_pair_model(None, str(TINY), "embedded")
 
 
@@ -131,22 +127,22 @@ def pickled(folder):
     ("change", "message"),
     [
         (remove("config.json"), "`model` must be a folder with config.json"),
-        (lambda f: (f / "config.json").write_text("{"), "`model` must contain JSON, got .*config.json"),
+        (lambda f: (f / "config.json").write_text("{"), r"^`model`.*JSON.*config\.json"),
         (
             configure(auto_map={"AutoModel": "x.Y"}),
-            "`model` must be a model of the transformers library, got one with custom code",
+            r"^`model`.*library",
         ),
-        (without_tokenizer, "`model` must include its tokenizer, got none"),
-        (pickled, "`model` must have all its weights as safetensors, got others or none"),
-        (lambda f: (f / "adapter_config.json").write_text("{}"), "`model` must have all its weights as safetensors"),
-        (without_tensor("classifier.weight"), "fails with: no weights for classifier.weight"),
-        (without_tensor("albert.pooler.bias"), "fails with: no weights for albert.pooler.bias"),
-        (configure(hidden_size=64), "`model` must be a sequence-pair classifier that loads"),
+        (without_tokenizer, r"^`model`.*got none"),
+        (pickled, r"^`model`.*others"),
+        (lambda f: (f / "adapter_config.json").write_text("{}"), r"^`model`.*weights.*safetensors"),
+        (without_tensor("classifier.weight"), r"weights.*classifier\.weight"),
+        (without_tensor("albert.pooler.bias"), r"albert\.pooler\.bias"),
+        (configure(hidden_size=64), r"^`model`.*sequence"),
         (
             configure(num_labels=3, id2label={"0": "a", "1": "b", "2": "c"}),
-            "`model` must be a sequence-pair classifier",
+            r"^`model`.*sequence",
         ),
-        (cut_short, "`model` must be a sequence-pair classifier that loads"),
+        (cut_short, r"^`model`.*sequence"),
         (configure(model_type="unheard_of"), "`model` must be a sequence-pair classifier that loads|unheard_of"),
     ],
 )
@@ -158,7 +154,7 @@ def test_broken_folders_are_refused(authors, folder, change, message):
 
 
 def test_three_logits_are_refused(folder):
-    with pytest.raises(ValueError, match="`model` must have one or two logits, got 3"):
+    with pytest.raises(ValueError, match=r"^`model`.*got 3"):
         values_of(folder(bert(num_labels=3)))
 
 
@@ -192,14 +188,14 @@ def put(name, value):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (drop("linear.bias"), "must be a whole checkpoint of `base`, got 'changed.pth.tar' without classifier.bias"),
+        (drop("linear.bias"), r"`base`.*got 'changed\.pth\.tar'.*classifier\.bias"),
         (drop("albert_model.pooler.weight"), "without albert.pooler.weight"),
         (put("albert_model.extra", torch.zeros(1)), "with unknown albert.extra"),
-        (put("linear.weight", torch.zeros(2, 64)), "of other sizes than `base` in classifier.weight"),
-        (put("linear.weight", torch.zeros(3, 32)), "of other sizes than `base` in classifier.weight"),
-        (lambda content: content.pop("model"), "with its weights under 'model', got 'changed.pth.tar' without them"),
-        (put("linear.weight", 3), "with its weights under 'model'"),
-        (lambda content: content.update(opt=Evil()), "must be a checkpoint that can be read safely"),
+        (put("linear.weight", torch.zeros(2, 64)), r"`base`.*classifier\.weight"),
+        (put("linear.weight", torch.zeros(3, 32)), r"`base`.*classifier\.weight"),
+        (lambda content: content.pop("model"), r"'model'.*got 'changed\.pth\.tar'"),
+        (put("linear.weight", 3), "'model'"),
+        (lambda content: content.update(opt=Evil()), "safely"),
     ],
 )
 def test_broken_checkpoints_are_refused(checkpoint, capsys, change, message):
@@ -217,7 +213,7 @@ def test_position_ids_and_other_entries_do_not_matter(checkpoint):
 
 def test_a_pickle_is_no_checkpoint(tmp_path, capsys):
     (tmp_path / "x.pth").write_bytes(pickle.dumps({"model": Evil()}))
-    with pytest.raises(ValueError, match="must be a checkpoint that can be read safely"):
+    with pytest.raises(ValueError, match="safely"):
         values_of(tmp_path / "x.pth", TINY)
     assert capsys.readouterr().out == ""
 
@@ -225,11 +221,11 @@ def test_a_pickle_is_no_checkpoint(tmp_path, capsys):
 def test_a_base_of_another_width_or_family_is_refused(tmp_path, folder, authors):
     path = folder(authors)
     configure(hidden_size=64)(path)
-    with pytest.raises(ValueError, match=r"of other sizes than `base` in albert.encoder.* and \d+ more"):
+    with pytest.raises(ValueError, match=r"`base`.*albert\.encoder"):
         values_of(CHECKPOINT, path)
     configure(model_type="bert")(path)
-    with pytest.raises(ValueError, match="`base` must be a configuration of ALBERT, got 'bert'"):
+    with pytest.raises(ValueError, match=r"^`base`.*got 'bert'"):
         values_of(CHECKPOINT, path)
     without_tokenizer(path)
-    with pytest.raises(ValueError, match="`base` must include its tokenizer"):
+    with pytest.raises(ValueError, match=r"^`base`.*include"):
         values_of(CHECKPOINT, path)

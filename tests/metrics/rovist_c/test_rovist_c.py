@@ -188,7 +188,5 @@ def test_placeholders_and_odd_characters_are_scored():
 
 
 def test_half_a_character_is_refused():
-    with pytest.raises(
-        ValueError, match=r"`predictions\[1\], sentence 1` must be valid Unicode, got the lone surrogate"
-    ):
+    with pytest.raises(ValueError, match=r"^`predictions\[1\], sentence 1`"):
         tiny().compute(predictions=[["A.", "B."], ["A.", "\ud800 x."]])

@@ -110,7 +110,7 @@ def test_long_stories(rovist_nr, story, score):
 @pytest.mark.parametrize("output", ["one text", None, [1], 3])
 def test_a_splitter_must_return_a_list_of_texts(output):
     metric = vlgauge.load("rovist_nr", keep_in_memory=True, sentences=lambda text: output)
-    with pytest.raises(ValueError, match="`sentences` must be a function that returns a list of str, got"):
+    with pytest.raises(ValueError, match=r"^`sentences`.*returns"):
         metric.compute(predictions=["We ran. We sat."])
 
 
@@ -122,16 +122,16 @@ def test_odd_characters_are_scored(rovist_nr):
 @pytest.mark.parametrize(
     ("predictions", "message"),
     [
-        ([], "`predictions` must have at least one row"),
+        ([], r"^`predictions`.*least"),
         (
             ["We ran.", "It sat. It \ud800 ran."],
-            r"`predictions\[1\], sentence 1` must be valid Unicode, got the lone surrogate",
+            r"^`predictions\[1\], sentence 1`",
         ),
-        (["a", None], r"`predictions\[1\]` must be a story, that is a string or a list of sentences, got NoneType"),
-        (["a", 3.0], r"`predictions\[1\]` must be a story.*got float"),
-        ([["a"], ["b", None]], r"`predictions\[1\]\[1\]` must be a sentence \(str\), got NoneType"),
-        (["a", ["b"]], "`predictions` must have one form in a call"),
-        ("a", "`predictions` must be a list of rows, got str"),
+        (["a", None], r"^`predictions\[1\]`.*got NoneType"),
+        (["a", 3.0], r"^`predictions\[1\]`.*got float"),
+        ([["a"], ["b", None]], r"^`predictions\[1\]\[1\]`.*got NoneType"),
+        (["a", ["b"]], r"^`predictions`.*form"),
+        ("a", r"^`predictions`.*got str"),
     ],
 )
 def test_bad_stories_are_refused(rovist_nr, predictions, message):
@@ -142,11 +142,11 @@ def test_bad_stories_are_refused(rovist_nr, predictions, message):
 @pytest.mark.parametrize(
     ("settings", "kind", "message"),
     [
-        ({"variant": "papr"}, ValueError, "`variant` must be one of 'released', 'paper', got 'papr'; did you mean"),
-        ({"n": 0}, ValueError, "`n` must be a whole number of at least 1, got 0"),
-        ({"sentences": "spacy"}, ValueError, "`sentences` must be one of 'rules', 'punkt' or a function"),
-        ({"lowercase": "no"}, ValueError, "`lowercase` must be True or False, got 'no'"),
-        ({"lower_case": True}, TypeError, "`lower_case` is no setting of rovist_nr; did you mean `lowercase`?"),
+        ({"variant": "papr"}, ValueError, r"^`variant`.*got 'papr'"),
+        ({"n": 0}, ValueError, r"^`n`.*at least 1.*got 0"),
+        ({"sentences": "spacy"}, ValueError, r"^`sentences`.*'rules'.*'punkt'"),
+        ({"lowercase": "no"}, ValueError, r"^`lowercase`.*got 'no'"),
+        ({"lower_case": True}, TypeError, r"^`lower_case`.*rovist_nr"),
     ],
 )
 def test_bad_settings_are_refused(settings, kind, message):
@@ -176,7 +176,7 @@ def test_four_threads_on_one_metric(rows_folder):
 
 
 def test_a_flat_list_is_as_many_stories_and_says_so(rovist_nr):
-    with pytest.warns(UserWarning, match="^every score of rovist_nr is undefined; a story must have at least two sent"):
+    with pytest.warns(UserWarning, match=r"rovist_nr.*sent"):
         assert rovist_nr.compute(predictions=["One.", "Two."])["rovist_nr_undefined"] == 2
     # There is no warning for a single undefined story, or for one of several.
     assert rovist_nr.compute(predictions=["One."])["rovist_nr_undefined"] == 1

@@ -54,62 +54,62 @@ def test_scores_choose_the_regions(load):
 
 
 def test_an_image_without_regions(load):
-    with pytest.warns(UserWarning, match="which were left out: 1"):
+    with pytest.warns(UserWarning, match=r"left.*1"):
         assert score(load(), {"text": DOG, "images": [[], [[0.6, 0.8]]]}) == [pytest.approx(0.6)]
-    with pytest.warns(UserWarning, match="which were left out: 2"):
+    with pytest.warns(UserWarning, match=r"left.*2"):
         assert math.isnan(score(load(), {"text": DOG, "images": [[], np.zeros((0, 2))]})[0])
 
 
 @pytest.mark.parametrize(
     ("features", "message"),
     [
-        (3, r"`features\[0\]` must be \{'text'.*, got int"),
-        ({"text": [1], "images": []}, r"`features\[0\]` must be \{'text'.*, got dict"),
+        (3, r"^`features\[0\]`.*got int"),
+        ({"text": [1], "images": []}, r"^`features\[0\]`.*got dict"),
         (
             {"text": {}, "images": [[[1.0]]]},
-            r"`features\[0\]` must have a text vector for each scored noun, got none for 'd",
+            r"^`features\[0\]`.*noun.*got none",
         ),
-        ({"text": DOG, "images": None}, r"`features\[0\]\['images'\]` must be a list or an array, got NoneType"),
-        ({"text": DOG, "images": 3}, r"`features\[0\]\['images'\]` must be a list or an array, got int"),
+        ({"text": DOG, "images": None}, r"^`features\[0\]\['images'\]`.*got NoneType"),
+        ({"text": DOG, "images": 3}, r"^`features\[0\]\['images'\]`.*got int"),
         (
             {"text": DOG, "images": [[[1, 0]], 3]},
-            r"\['images'\]\[1\]` must be a list or an array, got int",
+            r"^`features\[0\]\['images'\]\[1\]`.*got int",
         ),
-        ({"text": DOG, "images": [[[1, 0]], ["ab"]]}, r"`features\[0\]\['images'\]\[1\]` must be vectors of numbers"),
+        ({"text": DOG, "images": [[[1, 0]], ["ab"]]}, r"^`features\[0\]\['images'\]\[1\]`.*numbers"),
         (
             {"text": DOG, "images": [[1, 0]]},
             r"\['images'\]\[0\]` must be vectors of one width 2, as those before, got shape \(2,\)",
         ),
-        ({"text": DOG, "images": []}, r"`features\[0\]` must have the regions of at least one image, got none"),
+        ({"text": DOG, "images": []}, r"^`features\[0\]`.*regions.*got none"),
         (
             {"text": {"dog": [math.nan, 1]}, "images": [[[1, 0]]]},
-            r"`features\[0\]\['text'\]` must be finite and not zero, got \[nan, 1.0\] for 'dog'",
+            r"^`features\[0\]\['text'\]`.*1\.0.*'dog'",
         ),
         (
             {"text": DOG, "images": [[[1, 0]], [[1, 0], [math.inf, 0]]]},
-            r"`features\[0\]\['images'\]\[1\]` must be finite and not zero, got \[inf, 0.0\] in row 1",
+            r"^`features\[0\]\['images'\]\[1\]`.*0\.0.*row 1",
         ),
         (
             {"text": DOG, "images": [[[0, 0]]]},
-            r"\['images'\]\[0\]` must be finite and not zero, got \[0.0, 0",
+            r"^`features\[0\]\['images'\]\[0\]`.*got \[0\.0",
         ),
-        ({"text": {"dog": None}, "images": [[[1, 0]]]}, r"\['text'\]` must be vectors of one width, got shape \(1,\)"),
+        ({"text": {"dog": None}, "images": [[[1, 0]]]}, r"^`features\[0\]\['text'\]`.*got shape \(1,\)"),
         (
             {"text": {"dog": [1.0]}, "images": [[[1.0, 2.0]]]},
             r"\['images'\]\[0\]` must be vectors of one width 1, as those before, got shape \(1, 2\)",
         ),
         (
             {"text": DOG, "images": [[[1, 0]], [[1, 0, 0]]]},
-            r"\['images'\]\[1\]` must be vectors of one width 2, as those before, got shape \(1, 3\)",
+            r"^`features\[0\]\['images'\]\[1\]`.*got shape \(1, 3\)",
         ),
-        ({"text": DOG, "images": [[[1, 0], [1]]]}, r"\['images'\]\[0\]` must be vectors of numbers, of one width"),
+        ({"text": DOG, "images": [[[1, 0], [1]]]}, r"^`features\[0\]\['images'\]\[0\]`.*numbers"),
         (
             {"text": DOG, "images": [[[1, 0]]], "scores": [[1], [2]]},
-            r"`features\[0\]` must have one list of scores per image, got 2 for 1",
+            r"^`features\[0\]`.*got 2",
         ),
         (
             {"text": DOG, "images": [[[1, 0]]], "scores": [[1, 2]]},
-            r"`features\[0\]\['scores'\]\[0\]` must have one score per region",
+            r"^`features\[0\]\['scores'\]\[0\]`",
         ),
     ],
 )
@@ -119,5 +119,5 @@ def test_what_is_refused(load, features, message):
 
 
 def test_one_entry_per_story(load):
-    with pytest.raises(ValueError, match="`features` must have one entry per story, 1 in all, got 0"):
+    with pytest.raises(ValueError, match=r"^`features`.*got 0"):
         load().compute(predictions=[["A dog."]], nouns=[["dog"]], features=[])

@@ -94,11 +94,11 @@ def test_whole_scoring_of_the_authors(case, aggregate, key):
     idf, call = authors_call(case)
     metric = evaluate.load(METRIC, keep_in_memory=True, idf=idf, aggregate=aggregate)
     if case["name"] == "no_images":
-        with pytest.raises(ValueError, match=r"`features\[0\]` must have the regions of at least one image, got none"):
+        with pytest.raises(ValueError, match=r"^`features\[0\]`.*got none"):
             metric.compute(**call)
         return
     empty = case["name"] == "image_with_no_boxes"
-    with pytest.warns(UserWarning, match="which were left out: 2") if empty else nullcontext():
+    with pytest.warns(UserWarning, match=r"left.*2") if empty else nullcontext():
         result = metric.compute(**call, return_details=True)
     expected = authors_value(case, aggregate, key)
     assert result["rovist_vg_scores"] == [pytest.approx(expected, abs=1e-5, nan_ok=True)]
@@ -163,7 +163,7 @@ def test_messages_name_the_story(load, images):
     regions = [[{"boxes": [[0, 0, 9, 9]]}] for _ in range(18)]
     regions[17][0]["boxes"] = [[0, 0, 0, 9]]
     call = {"predictions": [["A dog."]] * 18, "images": [images[1]] * 18, "nouns": [["dog"]] * 18}
-    with pytest.raises(ValueError, match=r"`regions\[17\]\[0\]` must have boxes"):
+    with pytest.raises(ValueError, match=r"^`regions\[17\]\[0\]`"):
         load().compute(**call, regions=regions)
 
 
@@ -207,7 +207,7 @@ def test_stories_without_nouns_or_regions_are_undefined(load, images):
     assert result["rovist_vg_undefined"] == 3
     assert result["rovist_vg_details"][2]["skipped"] == ["bird"]
     nothing = [[{"boxes": []}, {"boxes": []}]]
-    with pytest.warns(UserWarning, match="images without a region, which were left out: 2"):
+    with pytest.warns(UserWarning, match=r"images.*2"):
         none = load().compute(
             predictions=[["A dog."]], images=images[:1], nouns=[["dog"]], regions=nothing, return_details=True
         )
@@ -221,7 +221,7 @@ def test_stories_without_nouns_or_regions_are_undefined(load, images):
 def test_nouns_that_a_table_without_n_lacks_are_told(load, images):
     """Check the weight of nouns that the table lacks: as if one of its words were in one story of the corpus."""
     call = {"predictions": [["x"], ["y"]], "nouns": [["dog", "cat", "cat"], ["dog"]], "images": images}
-    with pytest.warns(UserWarning, match=r"nouns missing from the idf table: 2; because it has no N, .* value \+ ln 2"):
+    with pytest.warns(UserWarning, match=r"nouns.*2"):
         details = load(idf={"dog": 2.0, "a": 0.5}).compute(**call, return_details=True)["rovist_vg_details"]
     assert [row["idf"] for row in details[0]["nouns"]] == [2.0, *[pytest.approx(2.0 + math.log(2))] * 2]
     assert [row["seen"] for row in details[0]["nouns"]] == [True, False, False]
@@ -262,19 +262,19 @@ def test_scores_again_from_the_details(load, images):
 
 def test_what_is_required(load, images, files):
     call = {"predictions": STORIES, "images": images, "nouns": NOUNS}
-    with pytest.raises(ValueError, match=r"`idf` is missing: pass a fitted JSON file.*or idf=None for weights of 1"):
+    with pytest.raises(ValueError, match=r"^`idf`.*JSON.*idf=None"):
         load(idf="required").compute(**call)
     with pytest.raises(ValueError, match=r"`glove_path` is missing: .*glove\.6B\.300d\.txt"):
         load(glove_path=None).compute(**call)
     with pytest.raises(WeightsNotFoundError, match="`checkpoint` is missing"):
         load(checkpoint=None).compute(**call)
-    with pytest.raises(ValueError, match="`images` is missing: rovist_vg needs images, or crops"):
+    with pytest.raises(ValueError, match=r"^`images`.*rovist_vg"):
         load().compute(predictions=STORIES, nouns=NOUNS)
-    with pytest.raises(ValueError, match="`regions` must be left out where `features` are given, got both"):
+    with pytest.raises(ValueError, match=r"^`regions`.*`features`"):
         load().compute(**call, regions=[], features=[])
-    with pytest.raises(ValueError, match=r"`images\[1\]` must have at least one image, got none"):
+    with pytest.raises(ValueError, match=r"^`images\[1\]`.*got none"):
         load().compute(predictions=STORIES, images=[images[0], []], nouns=NOUNS)
-    with pytest.raises(ValueError, match=r"`images\[0\]` must have at least one image, got none"):
+    with pytest.raises(ValueError, match=r"^`images\[0\]`.*got none"):
         load().compute(predictions=STORIES, images=[None, images[1]], nouns=NOUNS)
 
 
@@ -286,23 +286,23 @@ def test_word_vectors_of_another_training(load, images, files, tmp_path):
     with pytest.raises(ValueError, match=f"`glove_path` {message}"):
         load(checkpoint=folder).compute(**call)
     (tmp_path / "wide.txt").write_text("dog 1 2\nunk 0 0\n")
-    with pytest.raises(ValueError, match=r"`glove_path` must name word vectors of 5 values.*got 2"):
+    with pytest.raises(ValueError, match=r"^`glove_path`.*5 values.*got 2"):
         load(glove_path=tmp_path / "wide.txt").compute(**call)
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"checkpoint": 3}, "`checkpoint` must be the path of a file or folder, or None, got 3"),
-        ({"glove_path": ""}, "`glove_path` must be the path of a file or folder, or None, got ''"),
-        ({"oov": "zero"}, "`oov` must be one of 'unk', 'lower', 'skip', got 'zero'"),
-        ({"aggregate": "max"}, "`aggregate` must be one of"),
-        ({"scale": "False"}, "`scale` must be True or False"),
-        ({"nouns": 3}, 'must be the name of a spaCy pipeline, a spacy.Language or "embedded", "nltk", got int'),
-        ({"placeholders": "some"}, "`placeholders` must be one of"),
-        ({"top_k": 0}, "`top_k` must be a whole number of at least 1"),
-        ({"detector_weights": "w.pth", "regions": "grid"}, "must be left out unless `regions` is a detector by name"),
-        ({"min_score": math.nan}, "`min_score` must be a finite number, got nan"),
+        ({"checkpoint": 3}, r"^`checkpoint`.*got 3"),
+        ({"glove_path": ""}, r"^`glove_path`.*got ''"),
+        ({"oov": "zero"}, r"^`oov`.*got 'zero'"),
+        ({"aggregate": "max"}, r"^`aggregate`"),
+        ({"scale": "False"}, r"^`scale`"),
+        ({"nouns": 3}, r'spacy\.Language.*"embedded".*got int'),
+        ({"placeholders": "some"}, r"^`placeholders`"),
+        ({"top_k": 0}, r"^`top_k`.*at least 1"),
+        ({"detector_weights": "w.pth", "regions": "grid"}, r"unless.*`regions`"),
+        ({"min_score": math.nan}, r"^`min_score`.*got nan"),
         ({"regions": "boxes"}, "`regions` must be one of"),
     ],
 )

@@ -91,9 +91,7 @@ def test_the_other_toy_is_refused(tmp_path):
     shutil.copytree(EMBEDDED, tmp_path / "mine")
     config = json.loads((tmp_path / "mine" / "config.json").read_text("utf-8"))
     (tmp_path / "mine" / "config.json").write_text(json.dumps(config | {"image_encoder_sha256": "0" * 64}))
-    with pytest.raises(
-        ValueError, match="`checkpoint` was trained on vlgauge-toy-clip@00000000, got vlgauge-toy-clip@"
-    ):
+    with pytest.raises(ValueError, match=r"^`checkpoint`.*vlgauge-toy-clip@00000000"):
         grounding_model(tmp_path / "mine", profile="embedded", device="cpu")
 
 

@@ -63,10 +63,10 @@ def test_rows_stand_alone(load):
 def test_pictures_that_cannot_be_read(load, tmp_path):
     (tmp_path / "broken.png").write_bytes(b"none")
     rows = {"predictions": ["east", "east"], "images": [grey(1), str(tmp_path / "broken.png")]}
-    with pytest.warns(UserWarning, match="1 of 2 images could not be read; their scores are undefined"):
+    with pytest.warns(UserWarning, match="1 of 2 images could"):
         found = load(on_error="nan").compute(**rows)
     assert found["specs_undefined"] == 1
-    with pytest.raises(ValueError, match="must be a readable image"):
+    with pytest.raises(ValueError, match=r"^`images\[1\]`"):
         load().compute(**rows)
 
 
@@ -80,15 +80,15 @@ def test_its_backbone():
 @pytest.mark.parametrize("name", ["clip_s", "pac_s"])
 @pytest.mark.parametrize("backbone", ["specs", "Xiaohud/SPECS", "hf-hub:Xiaohud/SPECS"])
 def test_no_other_metric_takes_its_backbone(name, backbone):
-    with pytest.raises(ValueError, match=f"`backbone` 'specs' must be used with the metric specs, got {name}: many"):
+    with pytest.raises(ValueError, match=rf"^`backbone`.*got {name}"):
         vlgauge.load(name, backbone=backbone)
 
 
 def test_long_captions(load):
     long = "dog " * 300
-    with pytest.warns(UserWarning, match="1 of 1 captions and references have more than 248 tokens and were cut"):
+    with pytest.warns(UserWarning, match=r"1 of 1 captions.*than 248 tokens"):
         load().compute(predictions=[long], images=[grey(1)])
-    with pytest.raises(ValueError, match=r"`predictions\[0\]` must have at most 248 tokens"):
+    with pytest.raises(ValueError, match=r"^`predictions\[0\]`.*at most 248 tokens"):
         load(long_text="error").compute(predictions=[long], images=[grey(1)])
 
 

@@ -80,7 +80,7 @@ def test_weights_are_those_of_the_target_style_on_both_sides(tables, load):
 
 
 def test_empty_captions_references_and_lists(toy_metric):
-    with pytest.warns(UserWarning, match="`references` must have no blank texts, got 2 in 2 of 6 rows"):
+    with pytest.warns(UserWarning, match=r"^`references`.*got 2.*2 of 6 rows"):
         result = toy_metric.compute(
             predictions=["", "love now", "love now", "...", "zebra", "love now"],
             references=["love", "", [], [], "zebra", ["love", ""]],
@@ -120,15 +120,15 @@ def test_captions_of_one_word(tables, load, variant, exclude_self):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"references": [3]}, r"`references\[0\]` must be a list of captions, got int"),
-        ({"references": [None]}, r"`references\[0\]` must be a list of captions, got NoneType"),
-        ({"references": [["a", None]]}, r"`references\[0\]\[1\]` must be a caption \(str\), got NoneType"),
-        ({"references": ["\ud800"]}, r"`references\[0\]\[0\]` must be valid Unicode"),
-        ({"references": "a"}, "`references` must be a list of rows, got str"),
-        ({"references": None}, "`references` is missing: stylecider needs `predictions` and `styles` and `references`"),
-        ({"references": ["a", "b"]}, "`references` must have one row per row of `predictions`, got 2 and 1"),
-        ({"predictions": [None]}, r"`predictions\[0\]` must be a string, got NoneType"),
-        ({"styles": ["a"]}, r"`styles\[0\]` is 'a', not one of the table's 3 styles; near matches: 'A'"),
+        ({"references": [3]}, r"^`references\[0\]`.*got int"),
+        ({"references": [None]}, r"^`references\[0\]`.*got NoneType"),
+        ({"references": [["a", None]]}, r"^`references\[0\]\[1\]`.*got NoneType"),
+        ({"references": ["\ud800"]}, r"^`references\[0\]\[0\]`"),
+        ({"references": "a"}, r"^`references`.*got str"),
+        ({"references": None}, r"^`references`.*`predictions`.*`styles`"),
+        ({"references": ["a", "b"]}, r"^`references`.*`predictions`.*got 2"),
+        ({"predictions": [None]}, r"^`predictions\[0\]`.*got NoneType"),
+        ({"styles": ["a"]}, r"^`styles\[0\]`.*'a'.*3 styles"),
     ],
 )
 def test_wrong_columns_are_refused(toy_metric, columns, message):
@@ -138,7 +138,7 @@ def test_wrong_columns_are_refused(toy_metric, columns, message):
 
 @pytest.mark.parametrize(("name", "value"), [("orders", "four"), ("top_k", 1), ("return_style_matrix", True)])
 def test_settings_of_onlystyle_are_unknown(load, name, value):
-    with pytest.raises(TypeError, match=f"`{name}` is no setting of stylecider"):
+    with pytest.raises(TypeError, match=rf"^`{name}`"):
         load(**{name: value})
 
 
@@ -160,7 +160,7 @@ def test_result_has_the_keys_of_every_metric(load, tables, no_sockets):
 def test_references_in_sample_alone_give_no_warning(toy_metric):
     result = toy_metric.compute(predictions=["love now"], references=["i love it"], styles=["A"])
     assert result["stylecider_references_in_sample"] == 1
-    with pytest.warns(UserWarning, match="1 of 1 predictions .* their stylecider is inflated"):
+    with pytest.warns(UserWarning, match="1 of 1 predictions"):
         toy_metric.compute(predictions=["i love it"], references=["love"], styles=["A"])
 
 

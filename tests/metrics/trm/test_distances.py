@@ -77,7 +77,7 @@ def test_distances_that_all_tie_by_the_tolerance_are_told():
     matrix = np.random.default_rng(5).random((8, 8))
     rows = {"predictions": [DOGS], "references": [JETS]}
     expected = load(distance="precomputed").compute(**rows, distances=[matrix])["trm"]
-    message = "all distances of a row tie, so that its Q is 0, as no gap between them is larger than `tie_tol`=1e-12;"
+    message = "`tie_tol`=1e-12"
     for distance in ("precomputed", lambda a, b: 1e-20 * len(a)):
         given = {"distances": [1e-20 * matrix]} if distance == "precomputed" else {}
         with pytest.warns(UserWarning, match=message) as caught:
@@ -113,7 +113,7 @@ def test_direction_of_the_distances(distance, between):
 
 def test_few_documents_are_warned_of():
     metric = load(distance="cider_d")
-    with pytest.warns(UserWarning, match="document frequencies from the references of 1 row, too few") as caught:
+    with pytest.warns(UserWarning, match="1 row") as caught:
         result = metric.compute(predictions=[DOGS], references=[JETS])
     assert {warning.filename for warning in caught} == {__file__}
     assert result["trm"] == 0.0  # ln 1 - ln 1: no n-gram has weight, and all distances tie
@@ -148,7 +148,7 @@ def test_sources_of_document_frequencies(tmp_path):
 
 def test_letters_that_rouge_l_does_not_see_are_warned_of_once():
     metric = load(distance="rouge_l")
-    with pytest.warns(UserWarning, match="uses only the letters a-z and ignores the others in 'un café'") as caught:
+    with pytest.warns(UserWarning, match="ignores the others") as caught:
         metric.compute(predictions=[["un café", "née"]], references=[["naïve", "a dog"]])
     assert {warning.filename for warning in caught} == {__file__}
     assert len(caught) == 1
@@ -208,10 +208,7 @@ def test_meteor_15_needs_its_extra(monkeypatch):
     monkeypatch.setattr(sys, "path", [])
     importlib.invalidate_caches()
     metric = load(distance="meteor_1.5", tokenizer=lambda text: pytest.fail("some work"))
-    message = (
-        r"^trm needs the files of pycocoevalcap 1\.2, which is not installed here; "
-        r'run: pip install "vlgauge\[meteor\]"$'
-    )
+    message = r'1\.2.*"vlgauge\[meteor\]"'
     with pytest.raises(MissingExtraError, match=message):
         metric.check_sources().end()
     with pytest.raises(MissingExtraError, match=message):

@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 
 import numpy as np
 import pytest
@@ -71,11 +70,8 @@ def test_a_hundred_against_a_hundred():
     rng = np.random.default_rng(0)
     rows = {"predictions": [[f"c{i}" for i in range(100)]], "references": [[f"r{i}" for i in range(100)]]}
     matrix = rng.random((1, 200, 200))
-    message = (
-        "`pvalue`='exact' must have at most `max_partitions`=20000 partitions, got 9.1e58 for 100 candidates and 100 "
-        "references; raise `max_partitions` or use 'auto'"
-    )
-    with pytest.raises(ValueError, match=re.escape(message)):
+    message = r"^`pvalue`.*=20000.*got 9\.1e58"
+    with pytest.raises(ValueError, match=message):
         load(distance="precomputed", pvalue="exact").compute(**rows, distances=matrix)
     auto = load(distance="precomputed", pvalue="auto", permutations=4)
     result = auto.compute(**rows, distances=matrix, return_details=True)
@@ -98,31 +94,31 @@ def test_monte_carlo_draws_follow_the_seed():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"distance": "metoer"}, r"`distance` must be one of 'meteor', .*, got 'metoer'; did you mean `meteor`\?"),
+        ({"distance": "metoer"}, r"^`distance`.*got 'metoer'.*`meteor`"),
         (
             {"distance": 3},
-            "`distance` must be one of 'meteor', 'meteor_1.5', 'cider_d', 'rouge_l', 'bleu_4', 'bert', 'precomputed'",
+            r"^`distance`.*'meteor'.*'meteor_1\.5'",
         ),
-        ({"ties": "coin"}, "`ties` must be one of 'fractional', 'paper', got 'coin'"),
-        ({"tie_tol": -1e-9}, "`tie_tol` must be a finite number of at least 0, got -1e-09"),
-        ({"tie_tol": math.nan}, "`tie_tol` must be a finite number of at least 0, got nan"),
-        ({"tie_tol": True}, "`tie_tol` must be a finite number of at least 0, got True"),
-        ({"tie_tol": "small"}, "`tie_tol` must be a finite number of at least 0, got 'small'"),
-        ({"force_zero_self": "no"}, "`force_zero_self` must be True or False, got 'no'"),
-        ({"mean_aggregate": 1}, "`mean_aggregate` must be True or False, got 1"),
+        ({"ties": "coin"}, r"^`ties`.*got 'coin'"),
+        ({"tie_tol": -1e-9}, r"^`tie_tol`.*at least 0.*got -1e-09"),
+        ({"tie_tol": math.nan}, r"^`tie_tol`.*at least 0.*got nan"),
+        ({"tie_tol": True}, r"^`tie_tol`.*at least 0.*got True"),
+        ({"tie_tol": "small"}, r"^`tie_tol`.*at least 0.*got 'small'"),
+        ({"force_zero_self": "no"}, r"^`force_zero_self`.*got 'no'"),
+        ({"mean_aggregate": 1}, r"^`mean_aggregate`.*got 1"),
         (
             {"mean_aggregate": True, "distance": "precomputed"},
-            "`mean_aggregate` requires a named distance, got 'precomputed'",
+            r"^`mean_aggregate`.*got 'precomputed'",
         ),
-        ({"mean_aggregate": True, "distance": max}, "`mean_aggregate` requires a named distance"),
+        ({"mean_aggregate": True, "distance": max}, r"^`mean_aggregate`.*distance"),
         (
             {"df": "refs"},
-            "`df` must be 'references', 'pooled', a DocumentFrequency or the path of a file .* got 'refs'",
+            r"^`df`.*got 'refs'",
         ),
         ({"df": 3}, "`df` must be 'references', 'pooled', a DocumentFrequency"),
-        ({"tokenizer": "words"}, "`tokenizer` must be 'ptb' or a function from str to list of str, got 'words'"),
-        ({"workers": 0}, "`workers` must be a whole number of at least 1, got 0"),
-        ({"pvalue": "approximate"}, "`pvalue` must be one of 'exact', 'auto', 'monte_carlo', got 'approximate'"),
+        ({"tokenizer": "words"}, r"^`tokenizer`.*got 'words'"),
+        ({"workers": 0}, r"^`workers`.*at least 1.*got 0"),
+        ({"pvalue": "approximate"}, r"^`pvalue`.*got 'approximate'"),
     ],
 )
 def test_bad_settings_are_refused(settings, message):
@@ -133,21 +129,21 @@ def test_bad_settings_are_refused(settings, message):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (None, "`distances` must have one array per row, got NoneType for 2 rows"),
-        ([np.zeros((4, 4))], "`distances` must have one array per row, got 1 for 2 rows"),
-        ([np.zeros((4, 4)), np.zeros((4, 5))], r"`distances\[1\]` must have shape \(5, 5\), .* got \(4, 5\)"),
+        (None, r"^`distances`.*got NoneType.*2 rows"),
+        ([np.zeros((4, 4))], r"^`distances`.*got 1.*2 rows"),
+        ([np.zeros((4, 4)), np.zeros((4, 5))], r"^`distances\[1\]`"),
         ([np.zeros((5, 5)), np.zeros((5, 5))], r"`distances\[0\]` must have shape \(4, 4\), .* got \(5, 5\)"),
-        ([np.zeros(16), np.zeros((5, 5))], r"`distances\[0\]` must have shape \(4, 4\), .* got \(16,\)"),
+        ([np.zeros(16), np.zeros((5, 5))], r"^`distances\[0\]`.*16"),
         (
             [[[0.0, 1.0], [0.0]], np.zeros((5, 5))],
-            r"`distances\[0\]` must contain real numbers in rows of equal length, got",
+            r"^`distances\[0\]`.*real",
         ),
-        ([np.full((4, 4), "x"), np.zeros((5, 5))], r"`distances\[0\]` must contain real numbers .* got <U1"),
+        ([np.full((4, 4), "x"), np.zeros((5, 5))], r"^`distances\[0\]`.*got <U1"),
         (
             [np.zeros((4, 4), complex), np.zeros((5, 5))],
-            r"`distances\[0\]` must contain real numbers .* got complex128",
+            r"^`distances\[0\]`.*got complex128",
         ),
-        ([None, np.zeros((5, 5))], r"`distances\[0\]` must contain real numbers in rows of equal length, got object"),
+        ([None, np.zeros((5, 5))], r"^`distances\[0\]`.*object"),
     ],
 )
 def test_bad_matrices_are_refused(given, message):
@@ -166,10 +162,10 @@ def test_matrices_without_the_setting_are_refused(exact):
     [
         (
             lambda a, b: None,
-            "the output of `distance` for all pairs must contain real numbers in rows of equal length, got",
+            r"`distance`.*real",
         ),
-        (lambda a, b: [0.0], r"the output of `distance` for all pairs must have shape \(4, 4\), .* got \(4, 4, 1\)"),
-        (lambda a, b: "far", "the output of `distance` for all pairs must contain real numbers"),
+        (lambda a, b: [0.0], r"`distance`.*shape"),
+        (lambda a, b: "far", r"`distance`.*real"),
     ],
 )
 def test_functions_that_return_no_numbers_are_refused(returned, message):
@@ -180,5 +176,5 @@ def test_functions_that_return_no_numbers_are_refused(returned, message):
 @pytest.mark.parametrize("returned", ["a dog", [1, 2], [["a"]]])
 def test_tokenizers_that_return_no_tokens_are_refused(returned):
     metric = load(tokenizer=lambda text: returned)
-    with pytest.raises(ValueError, match=r"`tokenizer` must return a list of str, got .* for 'x'"):
+    with pytest.raises(ValueError, match=r"^`tokenizer`.*'x'"):
         metric.compute(predictions=[["x", "x"]], references=[["x", "x"]])

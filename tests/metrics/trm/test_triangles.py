@@ -301,12 +301,12 @@ def test_infinity_is_the_largest_distance():
 
 # -- errors -----------------------------------------------------------------------------------------------------------
 def test_unknown_ties_are_refused():
-    with pytest.raises(ValueError, match="`ties` must be one of 'fractional', 'paper', got 'coin'"):
+    with pytest.raises(ValueError, match=r"^`ties`.*got 'coin'"):
         q_of(random_distances(2, 2), identity(2, 2), "coin")
 
 
 @pytest.mark.parametrize("n", [0, 1, 3])
 def test_fewer_than_two_captions_on_a_side_are_refused(n):
-    message = f"`candidates` must have at least 2 captions on either side, got {n} candidates and {4 - n} references"
+    message = rf"^`candidates`.*at least 2 captions.*got {n}"
     with pytest.raises(ValueError, match=message):
         q_of(random_distances(2, 2), identity(n, 4 - n))

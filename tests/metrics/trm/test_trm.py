@@ -140,7 +140,7 @@ def test_too_few_captions_are_undefined_and_counted(exact, n, m):
     assert np.isnan(result["trm_separate_pvalues"]).tolist() == [True, False]
     assert result["trm_undefined"] == 1
     assert result["trm"] == result["trm_scores"][1]
-    with pytest.warns(UserWarning, match="`trm` is undefined for all of 1 rows") as caught:
+    with pytest.warns(UserWarning, match=r"^`trm`.*1 rows") as caught:
         alone = exact.compute(predictions=[DOGS[:n]], references=[JETS[:m]])
     assert {warning.filename for warning in caught} == {__file__}
     assert math.isnan(alone["trm"])
@@ -173,7 +173,7 @@ RUSSIAN = ["собака бежит", "белая собака", "пёс игр�
 @pytest.mark.filterwarnings("ignore:ROUGE-L uses only the letters")
 def test_captions_of_which_the_distance_sees_no_word_are_undefined_and_not_the_best(distance, ours, theirs):
     metric = load(distance=distance, pvalue="exact", **({"df": coco_df()} if distance == "cider_d" else {}))
-    with pytest.warns(UserWarning, match=f"1 rows have no word that the distance '{distance}' uses"):
+    with pytest.warns(UserWarning, match=rf"1 rows.*'{distance}'"):
         result = metric.compute(predictions=[ours, DOGS], references=[theirs, JETS], return_details=True)
     assert np.isnan(result["trm_scores"]).tolist() == [True, False]
     assert np.isnan(result["trm_separate_pvalues"]).tolist() == [True, False]
