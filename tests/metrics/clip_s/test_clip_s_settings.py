@@ -115,6 +115,6 @@ def test_bad_settings_are_refused(name, settings, message):
 @pytest.mark.parametrize(("config", "given", "own"), [("image", "videos", "images"), ("video", "images", "videos")])
 def test_rows_of_the_other_configuration_say_how_to_load_it(load, config, given, own):
     other = given.removesuffix("s")
-    message = rf"^`{own}`.*{own}.*got `{given}`"
+    message = rf'^`{own}`.*got `{given}`.*"{other}"'
     with pytest.raises(ValueError, match=message):
         load(config=config).compute(predictions=["a dog"], **{given: [["x"]]})
