@@ -147,11 +147,11 @@ def test_the_length_of_a_row_is_bounded(tmp_path, capsys, ending):
 @pytest.mark.parametrize(
     ("data", "found"),
     [
-        (b"one\ntwo\xff", "byte 0xff in line 2"),
-        (b"\xef\xbb\xbfone\ntwo\xff", "byte 0xff in line 2"),
-        (b"\xff\xfea\x00", "byte 0xff in line 1"),
-        (b"a\x00\n\x00", "a zero byte in line 1"),
-        (b"\xef\xbb\xbf\n\n\x00", "a zero byte in line 3"),
+        (b"one\ntwo\xff", r"byte 0xff.*line 2"),
+        (b"\xef\xbb\xbfone\ntwo\xff", r"byte 0xff.*line 2"),
+        (b"\xff\xfea\x00", r"byte 0xff.*line 1"),
+        (b"a\x00\n\x00", r"a zero byte.*line 1"),
+        (b"\xef\xbb\xbf\n\n\x00", r"a zero byte.*line 3"),
     ],
 )
 def test_bytes_that_are_no_text(data, found):

@@ -202,10 +202,10 @@ def loop(folder):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (loop, "`path` must be a file in an existing folder, got a link that leads back to itself: '"),
+        (loop, r"`path`.*link"),
         (lambda folder: (folder / "out").mkdir(), "`path` must be a file in an existing folder, got '"),
-        (lambda folder: os.mkfifo(folder / "out"), "`path` must be a regular file, got a pipe or a device: '"),
-        (lambda folder: (folder / "out").symlink_to(os.devnull), "`path` must be a regular file, got a pipe or a d"),
+        (lambda folder: os.mkfifo(folder / "out"), r"`path`.*pipe"),
+        (lambda folder: (folder / "out").symlink_to(os.devnull), r"`path`.*pipe"),
         (lambda folder: (folder / "out").symlink_to("no/where"), "`path` must be a file in an existing folder, got '"),
     ],
     ids=["loop", "folder", "pipe", "device", "nowhere"],
