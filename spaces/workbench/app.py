@@ -17,9 +17,8 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import check_choice
 from vlgauge.explain.examples import PICTURES
 from vlgauge.explain.pages import TEMPLATES as EXPLAINED
-from vlgauge_workbench import about, compare, data_set, leaderboard, one
+from vlgauge_workbench import about, compare, data_set, leaderboard, score_tab
 from vlgauge_workbench.bundled_scores import bundled
-from vlgauge_workbench.chosen import MODEL, QUICK, Chosen
 from vlgauge_workbench.data_set_call import score_dataset_of
 from vlgauge_workbench.errors import in_one_sentence
 from vlgauge_workbench.hosting import hosting_of
@@ -27,6 +26,7 @@ from vlgauge_workbench.inputs import examples_for
 from vlgauge_workbench.picker import TEMPLATES, html, picker, sheet, told_of, top_bar
 from vlgauge_workbench.profiles import PROFILES
 from vlgauge_workbench.scoring import config_of, first_config, metric_of, score
+from vlgauge_workbench.selection import MODEL, QUICK, Chosen
 from vlgauge_workbench.snippets import LONGEST_LINK
 from vlgauge_workbench.stopping import stoppable
 
@@ -139,7 +139,7 @@ def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: boo
         listed = html(sheet(), "picked", elem_id="sheet")
         with gr.Tabs(overflow_behavior="wrap", elem_id="views"):
             with gr.Tab("Score", id="score"):
-                fields = [*one.add_tab(chosen, loaded)]
+                fields = [*score_tab.add_tab(chosen, loaded)]
             with gr.Tab("Data set", id="data"):
                 fields += data_set.add_tab(chosen, hosting)
             with gr.Tab("Compare", id="compare") as versus:
@@ -253,12 +253,12 @@ def _opened(name: str, config: str, profile: str, request: gr.Request) -> Any:
     models = asked.get("profile") if asked.get("profile") in PROFILES.values() else profile
     loaded = metric_of(metric, config=own)
     roles = [one.shows for one in examples_for(loaded)]
-    number = roles.index(asked["example"]) if asked.get("example") in roles else one.first_example(loaded)
+    number = roles.index(asked["example"]) if asked.get("example") in roles else score_tab.first_example(loaded)
     texts = {column.name: asked[column.name][:LONGEST_LINK] for column in loaded.columns if column.name in asked}
-    is_there = (metric, own, models, number) == (name, config, profile, one.first_example(loaded))
+    is_there = (metric, own, models, number) == (name, config, profile, score_tab.first_example(loaded))
     if is_there and not texts:
         return gr.skip()
-    return _page_of(metric, own, models, number, {key: text for key, text in texts.items() if key in one.TEXTS})
+    return _page_of(metric, own, models, number, {key: text for key, text in texts.items() if key in score_tab.TEXTS})
 
 
 def _told(form: tuple[str, str], request: gr.Request) -> list[Any]:
@@ -288,5 +288,5 @@ def _page_of(
     loaded = metric_of(name, config=config)
     look = picker(name, config, profile)
     first = [name, config, profile, (name, config), *[look] * N_PICKERS]
-    number = one.first_example(loaded) if number is None else number
-    return [*first, *one.updates(loaded, profile, number, texts), *data_set.updates()]
+    number = score_tab.first_example(loaded) if number is None else number
+    return [*first, *score_tab.updates(loaded, profile, number, texts), *data_set.updates()]

@@ -20,7 +20,6 @@ from vlgauge.families.base import Metric
 from vlgauge.inputs.media.tables import Rows, read_rows, take_column
 from vlgauge.leaderboard import read_run
 from vlgauge_workbench import bundled_systems as systems
-from vlgauge_workbench.chosen import MODEL, QUICK
 from vlgauge_workbench.compare_snippets import Asked
 from vlgauge_workbench.compared_systems import Compared, Given, compare_systems
 from vlgauge_workbench.errors import in_one_sentence
@@ -30,6 +29,7 @@ from vlgauge_workbench.pages import page_of_compared
 from vlgauge_workbench.picker import html, told_of
 from vlgauge_workbench.profiles import PROFILES, needs_no_model
 from vlgauge_workbench.scoring import first_config, metric_of
+from vlgauge_workbench.selection import MODEL, QUICK
 from vlgauge_workbench.stopping import stoppable
 from vlgauge_workbench.table import NONE, columns_of
 

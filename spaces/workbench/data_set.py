@@ -17,7 +17,6 @@ from vlgauge.api.row_sources.tables import ARCHIVES
 from vlgauge.core.errors import UsageError
 from vlgauge.explain import Explanation
 from vlgauge_workbench import runs
-from vlgauge_workbench.chosen import MODEL, Chosen
 from vlgauge_workbench.downloads import refuse_model, written
 from vlgauge_workbench.errors import hidden, in_words_of
 from vlgauge_workbench.hosting import Hosting
@@ -26,6 +25,7 @@ from vlgauge_workbench.picker import html
 from vlgauge_workbench.presets import PRESETS, preset_split, preset_titles
 from vlgauge_workbench.runs import Run
 from vlgauge_workbench.scoring import config_of, metric_of
+from vlgauge_workbench.selection import MODEL, Chosen
 from vlgauge_workbench.stopping import Cancelled, Work, end_if_stopped, stoppable
 from vlgauge_workbench.table import NONE
 

@@ -16,13 +16,13 @@ from vlgauge.leaderboard.record_groups import RecordGroups, column_of, table_of
 from vlgauge.leaderboard.record_tables import tables
 from vlgauge.leaderboard.table import Cell, render, systems_table, title
 from vlgauge_workbench import bundled_systems as systems
-from vlgauge_workbench.chosen import MODEL
 from vlgauge_workbench.data_set import HUB, NOTHING_YET, PRIVATE
 from vlgauge_workbench.errors import hidden, in_one_sentence, in_words_of
 from vlgauge_workbench.hosting import Hosting
 from vlgauge_workbench.pages import page_of_tables
 from vlgauge_workbench.picker import html
 from vlgauge_workbench.results_data_set import MOST_BYTES, MOST_RECORDS, Results, fetched_results
+from vlgauge_workbench.selection import MODEL
 from vlgauge_workbench.stopping import stoppable
 
 EVERY = "(all)"

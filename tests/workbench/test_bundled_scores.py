@@ -9,7 +9,7 @@ import pytest
 
 from vlgauge.core.catalog import metric_facts
 from vlgauge.explain.scale import show_among
-from vlgauge_workbench import one, scoring
+from vlgauge_workbench import score_tab, scoring
 from vlgauge_workbench.bundled_scores import bundled, bundled_scores, place_of
 
 HIGHER = (("a", 3.0), ("b", 2.0), ("c", 1.0))
@@ -52,7 +52,7 @@ def test_the_best_of_the_bundled_scores_is_first(name):
 
 
 def test_the_page_says_it():
-    page = html.unescape(one.scored("rovist_nr", "", "embedded", "I ran. I ran.", "", "", None, None)[0])
+    page = html.unescape(score_tab.scored("rovist_nr", "", "embedded", "I ran. I ran.", "", "", None, None)[0])
     assert "“One idea in every sentence” (0.64), which is better, and “The same words again and again” (0.19)" in page
 
 
@@ -78,7 +78,7 @@ def test_the_axis_is_the_range_and_goes_on_where_that_has_no_end(score, ends, hi
 
 @pytest.mark.parametrize(("name", "config"), [("trm", ""), ("d_hm", ""), ("clip_s", "image"), ("clip_s", "video")])
 def test_no_example_of_ours_is_the_best_or_the_worst_there_could_be(name, config):
-    page = one.shown_first(name, "embedded", config, 0)
+    page = score_tab.shown_first(name, "embedded", config, 0)
     (drawn,) = re.findall('class="me" style="left:([0-9.]+)%"', page)
     assert 1 < float(drawn) < 99
     assert len(re.findall(r'class="m \w+( on)?" style', page)) == len(bundled(name, "embedded", config))

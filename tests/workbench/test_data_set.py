@@ -27,10 +27,10 @@ from vlgauge.inputs.media.tables import read_rows
 from vlgauge.leaderboard import read_records, read_run
 from vlgauge.stats import bootstrap_interval
 from vlgauge_workbench import data_set, runs, stopping, uploads
-from vlgauge_workbench.chosen import Chosen
 from vlgauge_workbench.data_set_call import score_dataset_of
 from vlgauge_workbench.hosting import OWN_MACHINE, SPACE, Hosting, hosting_of
 from vlgauge_workbench.presets import PRESETS
+from vlgauge_workbench.selection import Chosen
 
 CLIP = ("clip_s", "image", "embedded")
 PICTURES = {"predictions": ["caption"], "images": ["image"], "references": ["refs"]}

@@ -5,7 +5,7 @@ import pytest
 from starlette.requests import Request
 
 from vlgauge.core.catalog import metric_names
-from vlgauge_workbench import one, picker
+from vlgauge_workbench import picker, score_tab
 from vlgauge_workbench.app import _opened, _picked, _set
 
 
@@ -75,17 +75,17 @@ def test_other_settings_than_those_offered_are_refused(told):
 @pytest.mark.parametrize("number", [-1, 4, 1.0, True, "1", None, [0]])
 def test_an_example_that_is_not_there_is_refused(number):
     with pytest.raises(gr.Error, match="`number` must be the number of an example, 0 to 3"):
-        one.filled("rouge_l", "", "embedded", number)
+        score_tab.filled("rouge_l", "", "embedded", number)
 
 
 def test_published_models_score_no_example_by_themselves(monkeypatch):
-    monkeypatch.setattr(one.result, "bundled_scores", None)
-    monkeypatch.setattr(one, "models_in_words", lambda name, profile: "")
-    assert "press Score" in one.shown_first("clip_s", "paper", "image", 0)
+    monkeypatch.setattr(score_tab.result, "bundled_scores", None)
+    monkeypatch.setattr(score_tab, "models_in_words", lambda name, profile: "")
+    assert "press Score" in score_tab.shown_first("clip_s", "paper", "image", 0)
 
 
 def test_nobody_is_told_to_score_by_models_that_are_missing(monkeypatch):
-    monkeypatch.setattr(one, "models_in_words", lambda name, profile: "Two are missing")
-    page = one.shown_first("clip_s", "paper", "image", 0)
+    monkeypatch.setattr(score_tab, "models_in_words", lambda name, profile: "Two are missing")
+    page = score_tab.shown_first("clip_s", "paper", "image", 0)
     assert "press Score" not in page
     assert "Two are missing. Or choose Embedded" in page

@@ -12,7 +12,7 @@ import pytest
 from vlgauge.cli import main
 from vlgauge.core.catalog import metric_names
 from vlgauge.explain.examples import PICTURES
-from vlgauge_workbench import one, scoring, snippets
+from vlgauge_workbench import score_tab, scoring, snippets
 from vlgauge_workbench.bundled_scores import bundled
 
 FORMS = [(name, config) for name in metric_names() for config in scoring.metric_of(name).configs or ("",)]
@@ -86,7 +86,7 @@ def test_files_of_a_visitor_go_by_their_names(tmp_path):
 
 
 def test_an_own_text_is_copied_and_linked_as_it_was_scored():
-    page, _ = one.scored("rovist_nr", "", "embedded", "We ran. We ran home.", "", "", None, None, 1)
+    page, _ = score_tab.scored("rovist_nr", "", "embedded", "We ran. We ran home.", "", "", None, None, 1)
     (query,) = re.findall('data-url="(.*?)"', page)
     assert parse_qs(html.unescape(query)[1:]) == {
         "metric": ["rovist_nr"],

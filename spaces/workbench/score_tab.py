@@ -12,12 +12,12 @@ from vlgauge.families.base import Metric
 from vlgauge.families.base.columns import Text
 from vlgauge_workbench import result
 from vlgauge_workbench.bundled_scores import bundled
-from vlgauge_workbench.chosen import MODEL, QUICK, Chosen
 from vlgauge_workbench.errors import in_one_sentence, in_words_of
 from vlgauge_workbench.inputs import FILES, cell_of, examples_for, field_of, is_needed, short_label, text_of
 from vlgauge_workbench.picker import html, told_of
 from vlgauge_workbench.profiles import PROFILES, models_in_words
 from vlgauge_workbench.scoring import config_of, metric_of, same_file, score_example
+from vlgauge_workbench.selection import MODEL, QUICK, Chosen
 from vlgauge_workbench.stopping import stoppable
 from vlgauge_workbench.uploads import refuse_others
 
