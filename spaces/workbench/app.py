@@ -26,7 +26,7 @@ from vlgauge_workbench.inputs import examples_for
 from vlgauge_workbench.picker import TEMPLATES, html, picker, sheet, told_of, top_bar
 from vlgauge_workbench.profiles import PROFILES
 from vlgauge_workbench.scoring import config_of, first_config, metric_of, score
-from vlgauge_workbench.selection import MODEL, QUICK, Chosen
+from vlgauge_workbench.selection import MODEL, QUICK, Selection
 from vlgauge_workbench.snippets import LONGEST_LINK
 from vlgauge_workbench.stopping import stoppable
 
@@ -135,7 +135,7 @@ def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: boo
         names = gr.Dropdown(metric_names(), value=first, label="Metric", visible=False)
         configured = gr.Textbox(config, visible=False)
         profile = gr.Radio(list(PROFILES.items()), value="embedded", label="Models", visible=False)
-        chosen = Chosen(names, configured, profile, gr.State((first, config)), picker(first, config, "embedded"))
+        chosen = Selection(names, configured, profile, gr.State((first, config)), picker(first, config, "embedded"))
         listed = html(sheet(), "picked", elem_id="sheet")
         with gr.Tabs(overflow_behavior="wrap", elem_id="views"):
             with gr.Tab("Score", id="score"):

@@ -25,7 +25,7 @@ from vlgauge_workbench.picker import html
 from vlgauge_workbench.presets import PRESETS, preset_split, preset_titles
 from vlgauge_workbench.runs import Run
 from vlgauge_workbench.scoring import config_of, metric_of
-from vlgauge_workbench.selection import MODEL, Chosen
+from vlgauge_workbench.selection import MODEL, Selection
 from vlgauge_workbench.stopping import Cancelled, Work, end_if_stopped, stoppable
 from vlgauge_workbench.table import NONE
 
@@ -48,7 +48,7 @@ _LABELS = {"dataset": "Data set", "rows": "Number of rows", "first_row": "From r
 _TO_SCORES = "() => document.getElementById('scores-of-data-set').scrollIntoView()"
 
 
-def add_tab(chosen: Chosen, hosting: Hosting) -> list[Any]:
+def add_tab(chosen: Selection, hosting: Hosting) -> list[Any]:
     """Add the components and events of the tab.
 
     Returns:
@@ -69,7 +69,7 @@ def _without_scores() -> list[Any]:
 
 
 class _Tab:
-    def __init__(self, chosen: Chosen, hosting: Hosting) -> None:
+    def __init__(self, chosen: Selection, hosting: Hosting) -> None:
         self.chosen, self.hosting = chosen, hosting
         self._found: dict[str, list[str]] = {}  # by session
         self._lock = Lock()

@@ -17,7 +17,7 @@ from vlgauge_workbench.inputs import FILES, cell_of, examples_for, field_of, is_
 from vlgauge_workbench.picker import html, told_of
 from vlgauge_workbench.profiles import PROFILES, models_in_words
 from vlgauge_workbench.scoring import config_of, metric_of, same_file, score_example
-from vlgauge_workbench.selection import MODEL, QUICK, Chosen
+from vlgauge_workbench.selection import MODEL, QUICK, Selection
 from vlgauge_workbench.stopping import stoppable
 from vlgauge_workbench.uploads import refuse_others
 
@@ -28,7 +28,7 @@ COLUMNS = {"predictions": "Text", "references": "References", "styles": "Style",
 _TO_RESULT = "() => innerWidth < 768 && document.getElementById('result').scrollIntoView()"
 
 
-def add_tab(chosen: Chosen, loaded: Metric) -> list[Any]:
+def add_tab(chosen: Selection, loaded: Metric) -> list[Any]:
     """Add the components and events of the tab.
 
     Returns:

@@ -14,7 +14,7 @@ QUICK: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibil
 
 
 @dataclass(frozen=True)
-class Chosen:
+class Selection:
     """Selection of the user, shared by all tabs.
 
     Attributes:

@@ -30,7 +30,7 @@ from vlgauge_workbench import data_set, runs, stopping, uploads
 from vlgauge_workbench.data_set_call import score_dataset_of
 from vlgauge_workbench.hosting import OWN_MACHINE, SPACE, Hosting, hosting_of
 from vlgauge_workbench.presets import PRESETS
-from vlgauge_workbench.selection import Chosen
+from vlgauge_workbench.selection import Selection
 
 CLIP = ("clip_s", "image", "embedded")
 PICTURES = {"predictions": ["caption"], "images": ["image"], "references": ["refs"]}
@@ -49,7 +49,7 @@ def pictures(hub):
 
 def tab_of(hosting):
     with loops_of_gradio_left_open(), gr.Blocks():
-        return data_set._Tab(Chosen(gr.Dropdown(), gr.Textbox(), gr.Radio(), gr.State(), ""), hosting)
+        return data_set._Tab(Selection(gr.Dropdown(), gr.Textbox(), gr.Radio(), gr.State(), ""), hosting)
 
 
 @pytest.fixture(scope="module")
