@@ -46,7 +46,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 TESTS = Path(__file__).resolve().parent
 # Files that start first, in this order: browser tests, which compute while other tests wait, then the longest files.
-FIRST = ("browser", "ray", "picker", "distributed", "hub", "reports", "killed_processes", "box")
+FIRST = ("browser", "started", "ray", "picker", "distributed", "hub", "reports", "killed_processes", "box")
 FIRST += ("demo", "command", "signatures", "lean_imports", "torch_use", "assemble", "hostile_media")
 FIRST += ("bombs", "damaged_files", "score_tab", "doors")
 PLACE = {f"test_{name}.py": place for place, name in enumerate(FIRST)}
