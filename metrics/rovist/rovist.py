@@ -102,7 +102,7 @@ def where_to_set(name: str) -> str:
     return f"in rovist this is a setting of the part `{name}`, given as {name}={{...}}"
 
 
-class Rovist(base.StoryImageMetric):
+class Rovist(base.Metric):
     """Sum of visual grounding, coherence and non-redundancy of a story."""
 
     about = (_DESCRIPTION, _INPUTS)

@@ -106,7 +106,7 @@ SAMPLED = {"pvalue": "monte_carlo", "permutations": 199, "seed": 5}
 # Keyed by metric family.
 ROWS_OF_FAMILY = {
     "StoryMetric": stories,
-    "StoryImageMetric": drawn_stories,
+    **dict.fromkeys(("GroundingMetric", "Rovist"), drawn_stories),
     "ComponentMetric": components,
     "CaptionSetMetric": sets,
     "StyleMetric": styled,

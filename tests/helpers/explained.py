@@ -103,7 +103,7 @@ def stories():
 # Keyed by metric family.
 ROWS_OF_FAMILY = {
     "StoryMetric": stories,
-    "StoryImageMetric": lambda: pictured(scenes.stories(2, 41, "test")),
+    **dict.fromkeys(("GroundingMetric", "Rovist"), lambda: pictured(scenes.stories(2, 41, "test"))),
     "ComponentMetric": parts,
     "CaptionSetMetric": sets,
     "StyleMetric": styled,

@@ -22,7 +22,7 @@ import vlgauge
 from vlgauge.core import catalog
 from vlgauge.core.lean_imports import lean_import
 from vlgauge.core.validation import setting_names
-from vlgauge.families import base, caption_sets, clip_score, judged, scene_graphs, style
+from vlgauge.families import base, caption_sets, clip_score, grounding, judged, scene_graphs, style
 from vlgauge.families.base.metric import FACTS_OF_CARDS, REPOSITORY
 from vlgauge.families.ngram.cider import DocumentFrequency
 
@@ -30,7 +30,7 @@ evaluate = lean_import("evaluate")
 TOY = TOYS / "story_toy"
 SETUP = configparser.ConfigParser()
 SETUP.read(ROOT / "setup.cfg", encoding="utf-8")
-ROOMS = (base, caption_sets, clip_score, judged, scene_graphs, style)
+ROOMS = (base, caption_sets, clip_score, grounding, judged, scene_graphs, style)
 FAMILIES = [
     found for room in ROOMS for found in vars(room).values() if inspect.isclass(found) and "columns" in vars(found)
 ]
@@ -61,7 +61,7 @@ ROWS = {
     "ClipScoreMetric": {"predictions": ["a dog runs", "a small red circle", "two cats"], "images": PICTURES},
     "JudgeMetric": {"predictions": ["a dog runs", "a small red circle", "two cats"], "images": PICTURES},
     "Vqascore": {"predictions": ["a dog runs", "a small red circle", "two cats"], "images": PICTURES},
-    "StoryImageMetric": {
+    "GroundingMetric": {
         "predictions": [["A small red circle is here."], ["It ran.", "The big star is blue."], [""]],
         "images": [[picture] for picture in PICTURES],
     },
@@ -86,6 +86,7 @@ ROWS = {
     },
 }
 ROWS |= dict.fromkeys(("TokenMetric", "Clair"), ROWS["CaptionMetric"])
+ROWS["Rovist"] = ROWS["GroundingMetric"]
 EMBEDDED = {"profile": "embedded", "device": "cpu"}
 SETTINGS = {
     "StyleMetric": {"config_name": "demo"},
@@ -95,7 +96,8 @@ SETTINGS = {
     "JudgeMetric": EMBEDDED,
     "Vqascore": EMBEDDED,
     "Clair": EMBEDDED,
-    "StoryImageMetric": EMBEDDED,
+    "GroundingMetric": EMBEDDED,
+    "Rovist": EMBEDDED,
     "SceneGraphMetric": {"profile": "embedded"},
     "rovist_c": EMBEDDED,
     # The documents of a call would be other ones for each part of it.
@@ -128,7 +130,7 @@ def kinds_of(columns):
 
 def family_of(cls):
     """Return the family of a metric, or the metric itself if it overrides the columns of its family."""
-    family = next(base for base in cls.__mro__ if base in FAMILIES)
+    family = next((base for base in cls.__mro__ if base in FAMILIES), cls)
     return family if kinds_of(cls.columns) == kinds_of(family.columns) else cls
 
 

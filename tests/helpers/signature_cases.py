@@ -50,7 +50,7 @@ def even(pairs):
 # Keyed by metric family.
 ROWS_OF_FAMILY = {
     "StoryMetric": {"predictions": [STORIES]},
-    "StoryImageMetric": TOLD,
+    **dict.fromkeys(("GroundingMetric", "Rovist"), TOLD),
     "ComponentMetric": {"predictions": [PARTS], "references": [PARTS]},
     "CaptionSetMetric": FEW,
     "StyleMetric": STYLED,

@@ -280,8 +280,9 @@ def test_a_thousand_paths_take_little_memory(load_toy, tmp_path, rows_folder):
 def test_rows_of_images_are_made_one_at_a_time(load_toy, rows_folder):
     seen = []
 
-    class Watching(base.StoryImageMetric):
+    class Watching(base.Metric):
         about, papers = ("d", "i"), ("u",)
+        columns = (base.Story("predictions"), base.Images("images"))
 
         def cited(self):
             return "c"

@@ -6,7 +6,7 @@ import pytest
 import vlgauge
 from vlgauge.core.signatures import named
 from vlgauge.core.validation import nearest, setting_names
-from vlgauge.families import base, caption_sets
+from vlgauge.families import base, caption_sets, grounding
 
 
 class Tunable(base.StoryMetric):
@@ -105,7 +105,8 @@ def test_script_that_needs_a_newer_package_says_how_to_get_it():
 
 
 @pytest.mark.parametrize(
-    "family", [base.Metric, base.StoryMetric, caption_sets.CaptionSetMetric, base.StoryImageMetric, base.ImageMetric]
+    "family",
+    [base.Metric, base.StoryMetric, caption_sets.CaptionSetMetric, grounding.GroundingMetric, base.ImageMetric],
 )
 def test_bases_are_abstract(family):
     with pytest.raises(TypeError, match="abstract"):

@@ -31,10 +31,11 @@ def steady(pairs):
     return [0.5] * len(pairs)
 
 
-class FakeGrounding(base.StoryImageMetric):
+class FakeGrounding(base.Metric):
     """Metric that returns the scores of `GROUNDING` for the first gray level of a story."""
 
     about, papers = ("d", "i"), ("https://example.org",)
+    columns = (base.Story("predictions"), base.Images("images"))
 
     def __init__(self, *args, scale=False, top_k=10, device="auto", **host):
         self.scale, self.top_k, self.device, self.seen = scale, top_k, device, []

@@ -17,7 +17,7 @@ from vlgauge.core.validation import check_bool, check_choice, check_float, check
 from vlgauge.families.base.captions import CaptionMetric, TokenMetric, of_every_row
 from vlgauge.families.base.columns import Captions, Column, Images, References, Story, Text
 from vlgauge.families.base.components import ComponentMetric, Components
-from vlgauge.families.base.metric import NEEDS_SENTENCES, ImageMetric, Metric, StoryImageMetric, StoryMetric
+from vlgauge.families.base.metric import NEEDS_SENTENCES, ImageMetric, Metric, StoryMetric
 
 __all__ = [
     "NEEDS_SENTENCES",
@@ -31,7 +31,6 @@ __all__ = [
     "Metric",
     "References",
     "Story",
-    "StoryImageMetric",
     "StoryMetric",
     "Text",
     "TokenMetric",

@@ -473,12 +473,6 @@ class StoryMetric(Metric):
     columns = (Story("predictions"),)
 
 
-class StoryImageMetric(Metric):
-    """Base class of metrics that compare stories with their images."""
-
-    columns = (Story("predictions"), Images("images"))
-
-
 class ImageMetric(Metric):
     """Base class of metrics that compare a caption with its image and, optionally, with references."""
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from vlgauge.checkpoints.preflight import Preflight
 from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import check_float, check_int, valid_unicode, warn
-from vlgauge.families.base import StoryImageMetric
+from vlgauge.families.base import Metric
 from vlgauge.families.base.columns import Images, Story
 from vlgauge.families.grounding.evidence import Encode, Evidence, Floats, Spots, given_stories, seen_stories
 from vlgauge.families.grounding.features import per_story
@@ -33,7 +33,7 @@ from vlgauge.models.detectors import (
 Splitter = Callable[[str], list[str]]
 
 
-class GroundingMetric(StoryImageMetric):
+class GroundingMetric(Metric):
     """Base class with the sources of words, regions and features, which are per-call inputs or settings.
 
     Attributes:
