@@ -1,7 +1,6 @@
 """Numbers of trm from exact enumeration over the authors' distances, and the limit of the authors' sampling."""
 
 import gzip
-import importlib.util
 import itertools
 import json
 import math
@@ -12,16 +11,14 @@ import numpy as np
 import pytest
 from folders import TESTS
 
+from vlgauge.core.catalog import folder_module
 from vlgauge.stats import partitions
 
 GOLDEN = json.loads(gzip.decompress((folders.GOLDEN / "trm.json.gz").read_bytes()))
 SHARED = TESTS.parents[1] / "shared" / "oracles" / "trm_kbm.json.gz"  # next to the checkout, not part of it
 DISTANCES = ("meteor", "cider_d", "rouge_l", "bleu_4", "meteor_1.5", "bert")
 TIES = ("fractional", "paper")
-# A metric folder is not a package, so the file is loaded by its path.
-SPEC = importlib.util.spec_from_file_location("trm_triangles", TESTS.parent / "metrics" / "trm" / "triangles.py")
-triangles = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(triangles)
+triangles = folder_module("trm", "triangles")
 
 
 def q_of(matrix, n, ties="fractional", tie_tol=1e-12):
