@@ -1,20 +1,16 @@
 """Formulas of trm: levels, ranks of the sides of a triangle, pooled and separate Q, and their null distributions."""
 
-import importlib.util
 import itertools
-from fractions import Fraction
 
 import numpy as np
 import pytest
-from folders import TESTS
 
+from vlgauge.core.catalog import folder_module
 from vlgauge.stats import partitions
 
 TIES = ("fractional", "paper")
-# A metric folder is not a package, so the file is loaded by its path.
-SPEC = importlib.util.spec_from_file_location("trm_triangles", TESTS.parent / "metrics" / "trm" / "triangles.py")
-triangles = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(triangles)
+triangles = folder_module("trm", "triangles")
+reference = folder_module("trm", "reference")
 
 
 def identity(n, m):
@@ -86,34 +82,12 @@ def test_counts_of_the_papers_rule():
 
 
 # -- against the definition -------------------------------------------------------------------------------------------
-def counts_by_loops(distances, side, other, ties):
-    """Return the counts by rank of the triangles with their lone caption from `side`, in fractions."""
-    counts = [Fraction(0)] * 3
-    for x in side:
-        for y, w in itertools.permutations(other, 2):
-            inner, outer = distances[y][w], sorted((distances[x][y], distances[x][w]))
-            below, equal = sum(d < inner for d in outer), sum(d == inner for d in outer)
-            if ties == "fractional":
-                for rank in range(below, below + equal + 1):
-                    counts[rank] += Fraction(1, equal + 1)
-            else:
-                counts[0] += inner <= outer[0]
-                counts[1] += outer[0] <= inner <= outer[1]
-                counts[2] += inner >= outer[1]
-    return counts
-
-
-def q_by_loops(distances, candidates, ties):
+def counts_by_loops(distances, candidates, ties):
     references = [i for i in range(len(distances)) if i not in candidates]
-    sides = [
-        counts_by_loops(distances, side, other, ties)
+    return [
+        reference.triangle_counts(distances, side, other, ties)
         for side, other in ((candidates, references), (references, candidates))
     ]
-
-    def spread(counts):
-        return sum(abs(count / sum(counts) - Fraction(1, 3)) for count in counts)
-
-    return spread([sum(pair) for pair in zip(*sides, strict=True)]), spread(sides[0]) + spread(sides[1])
 
 
 @pytest.mark.parametrize("ties", TIES)
@@ -123,15 +97,14 @@ def test_q_and_p_against_loops_over_triangles_and_partitions(n, m, values, ties)
     matrices = random_distances(n, m, n_examples=2, values=values)
     found = q_of(matrices, everything(n, m), ties)
     for row, distances in enumerate(matrices.astype(int).tolist()):
-        null = [q_by_loops(distances, members, ties) for members in itertools.combinations(range(n + m), n)]
+        null = [counts_by_loops(distances, members, ties) for members in itertools.combinations(range(n + m), n)]
+        assert found.counts[row].tolist() == [[float(count) for count in counts] for counts in null[0]]
+        null = [reference.q_statistics(*counts) for counts in null]
         for kind in (0, 1):
             values_of_kind = [both[kind] for both in null]
             assert found.q[kind, row] == pytest.approx([float(q) for q in values_of_kind], rel=1e-13, abs=1e-14)
             as_large = sum(q >= values_of_kind[0] for q in values_of_kind)
             assert found.pvalues[kind, row] == as_large / len(null)
-        observed = [counts_by_loops(distances, range(n), range(n, n + m), ties)]
-        observed += [counts_by_loops(distances, range(n, n + m), range(n), ties)]
-        assert found.counts[row].tolist() == [[float(count) for count in counts] for counts in observed]
 
 
 def counts_by_arrays(levels, candidates):
