@@ -3,7 +3,6 @@
 import gzip
 import json
 import math
-from collections import Counter
 from decimal import Context
 
 import folders
@@ -28,6 +27,7 @@ from vlgauge.inputs.text.coco_tokens import coco_tokens
 from vlgauge.inputs.text.ngrams import token_ids
 
 treebank_tokens = folder_module("trm", "treebank_tokens").treebank_tokens
+plain_cider_d = folder_module("cider", "reference").cider_d
 GOLDEN = json.loads(gzip.decompress((folders.GOLDEN / "trm.json.gz").read_bytes()))
 SHARED = TESTS.parents[1] / "shared" / "oracles"  # next to the checkout, not part of it
 WORDS = ["a", "man", "dog", "on", "the", "red", "horse", "rides", "near", "field"]
@@ -121,33 +121,13 @@ def test_ngrams_come_by_length():
 
 
 # -- against the definition -------------------------------------------------------------------------------------------
-def cider_d_of_one_pair(hypothesis, reference, df):
-    """Count and score as the COCO caption evaluation code does, with a dictionary per caption."""
-
-    def vector(tokens, n):
-        counts = Counter(tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1))
-        logs = {ngram: math.log(max(1.0, df.counts.get(ngram, 0))) for ngram in counts}
-        return {ngram: count * (math.log(df.n_documents) - logs[ngram]) for ngram, count in counts.items()}
-
-    def norm(vector):
-        return math.sqrt(math.fsum(value**2 for value in vector.values()))
-
-    similarities = []
-    for n in (1, 2, 3, 4):
-        h, r = vector(hypothesis, n), vector(reference, n)
-        product = math.fsum(min(value, r.get(ngram, 0.0)) * r.get(ngram, 0.0) for ngram, value in h.items())
-        similarities.append(product / (norm(h) * norm(r)) if norm(h) and norm(r) else product)
-    delta = max(len(hypothesis) - 1, 0) - max(len(reference) - 1, 0)
-    return 10 * math.fsum(similarities) / 4 * math.exp(-(delta**2) / (2 * 6.0**2))
-
-
 @pytest.mark.parametrize(("n_texts", "longest", "seed"), [(1, 4, 0), (9, 3, 1), (12, 12, 2), (7, 30, 3)])
 def test_all_pairs_against_the_definition(n_texts, longest, seed):
     texts = random_texts(n_texts, longest=longest, seed=seed)
     df = DocumentFrequency.from_references([[" ".join(text)] for text in texts], tokenizer=str.split)
     df = DocumentFrequency(df.counts, 3 * n_texts)
     found = cider_d(texts, df)
-    expected = [[cider_d_of_one_pair(h, r, df) for r in texts] for h in texts]
+    expected = [[plain_cider_d(h, r, df.counts, df.n_documents) for r in texts] for h in texts]
     assert found == pytest.approx(np.array(expected), rel=1e-12, abs=1e-14)
 
 
