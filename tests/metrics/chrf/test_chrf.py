@@ -5,7 +5,6 @@ import itertools
 import json
 import math
 import random
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -23,39 +22,6 @@ from vlgauge.leaderboard.table import pairs_table
 NAME = "chrf"
 PIECES = "A dog runs, (hi) the on grass. red café 犬 'tis co-op ... Ünder a b 3 !"
 COUNTS = COUNTED[NAME].columns
-
-
-def grams(text, n):
-    return Counter(tuple(text[i : i + n]) for i in range(len(text) - n + 1))
-
-
-def plain_counts(caption, reference, word_order):
-    """Return the counts (shared, own, theirs) of each order."""
-    kinds = [("".join(caption.split()), "".join(reference.split()), n) for n in range(1, 7)]
-    kinds += [(caption.split(), reference.split(), n) for n in range(1, word_order + 1)]
-    found = []
-    for own, theirs, n in kinds:
-        one, other = grams(own, n), grams(theirs, n)
-        shared = sum(min(count, other[gram]) for gram, count in one.items())
-        found.append((shared, sum(one.values()) if other else 0, sum(other.values())))
-    return found
-
-
-def plain_f(counts):
-    kept = [row for row in counts if row[1] and row[2]]
-    precision = sum(shared / own for shared, own, _ in kept) / max(1, len(kept))
-    recall = sum(shared / theirs for shared, _, theirs in kept) / max(1, len(kept))
-    return 5 * precision * recall / (4 * precision + recall) if precision else 0.0
-
-
-def plain_chrf(rows, word_order):
-    """Compute chrF of each pair (caption, references), and of all pairs."""
-    best = [
-        max((plain_counts(caption, reference, word_order) for reference in references), key=plain_f)
-        for caption, references in rows
-    ]
-    sums = [tuple(map(sum, zip(*of_order, strict=True))) for of_order in zip(*best, strict=True)]
-    return [plain_f(counts) for counts in best], plain_f(sums)
 
 
 def golden_rows(n=500):
@@ -95,8 +61,9 @@ def test_the_corpus_adds_counts():
 @pytest.mark.parametrize("seed", range(2))
 def test_the_definition_as_plain_loops(seed, word_order):
     predictions, references = random_examples(40, seed)
+    predictions = [f"{caption} (a dog), !" for caption in predictions[:20]] + predictions[20:]
     result = scores(NAME, predictions, references, word_order=word_order)
-    expected, corpus = plain_chrf(zip(predictions, references, strict=True), word_order)
+    expected, corpus = folder_module(NAME, "reference").chrf(predictions, references, word_order)
     assert result["chrf_scores"] == pytest.approx(expected, rel=1e-12)
     assert result["chrf"] == pytest.approx(corpus, rel=1e-12)
 
