@@ -19,6 +19,7 @@ SHARED = METRICS.parents[1] / "shared" / "oracles" / "trm_kbm.json.gz"  # next t
 ESTIMATORS = ("unbiased", "biased", "released")
 RULES = ("median", "mean", "max", "max2")
 mmd = folder_module("mmd_bert", "mmd_bert")
+reference = folder_module("mmd_bert", "reference")
 
 
 def example(n, m, *, d=3, shift=0.7, seed=0, n_examples=1):
@@ -63,26 +64,19 @@ def test_squared_mmd_by_hand():
 
 
 # -- against the definition -------------------------------------------------------------------------------------------
-def mmd_by_loops(kernel, candidates, references, estimator):
-    def mean_within(side):
-        n = len(side)
-        terms = [kernel[i, j] for i in side for j in side if i != j or estimator == "biased"]
-        jitter = n * (1 + 1e-5) / (n * (n - 1)) if estimator == "released" else 0.0
-        return math.fsum(terms) / (n * n if estimator == "biased" else n * (n - 1)) + jitter
-
-    across = [kernel[i, j] for i in candidates for j in references]
-    return mean_within(candidates) + mean_within(references) - 2 * math.fsum(across) / len(across)
-
-
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize(("n", "m"), [(2, 2), (2, 5), (5, 3), (4, 4)])
 def test_null_distribution_against_loops_over_all_partitions(n, m, estimator):
-    kernel = kernel_of(example(n, m, n_examples=3))
+    vectors = example(n, m, n_examples=3)
+    kernel = kernel_of(vectors)
     null = mmd.null_distribution(kernel, partitions(n, m).candidates, estimator)
     assert null[:, 0] == pytest.approx(mmd.squared_mmd(kernel, n, estimator), abs=1e-14)
     for row, candidates in enumerate(itertools.combinations(range(n + m), n)):
         references = [i for i in range(n + m) if i not in candidates]
-        expected = [mmd_by_loops(k, candidates, references, estimator) for k in kernel]
+        expected = [
+            reference.squared_mmd(one[list(candidates)], one[references], reference.median_bandwidth(one), estimator)
+            for one in vectors
+        ]
         assert null[:, row] == pytest.approx(expected, rel=1e-10, abs=1e-14)
 
 
