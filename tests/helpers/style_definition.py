@@ -1,22 +1,19 @@
-"""Style tables, OnlyStyle and StyleCIDEr by their definitions, without code of the package.
-
-They use exact fractions and literal sums. The module also contains the corpora of several test files.
-"""
+"""OnlyStyle and StyleCIDEr by their definitions in exact fractions, and the corpora of several test files."""
 
 import json
-import math
 import warnings
-from fractions import Fraction
 from functools import cache
 
 import folders
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from vlgauge.core.catalog import folder_module
 from vlgauge.families.style import StyleTable
 from vlgauge.research.studies.style_corpora import read_goemotions
 
-ORDERS = (1, 2, 3, 4)
+ONLYSTYLE, STYLECIDER = (folder_module(name, "reference") for name in ("onlystyle", "stylecider"))
+ngrams = ONLYSTYLE.ngrams
 GOLDEN = json.loads((folders.GOLDEN / "stylem.json").read_text("utf-8"))
 TOY, ASYMMETRIC = GOLDEN["toy"], GOLDEN["asymmetric"]
 GOLDEN_CORPORA = {name: GOLDEN[name]["corpus"] for name in ("toy", "asymmetric", "even_spread")}
@@ -33,86 +30,26 @@ FEW = settings(deadline=None, max_examples=15)
 EXAMPLES = st.lists(st.tuples(CAPTIONS, st.lists(CAPTIONS, max_size=3)), min_size=1, max_size=4)
 
 
-def ngrams_of(tokens, n):
-    return {tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1)}
+class Definition(ONLYSTYLE.StyledCaptions):
+    """OnlyStyle and StyleCIDEr by their definitions, with the weight of an n-gram computed once."""
 
-
-class Definition:
-    """Li and Harrison (2022), Eqs. 1 to 8, on lists of tokens with one style each."""
-
-    def __init__(self, captions, styles, all_styles=None):
-        self.captions = [tuple(caption) for caption in captions]
-        self.labels = list(styles)
-        self.styles = sorted(set(all_styles or styles))
-        self.cache = {}
-
-    def df(self, ngram, style):
-        if (ngram, style) not in self.cache:
-            own = [c for c, label in zip(self.captions, self.labels, strict=True) if label == style]
-            self.cache[ngram, style] = sum(ngram in ngrams_of(c, len(ngram)) for c in own)
-        return self.cache[ngram, style]
-
-    def frequencies(self, style, n):
-        if (n, style) not in self.cache:
-            own = [c for c, label in zip(self.captions, self.labels, strict=True) if label == style]
-            self.cache[n, style] = [self.df(u, style) for u in set().union(*(ngrams_of(c, n) for c in own), ())]
-        return self.cache[n, style]
-
-    def ecdf(self, ngram, style):
-        values, df = self.frequencies(style, len(ngram)), self.df(ngram, style)
-        return Fraction(sum(x <= df for x in values), len(values)) if df else Fraction(0)
-
-    def occurrences(self, ngram):
-        return sum(self.df(ngram, style) >= 1 for style in self.styles)
-
-    def cng(self, ngram, style, variant="paper"):
-        if not self.occurrences(ngram) or (variant == "released" and not self.df(ngram, style)):
-            return Fraction(0)
-        if (ngram, style, variant) not in self.cache:
-            others = [other for other in self.styles if other != style]
-            total = sum(self.ecdf(ngram, style) - self.ecdf(ngram, other) for other in others)
-            weight = total / self.occurrences(ngram) / (len(others) + (variant == "paper"))
-            self.cache[ngram, style, variant] = weight
-        return self.cache[ngram, style, variant]
-
-    def onlystyle(self, tokens, style, variant="paper", orders="available"):
-        means = []
-        for n in ORDERS:
-            found = ngrams_of(tokens, n)
-            if found:
-                means.append(sum(self.cng(ngram, style, variant) for ngram in found) / len(found))
-        return sum(means, Fraction(0)) / ((len(means) or 1) if orders == "available" else 4)
-
-    def vector(self, tokens, n, style, variant):
-        key = ("vector", tuple(tokens), n, style, variant)
-        if key not in self.cache:
-            weights = {t: self.cng(t, style, variant) for t in ngrams_of(tokens, n)}
-            self.cache[key] = weights, sum(w * w for w in weights.values())
-        return self.cache[key]
-
-    def cosine(self, a, b, n, style, variant="paper"):
-        (g, g_squared), (h, h_squared) = (self.vector(tokens, n, style, variant) for tokens in (a, b))
-        dot = sum(weight * h[ngram] for ngram, weight in g.items() if ngram in h)
-        squares = g_squared * h_squared
-        return float(dot) / math.sqrt(squares) if squares else 0.0
-
-    def pair(self, a, b, style, variant="paper"):
-        score = sum(self.cosine(a, b, n, style, variant) for n in ORDERS) / 4
-        if variant == "paper":
-            return score
-        return 10 * score * math.exp(-((max(len(a) - 1, 0) - max(len(b) - 1, 0)) ** 2) / 72)
+    def __init__(self, rows, styles):
+        super().__init__(rows, styles)
+        self.rows = [(tuple(tokens), style) for tokens, style in rows]
+        self.cng = cache(super().cng)
 
     def stylecider(self, tokens, references, style, variant="paper"):
-        if not references:
-            return math.nan
-        return sum(self.pair(tokens, reference, style, variant) for reference in references) / len(references)
+        def weight(ngram):
+            return self.cng(ngram, style, variant)
+
+        return STYLECIDER.stylecider(tokens, references, weight, variant)
 
     def without(self, tokens, style):
         """Return the definition without one copy of the caption in the style. The style remains, even if empty."""
-        rows = list(zip(self.captions, self.labels, strict=True))
+        rows = list(self.rows)
         if (tuple(tokens), style) in rows:
             rows.remove((tuple(tokens), style))
-        return Definition([c for c, _ in rows], [label for _, label in rows], self.styles)
+        return Definition(rows, self.styles)
 
 
 def table_of(rows):
@@ -124,7 +61,7 @@ def table_of(rows):
 
 def definition_of(rows):
     """Return the definition on the same rows."""
-    return Definition([caption for caption, _ in rows], [style for _, style in rows])
+    return Definition(rows, {style for _, style in rows})
 
 
 def columns_of(corpus):

@@ -9,11 +9,10 @@ from style_definition import (
     CORPORA,
     FEW,
     GOLDEN,
-    ORDERS,
     TOY,
     columns_of,
     definition_of,
-    ngrams_of,
+    ngrams,
     table_of,
 )
 
@@ -25,17 +24,19 @@ from vlgauge.families.style.weights import contrastive_weights, rows_among
 @FEW
 def test_counts_and_weights_equal_the_definition(rows):
     table, definition = table_of(rows), definition_of(rows)
-    for n, counts in zip(ORDERS, table.orders, strict=True):
-        ngrams = sorted(set().union(*(ngrams_of(caption, n) for caption, _ in rows)))
-        assert len(counts.keys) == len(ngrams)
+    for n, counts in zip((1, 2, 3, 4), table.orders, strict=True):
+        found = sorted(set().union(*(ngrams(caption, n) for caption, _ in rows)))
+        assert len(counts.keys) == len(found)
         for style in range(len(table.styles)):
             name = table.styles[style]
-            known = counts.evidence(np.arange(len(ngrams)), np.full(len(ngrams), style))
-            assert known.df.tolist() == [definition.df(ngram, name) for ngram in ngrams]
-            assert known.occurrences.tolist() == [definition.occurrences(ngram) for ngram in ngrams]
-            assert known.ecdf == pytest.approx([float(definition.ecdf(ngram, name)) for ngram in ngrams], abs=1e-15)
+            known = counts.evidence(np.arange(len(found)), np.full(len(found), style))
+            assert known.df.tolist() == [definition.f[name, ngram] for ngram in found]
+            assert known.occurrences.tolist() == [
+                sum(definition.f[other, ngram] > 0 for other in table.styles) for ngram in found
+            ]
+            assert known.ecdf == pytest.approx([float(definition.ecdf(ngram, name)) for ngram in found], abs=1e-15)
             for variant in ("paper", "released"):
-                expected = [float(definition.cng(ngram, name, variant)) for ngram in ngrams]
+                expected = [float(definition.cng(ngram, name, variant)) for ngram in found]
                 assert known.weights(len(table.styles), variant) == pytest.approx(expected, abs=1e-12)
 
 

@@ -32,7 +32,7 @@ def pair_loop(table, definition, rows, variant, *, include_self=True, references
         scores = {other: [] for other in table.styles}
         for j, (reference, other) in enumerate(references):
             if include_self or references is not rows or i != j:
-                scores[other].append(definition.pair(caption, reference, style, variant))
+                scores[other].append(definition.stylecider(caption, [reference], style, variant))
         there = [other for other in others if scores[other]]
         if not scores[style] or not there:
             won["undefined"] += 1
