@@ -1,4 +1,4 @@
-"""METEOR 1.5 of two texts from their matches by its definition, in plain loops, for comparison in tests."""
+"""METEOR 1.5 by its definition (Denkowski and Lavie, 2014), in plain loops, for comparison in tests."""
 
 from collections.abc import Sequence
 

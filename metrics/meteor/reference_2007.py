@@ -3,10 +3,8 @@
 import itertools
 from collections.abc import Callable
 
-from vlgauge.families.ngram.wordnet import (
-    synonyms,  # From: "vlgauge[meteor]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
-)
-from vlgauge.inputs.text import porter  # From: "vlgauge[meteor]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families.ngram.wordnet import synonyms
+from vlgauge.inputs.text import porter
 
 
 def meteor_score(reference: list[str], hypothesis: list[str]) -> float:
@@ -15,8 +13,7 @@ def meteor_score(reference: list[str], hypothesis: list[str]) -> float:
     Three stages (equal words, equal stems, synonyms) match the remaining tokens, from the last to the first. The number
     of chunks, which are sequences of matches in the same order, determines the penalty.
     """
-    here = list(enumerate(hypothesis))
-    there = list(enumerate(reference))
+    here, there = list(enumerate(hypothesis)), list(enumerate(reference))
     matches = []
 
     def match(agree: Callable[[str, str], bool]) -> None:
