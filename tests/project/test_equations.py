@@ -4,7 +4,7 @@ import ast
 import re
 
 import pytest
-from folders import ROOT
+from folders import METRICS, ROOT
 
 ROW = re.compile(r"^\| (.+ \(.+\)) \| ([\w-]+) \| `(.+)` \| `(.+)` \|$", re.MULTILINE)
 ROWS = ROW.findall((ROOT / "CONTRIBUTING.md").read_text("utf-8"))
@@ -25,6 +25,21 @@ def test_an_equation_is_where_the_table_says(paper, equation, path, name):
         return
     found = re.findall(r"Eqs?\. (\w+)(?:(?: and|,) (\w+))?", function_at(path, name))
     assert equation in {number for pair in found for number in pair}
+
+
+REFERENCES = sorted(METRICS.glob("*/reference*.py"))
+
+
+@pytest.mark.parametrize("path", REFERENCES, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_a_definition_for_comparison_is_short_and_cites_its_paper(path):
+    text = path.read_text("utf-8")
+    assert len(text.splitlines()) < 40
+    assert re.search(r"\([A-Z]\D+, \d{4}\b", ast.get_docstring(ast.parse(text)))
+
+
+def test_optimized_formulas_have_a_definition_for_comparison():
+    optimized = {"trm", "cider", "chrf", "meteor", "mmd_bert", "frechet_bert", "stylecider", "onlystyle"}
+    assert optimized <= {path.parent.name for path in REFERENCES}
 
 
 def test_every_paper_has_its_equations():
