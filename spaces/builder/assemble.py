@@ -27,7 +27,7 @@ WORKBENCH = "workbench"
 KINDS = ("gradio", "static")
 ORG = "vlgauge"
 
-_APP = '''"""The Space of {name}: what `{shown}` shows."""
+_APP = '''"""The Space of {name}: what `{command}` shows."""
 
 import vlgauge_workbench as workbench
 
@@ -55,9 +55,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if options.out and options.all:
             raise ValueError("--out cannot be combined with --all")
-        for name in chosen(options.name, options.all, options.kind):
+        for name in select_names(options.name, options.all, options.kind):
             with plain_warnings("assemble"):
-                files = assembled(name, kind=options.kind, ref=options.ref, org=options.org)
+                files = assemble_space(name, kind=options.kind, ref=options.ref, org=options.org)
             out = options.out or ROOT / "build" / "spaces" / name
             write_folder(files, out)
             print(f"{out}: {len(files)} files, {sum(map(len, files.values())):,} bytes", flush=True)
@@ -80,7 +80,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--org", default=ORG, help="whose Spaces they are on the Hub (default: %(default)s)")
 
 
-def chosen(name: str | None, every: bool, kind: str) -> list[str]:
+def select_names(name: str | None, every: bool, kind: str) -> list[str]:
     """Return the names of the selected Spaces.
 
     Raises:
@@ -103,7 +103,7 @@ def metrics_of(root: Path) -> list[str]:
     return sorted(path.name for path in (root / "metrics").iterdir() if (path / f"{path.name}.py").is_file())
 
 
-def assembled(
+def assemble_space(
     name: str, *, kind: str = "gradio", ref: str | None = None, org: str = ORG, root: Path = ROOT
 ) -> dict[str, bytes]:
     """Return the files of a Space, sorted by path.
@@ -113,8 +113,8 @@ def assembled(
     """
     check_choice("NAME", name, space_names(root))
     check_choice("--kind", kind, KINDS)
-    ref = checked_ref(ref or f"v{vlgauge.__version__}")
-    checked_org(org)
+    ref = check_ref(ref or f"v{vlgauge.__version__}")
+    check_org(org)
     if name == WORKBENCH and kind == "static":
         raise ValueError("`--kind` must be gradio for workbench, got static; a static page scores nothing")
     files = {} if name == WORKBENCH else scripts_of(root / "metrics" / name, ref, org)
@@ -130,7 +130,7 @@ def assembled(
     return dict(sorted(files.items()))
 
 
-def checked_ref(ref: str) -> str:
+def check_ref(ref: str) -> str:
     """Return `ref` if it is a version tag or a full commit.
 
     Raises:
@@ -144,7 +144,7 @@ def checked_ref(ref: str) -> str:
     return ref
 
 
-def checked_org(org: str) -> str:
+def check_org(org: str) -> str:
     """Return `org` if it is a valid name on the Hub.
 
     Raises:
@@ -172,10 +172,10 @@ def scripts_of(folder: Path, ref: str, org: str) -> dict[str, bytes]:
 
 def app_of(name: str) -> str:
     """Return the app of a Space, which differs only in its metric."""
-    shown, word = (
+    command, word = (
         (f"vlgauge workbench --metric {name}", f'"{name}"') if name != WORKBENCH else ("vlgauge workbench", "")
     )
-    return _APP.format(name=name, shown=shown, word=word)
+    return _APP.format(name=name, command=command, word=word)
 
 
 def card_of(source: Path, name: str, kind: str, ref: str, org: str, root: Path) -> card.Card:
@@ -183,10 +183,10 @@ def card_of(source: Path, name: str, kind: str, ref: str, org: str, root: Path) 
     facts, body = card.read_card(source)
     gradio = card.gradio_version(root / "constraints.txt") if kind == "gradio" else None
     files = [] if name == WORKBENCH else hub_files_of(name)
-    body = card.on_the_hub(body, metrics_of(root), org)
+    body = card.adapt_to_hub(body, metrics_of(root), org)
     picture = thumbnail.address(name, org)
     return card.Card(
-        card.stamped(facts, files, gradio, picture), card.with_section(body, calls.section(name, kind, org, ref))
+        card.stamp_facts(facts, files, gradio, picture), card.insert_section(body, calls.section(name, kind, org, ref))
     )
 
 

@@ -100,7 +100,9 @@ def gradio_version(constraints: Path) -> str:
     return found[1]
 
 
-def stamped(facts: Mapping[str, Any], files: Sequence[HubFiles], gradio: str | None, thumbnail: str) -> dict[str, Any]:
+def stamp_facts(
+    facts: Mapping[str, Any], files: Sequence[HubFiles], gradio: str | None, thumbnail: str
+) -> dict[str, Any]:
     """Return the front matter of a Space."""
     models = list(dict.fromkeys([*(one.repository for one in files), *facts["models"]]))
     own = {**facts, "models": models, "pinned": False, "thumbnail": thumbnail}
@@ -130,7 +132,7 @@ def text_of(card: Card) -> str:
     return f"---\n{front}---\n{card.body}"
 
 
-def on_the_hub(body: str, names: Sequence[str], org: str) -> str:
+def adapt_to_hub(body: str, names: Sequence[str], org: str) -> str:
     """Convert the text of a card for the Hub: relative links become URLs, and calls use `evaluate.load`."""
     metric = "|".join(map(re.escape, names))
     body = re.sub(rf'vlgauge\.load\("({metric})"', rf'evaluate.load("{org}/\1"', body)
@@ -139,7 +141,7 @@ def on_the_hub(body: str, names: Sequence[str], org: str) -> str:
     return re.sub(rf"\]\(\.\./({metric})/README\.md\)", rf"](https://huggingface.co/spaces/{org}/\1)", body)
 
 
-def with_section(body: str, section: str) -> str:
+def insert_section(body: str, section: str) -> str:
     """Insert a section after the usage of the metric and before its inputs.
 
     Raises:

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import yaml
-from assemble import ROOT, add_options, assembled, checked_org, checked_ref, chosen
+from assemble import ROOT, add_options, assemble_space, check_org, check_ref, select_names
 
 import vlgauge
 from vlgauge.checkpoints.hub import hub_requests
@@ -45,25 +45,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--create-pr", action="store_true", help="as a pull request, without a tag")
     options = parser.parse_args(arguments)
     try:
-        names = chosen(options.name, options.all, options.kind)
-        checked_ref(options.ref)
-        checked_org(options.org)
+        names = select_names(options.name, options.all, options.kind)
+        check_ref(options.ref)
+        check_org(options.org)
         if options.push:
             refuse_offline()
             check_checkout(options.ref, ROOT)
     except _ERRORS as error:
-        return _told(error, 2)
+        return _print_error(error, 2)
     failed = []
     for name in names:
         try:
             with plain_warnings("push"):
-                files = assembled(name, kind=options.kind, ref=options.ref, org=options.org)
-            print("\n".join(shown(f"{options.org}/{name}", options.kind, options.ref, files)), flush=True)
+                files = assemble_space(name, kind=options.kind, ref=options.ref, org=options.org)
+            print("\n".join(describe_upload(f"{options.org}/{name}", options.kind, options.ref, files)), flush=True)
             if options.push:
                 where = send(f"{options.org}/{name}", options.kind, files, create_pr=options.create_pr)
                 print(f"  sent: {where}", flush=True)
         except _ERRORS as error:
-            _told(error, 1, f" {name}:")
+            _print_error(error, 1, f" {name}:")
             failed.append(name)
     if failed:
         sys.stderr.write(f"push: {len(failed)} of {len(names)} failed: {', '.join(failed)}\n")
@@ -97,22 +97,22 @@ def _check_remote(ref: str, root: Path) -> None:
         ValueError: If it does not.
     """
     here = _git(root, "rev-parse", "HEAD")
-    there = _tagged(ref, root) if ref.startswith("v") else ref
+    there = _commit_of(ref, root) if ref.startswith("v") else ref
     if there != here:
         raise ValueError(f"`--ref` must be the commit that is checked out, {here}, got {there}; check out {ref}")
     if there == ref:
         _check_commit(ref)
 
 
-def _tagged(tag: str, root: Path) -> str:
+def _commit_of(tag: str, root: Path) -> str:
     """Return the commit of a tag in the repository.
 
     Raises:
         ValueError: If the tag does not exist.
     """
     # An annotated tag is a separate object. The line with ^{} has its commit.
-    told = [line.split("\t") for line in _git(root, "ls-remote", REPOSITORY, f"refs/tags/{tag}*").splitlines()]
-    tags = {name.removeprefix("refs/tags/"): commit for commit, name in told}
+    lines = [line.split("\t") for line in _git(root, "ls-remote", REPOSITORY, f"refs/tags/{tag}*").splitlines()]
+    tags = {name.removeprefix("refs/tags/"): commit for commit, name in lines}
     found = tags.get(f"{tag}^{{}}", tags.get(tag))
     if found is None:
         raise ValueError(f"`--ref` must be at {REPOSITORY}, which has no tag {tag}; push the tag first")
@@ -156,7 +156,7 @@ def _git(root: Path, *arguments: str) -> str:
 
 
 # -- Output and upload ------------------------------------------------------------------------------------------------
-def shown(repository: str, kind: str, ref: str, files: Mapping[str, bytes]) -> list[str]:
+def describe_upload(repository: str, kind: str, ref: str, files: Mapping[str, bytes]) -> list[str]:
     """Return the files of a Space with size and digest, and the lines that differ from the repository."""
     lines = [f"{repository} ({kind}) at {ref}"]
     for path, content in files.items():
@@ -206,7 +206,7 @@ def send(repository: str, kind: str, files: Mapping[str, bytes], *, create_pr: b
     return str(commit.pr_url or commit.commit_url)
 
 
-def _told(error: Exception, status: int, where: str = "") -> int:
+def _print_error(error: Exception, status: int, where: str = "") -> int:
     """Print an error as one line on standard error, and return `status`."""
     text = str(error) if not isinstance(error, NetworkError) else f"the Hub: {error}"
     sys.stderr.write(f"push: error:{where} {' '.join(text.split())}\n")

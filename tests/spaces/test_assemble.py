@@ -38,7 +38,7 @@ import hashlib, runpy
 sys.path.insert(0, {builder!r})
 import assemble
 for name in {probes!r}:
-    for path, content in assemble.assembled(name).items():
+    for path, content in assemble.assemble_space(name).items():
         print(name, path, hashlib.sha256(content).hexdigest())
 assert assemble.main(["rovist_nr", "--kind", "static", "--out", "a room/für rovist"]) == 0
 """
@@ -46,7 +46,7 @@ assert assemble.main(["rovist_nr", "--kind", "static", "--out", "a room/für rov
 
 @pytest.fixture(scope="module")
 def spaces():
-    return {name: assemble.assembled(name) for name in assemble.space_names()}
+    return {name: assemble.assemble_space(name) for name in assemble.space_names()}
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def static():
 
     def of(name):
         if name not in made:
-            made[name] = assemble.assembled(name, kind="static")
+            made[name] = assemble.assemble_space(name, kind="static")
         return made[name]
 
     return of
@@ -147,7 +147,7 @@ def test_the_requirement_is_one_line_whose_extras_exist(spaces, name):
 
 
 def test_another_ref_and_another_organisation_are_everywhere(spaces):
-    files = assemble.assembled("rovist_nr", ref=COMMIT, org="my-people")
+    files = assemble.assemble_space("rovist_nr", ref=COMMIT, org="my-people")
     text = b"".join(content for path, content in files.items() if path != "thumbnail.png").decode()
     assert f"@{COMMIT}" in files["rovist_nr.py"].decode()
     assert f"git+{REPOSITORY}@v" not in text
@@ -227,7 +227,7 @@ def test_a_card_without_proper_front_matter_is_refused(tmp_path, text, message):
 
 def test_a_card_without_headings_has_no_place_for_the_section():
     with pytest.raises(ValueError, match="must have the heading Inputs or Limitations and Bias"):
-        assemble.card.with_section("# Card\n", "### From the Hub\n")
+        assemble.card.insert_section("# Card\n", "### From the Hub\n")
 
 
 def test_constraints_without_gradio_are_refused(tmp_path):
@@ -401,7 +401,9 @@ def test_a_folder_is_filled_and_filled_again_by_the_other_kind(static, tmp_path,
 def test_all_spaces_are_assembled_below_build(monkeypatch, tmp_path, kind, names):
     monkeypatch.setattr(assemble, "ROOT", tmp_path)
     monkeypatch.setattr(assemble, "metrics_of", lambda root: ["cider", "trm"])
-    monkeypatch.setattr(assemble, "assembled", lambda name, **given: {"README.md": f"{name}: {given['kind']}".encode()})
+    monkeypatch.setattr(
+        assemble, "assemble_space", lambda name, **given: {"README.md": f"{name}: {given['kind']}".encode()}
+    )
     assert assemble.main(["--all", "--kind", kind]) == 0
     found = {path.parent.name: path.read_text() for path in (tmp_path / "build" / "spaces").rglob("*.*")}
     assert found == {name: f"{name}: {kind}" for name in names}
@@ -459,4 +461,4 @@ def test_a_checkout_may_lie_anywhere(tmp_path, spaces):
     shutil.copytree(ROOT / "metrics", root / "metrics", ignore=shutil.ignore_patterns("__pycache__"))
     for path in ("setup.cfg", "constraints.txt"):
         shutil.copy(ROOT / path, root / path)
-    assert assemble.assembled("rovist_nr", root=root) == spaces["rovist_nr"]
+    assert assemble.assemble_space("rovist_nr", root=root) == spaces["rovist_nr"]

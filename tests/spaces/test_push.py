@@ -44,7 +44,7 @@ def small(monkeypatch):
             raise ValueError("`trm` must be whole, got half")
         return {"README.md": f"---\ntitle: {name}\nsdk: {chosen['kind']}\n---\n".encode()}
 
-    monkeypatch.setattr(push, "assembled", assembled)
+    monkeypatch.setattr(push, "assemble_space", assembled)
     monkeypatch.setattr("assemble.space_names", lambda: ["bleu", "cider", "trm", "workbench"])
 
 
@@ -160,8 +160,8 @@ def test_all_goes_on_after_a_failure_and_lists_it(ready, small, capsys):
 
 
 def test_all_static_leaves_the_workbench_out():
-    assert "workbench" in push.chosen(None, True, "gradio")
-    assert "workbench" not in push.chosen(None, True, "static")
+    assert "workbench" in push.select_names(None, True, "gradio")
+    assert "workbench" not in push.select_names(None, True, "static")
 
 
 @pytest.mark.parametrize(("name", "kind"), [("rovist_nr", "gradio"), ("trm", "static")])

@@ -29,7 +29,7 @@ with loops_of_gradio_left_open(), warnings.catch_warnings():
 def space(tmp_path_factory):
     """Return the folder of an assembled Space."""
     folder = tmp_path_factory.mktemp("space")
-    assemble.write_folder(assemble.assembled("clip_s", org="people"), folder)
+    assemble.write_folder(assemble.assemble_space("clip_s", org="people"), folder)
     return folder
 
 

@@ -93,7 +93,7 @@ def check_score(result, name, example):
 )
 def test_a_gradio_space_scores_its_example(chromium, tmp_path, space, metric, label):
     folder = tmp_path / space
-    assemble.write_folder(assemble.assembled(space), folder)
+    assemble.write_folder(assemble.assemble_space(space), folder)
     (example,) = [one for one in examples_of(metric) if one.shows == "subtle"]
     with (
         started(folder, tmp_path / "log.txt", GRADIO_TEMP_DIR=str(tmp_path / "gradio")) as address,
@@ -111,11 +111,11 @@ def test_a_gradio_space_scores_its_example(chromium, tmp_path, space, metric, la
         page.locator("#go").click()
         page.get_by_text(f"Subtle example: {example.title}").wait_for()
         check_score(result, metric, example)
-    assert {path.name for path in folder.iterdir()} - {"__pycache__"} == set(assemble.assembled(space))
+    assert {path.name for path in folder.iterdir()} - {"__pycache__"} == set(assemble.assemble_space(space))
 
 
 def test_a_static_space_shows_the_score_of_each_example(chromium, tmp_path):
-    assemble.write_folder(assemble.assembled("cider", kind="static"), tmp_path)
+    assemble.write_folder(assemble.assemble_space("cider", kind="static"), tmp_path)
     examples = [one for one in examples_of("cider") if not one.config]
     assert [one.shows for one in examples] == list(ROLES)
     with served(tmp_path) as address, watched(chromium, address, 1280) as page:

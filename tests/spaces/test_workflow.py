@@ -30,7 +30,7 @@ def test_a_tag_sends_every_space_by_the_script(monkeypatch):
     monkeypatch.setattr(push, "refuse_offline", lambda: None)
     monkeypatch.setattr(push, "check_checkout", lambda ref, root: checked.append(ref))
     monkeypatch.setattr(
-        push, "assembled", lambda name, **chosen: {"README.md": f"---\nsdk: {chosen['kind']}\n---\n".encode()}
+        push, "assemble_space", lambda name, **chosen: {"README.md": f"---\nsdk: {chosen['kind']}\n---\n".encode()}
     )
     monkeypatch.setattr(push, "send", lambda *sent, **chosen: checked.append((*sent[:2], chosen)) or "there")
     assert push.main(words) == 0
