@@ -46,9 +46,9 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 TESTS = Path(__file__).resolve().parent
 # Files that start first, in this order: browser tests, which compute while other tests wait, then the longest files.
-FIRST = ("browser", "started", "ray", "picker", "distributed", "hub", "reports", "killed_processes", "box")
-FIRST += ("demo", "command", "signatures", "lean_imports", "torch_use", "assemble", "hostile_media")
-FIRST += ("bombs", "damaged_files", "score_tab", "doors")
+FIRST = ("browser", "started", "ray", "picker", "distributed", "hub", "reports", "killed_processes")
+FIRST += ("demo", "command", "signatures", "lean_imports", "assemble", "hostile_media")
+FIRST += ("bombs", "damaged_files", "score_tab")
 PLACE = {f"test_{name}.py": place for place, name in enumerate(FIRST)}
 
 # An audit hook detects every socket, including those of code that imported the class before a test began, and cannot be
