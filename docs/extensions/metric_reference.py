@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import vlgauge
 from vlgauge.core.catalog import metric_folder, metric_names, metric_title
-from vlgauge.core.validation import setting_names
+from vlgauge.core.validation import setting_parameters
 from vlgauge.families.base import Metric
 
 if TYPE_CHECKING:
@@ -50,12 +50,7 @@ def object_name(name: str) -> str:
 
 def defaults(cls: type[Metric]) -> dict[str, Any]:
     """Return the settings of a metric class with their default values."""
-    found: dict[str, Any] = {}
-    for base in cls.__mro__:
-        if "__init__" in vars(base):
-            for parameter in inspect.signature(vars(base)["__init__"]).parameters.values():
-                found.setdefault(parameter.name, parameter.default)
-    return {name: found[name] for name in setting_names(cls)}
+    return {name: parameter.default for name, parameter in setting_parameters(cls).items()}
 
 
 def documented(name: str) -> dict[str, tuple[tuple[str, ...], str]]:

@@ -38,14 +38,10 @@ class PacS(clip_score.ClipScoreMetric):
 
     def __init__(self, *args: Any, version: str = "1", **host: Any) -> None:
         self.version = validation.check_choice("version", version, VERSIONS)
+        self.kind = "pac_s++" if self.version == "++" else "pac_s"
         super().__init__(*args, **host)
-        if self.version == "++" and self.profile == "embedded" and self.checkpoint is None:
+        if self.version == "++" and self.profile == "embedded" and self.clip.checkpoint is None:
             raise UsageError("`version='++'` requires profile='paper' or a `checkpoint`, because it has no demo model")
-
-    @property
-    def kind(self) -> str:
-        """Name of the weights that replace parts of the original CLIP."""
-        return "pac_s++" if self.version == "++" else "pac_s"
 
     def fields(self, names: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
         """Return the signature fields, including the version if it is not the first one."""

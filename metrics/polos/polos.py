@@ -61,6 +61,7 @@ class Polos(clip_score.BackboneMetric):
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://arxiv.org/abs/2402.18091",)
     columns = clip_score.REFERENCED_COLUMNS
+    prompt = models.PROMPT
 
     def __init__(
         self,
@@ -81,11 +82,6 @@ class Polos(clip_score.BackboneMetric):
             *args, long_text=long_text, dtype="float32" if dtype == towers.RELEASED_HALF else dtype, **host
         )
         self.dtype = dtype
-
-    @property
-    def prompt(self) -> str:
-        """Prompt that CLIP receives before captions and references."""
-        return models.PROMPT
 
     def check_sources(self) -> Any:
         """Check the sources that every call requires. Nothing is loaded or downloaded."""
@@ -108,10 +104,11 @@ class Polos(clip_score.BackboneMetric):
         return_details: bool = False,
     ) -> dict[str, Any]:
         self.check_sources().end()
+        clip = self.clip
         loaded = models.polos_models(
-            device=self.device, dtype=self.dtype, feature_cache=self.feature_cache, **self._sources()
+            device=clip.device, dtype=self.dtype, feature_cache=clip.feature_cache, **self._sources()
         )
-        rows = self._text_rows(predictions, references)
+        rows = clip.text_rows(predictions, references)
         released = self.released_batch_size if self.variant == "released" else None
         if released is not None and not rows.referenced.all():
             raise UsageError.about(
@@ -121,7 +118,7 @@ class Polos(clip_score.BackboneMetric):
                 f"none; remove the row, or choose {as_setting('variant', 'itemwise')}",
             )
         cut = cut_texts(loaded.text, rows)
-        if self.long_text == "error" and cut.any():
+        if clip.long_text == "error" and cut.any():
             raise UsageError(
                 f"`{place_of(int(np.argmax(cut)), references)}` must have at most {loaded.text.most_tokens} tokens of "
                 f"{loaded.text.identity}, including start and end token, got more; shorten it, or choose another "
@@ -135,25 +132,25 @@ class Polos(clip_score.BackboneMetric):
             picture_of,
             released=released,
             half=self.dtype == towers.RELEASED_HALF,
-            on_error=self.on_error,
-            batch_size=self.batch_size,
+            on_error=clip.on_error,
+            batch_size=clip.batch_size,
             progress=self.progress,
         )
-        self._warn_of_texts(rows)
+        clip.warn_of_texts(rows)
         if (truncated := cut & ~rows.pieces.is_long).any():
             validation.warn(
                 f"{np.count_nonzero(truncated)} of {len(cut)} captions and references have more than "
                 f"{loaded.text.most_tokens} tokens of {loaded.text.identity} and were cut"
             )
-        self._warn_of_images(int(np.count_nonzero(scored.unreadable)), rows.n_rows)
+        clip_score.warn_of_images(int(np.count_nonzero(scored.unreadable)), rows.n_rows)
         names = {
-            "enc": loading.weights_name(loaded.clip, given=self.weights is not None),
+            "enc": loading.weights_name(loaded.clip, given=clip.weights is not None),
             "text": loaded.text.identity,
             "head": loaded.head.digest[:8],
             "arch": loaded.clip.architecture,
         }
         extra = {}
-        if return_details or self.details:
+        if return_details or clip.details:
             extra["details"] = [
                 {"values": values, "best_reference": best_of(values), "truncated": long, "special": special}
                 for values, long, special in zip(
@@ -165,16 +162,16 @@ class Polos(clip_score.BackboneMetric):
     def _sources(self) -> dict[str, Any]:
         """Return the settings that name models."""
         return {
-            "backbone": self.chosen_backbone,
-            "weights": self.weights,
+            "backbone": self.clip.chosen_backbone,
+            "weights": self.clip.weights,
             "text_encoder": self.text_encoder,
-            "checkpoint": self.checkpoint,
+            "checkpoint": self.clip.checkpoint,
             "profile": self.profile,
         }
 
     def _made_with(self, names: Mapping[str, str]) -> dict[str, Any]:
         """Return the signature fields of a call, in their order in the signature."""
-        fields = self._fields({**names, "proj": "own"})
+        fields = self.clip.signature_fields({**names, "proj": "own"}) | {"dtype": self.dtype}
         batch = {"released_batch": self.released_batch_size} if self.variant == "released" else {}
         made = {name: fields[name] for name in ("enc", "dtype", "prep")} | {
             "text": names["text"],
@@ -183,7 +180,7 @@ class Polos(clip_score.BackboneMetric):
             "prompt": fields["prompt"],
             "variant": self.variant,
         }
-        return made | batch | {"long": self.long_text, "on_error": self.on_error}
+        return made | batch | {"long": self.clip.long_text, "on_error": self.clip.on_error}
 
 
 def best_of(values: Sequence[float]) -> int | None:

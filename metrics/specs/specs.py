@@ -58,6 +58,6 @@ class Specs(clip_score.BackboneMetric):
     def _compute(
         self, predictions: Sequence[str], images: Sequence[Any], return_details: bool = False
     ) -> dict[str, Any]:
-        cosines, details, made_with = self.cosines(predictions, images)
-        told = details if return_details or self.details else None
+        cosines, details, made_with = self.clip.cosines(predictions, images, self.progress)
+        told = details if return_details or self.clip.details else None
         return self.result(specs_scores(cosines).tolist(), made_with=made_with, details=told)

@@ -1,6 +1,5 @@
 """Every setting accepts numbers and bools of numpy like those of Python, and warnings name the line of the user."""
 
-import inspect
 import re
 import threading
 import warnings
@@ -12,7 +11,7 @@ import pytest
 import vlgauge
 from vlgauge.core.catalog import metric_names
 from vlgauge.core.progress import checked_progress
-from vlgauge.core.validation import check_bool, check_float, check_int, plain_number, setting_names, warn
+from vlgauge.core.validation import check_bool, check_float, check_int, plain_number, setting_parameters, warn
 from vlgauge.families.ngram.meteor import meteor_matrices
 from vlgauge.families.style import StyleTable
 from vlgauge.families.style.explaining import top_ngrams
@@ -31,13 +30,8 @@ def numeric_settings():
     """Yield every setting of every metric with a number in its annotation, with the kind of number."""
     for name in metric_names():
         cls = type(vlgauge.load(name, profile="embedded"))
-        kinds = {}
-        for base in reversed(cls.__mro__):
-            init = base.__dict__.get("__init__")
-            parameters = inspect.signature(init).parameters.values() if init else ()
-            kinds |= {one.name: str(one.annotation) for one in parameters}
-        for setting in setting_names(cls):
-            kind = re.search(r"\b(bool|int|float)\b", kinds[setting])
+        for setting, parameter in setting_parameters(cls).items():
+            kind = re.search(r"\b(bool|int|float)\b", str(parameter.annotation))
             if kind and (name, setting) != ("chrf", "word_order"):  # 0 or 2
                 yield name, setting, kind[0]
 

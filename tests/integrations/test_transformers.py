@@ -61,7 +61,7 @@ def test_trainer_scores_what_is_scored_by_hand(tmp_path, batch_eval):
 def test_second_evaluation_encodes_captions_only():
     rows = tiny_captioner.rows(5, size=47)  # a size that no other test uses
     pac_s = vlgauge.load("pac_s", profile="embedded", keep_in_memory=True)
-    forwards = pac_s.encoder_and_adapter()[0].forwards
+    forwards = pac_s.clip.encoder_and_adapter()[0].forwards
     metrics = GenerationMetrics([pac_s], tokenizer=tiny_captioner.tokenizer(), rows=rows, columns=COLUMNS)
     counts = [forwards["image"]]
     for texts in (["a red circle"] * 5, ["a blue square"] * 5):

@@ -32,7 +32,7 @@ def load(name):
 
 
 def images_encoded(reward):
-    return reward.metric.encoder_and_adapter()[0].forwards["image"]
+    return reward.metric.clip.encoder_and_adapter()[0].forwards["image"]
 
 
 def messages(text):

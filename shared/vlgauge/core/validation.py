@@ -216,21 +216,24 @@ def _is_ours(frame: FrameType) -> bool:
 
 
 def setting_names(cls: type) -> list[str]:
-    """Return the keyword-only parameters of the constructors of a metric class and its bases, without `evaluate`."""
-    return list(_setting_names(cls))
+    """Return the names of the settings of a metric class. See `setting_parameters`."""
+    return list(setting_parameters(cls))
 
 
 @cache
-def _setting_names(cls: type) -> tuple[str, ...]:
-    names: dict[str, None] = {}
+def setting_parameters(cls: type) -> dict[str, inspect.Parameter]:
+    """Return the keyword-only parameters of the constructors of a metric class and its bases, without `evaluate`.
+
+    The fields of the setting groups of a class follow its parameters.
+    """
+    found: dict[str, inspect.Parameter] = {}
     for base in cls.__mro__:
-        init = base.__dict__.get("__init__")
-        if init is None or base.__module__.partition(".")[0] == "evaluate":
-            continue
-        for parameter in inspect.signature(init).parameters.values():
-            if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
-                names[parameter.name] = None
-    return tuple(names)
+        own = () if base.__module__.partition(".")[0] == "evaluate" else filter(None, [vars(base).get("__init__")])
+        for made in (*own, *vars(base).get("setting_groups", ())):
+            for parameter in inspect.signature(made).parameters.values():
+                if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+                    found.setdefault(parameter.name, parameter)
+    return found
 
 
 def with_argument_hints(

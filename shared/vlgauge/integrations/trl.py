@@ -22,7 +22,7 @@ from vlgauge.core.errors import UsageError, UsageTypeError
 from vlgauge.core.signatures import format_signature
 from vlgauge.core.validation import check_float, rows_of, shown
 from vlgauge.families.base import Images, Metric, References, Story, Text
-from vlgauge.families.clip_score.backbone_metric import BackboneMetric
+from vlgauge.families.clip_score.backbone_metric import Backbone
 from vlgauge.families.clip_score.metric import PROMPT, ClipScoreMetric
 from vlgauge.integrations.guards import checked_guards, is_marked_up, is_wordless, repeats_itself, without_prompts
 from vlgauge.integrations.reward_ranges import bounded_settings, reward_range
@@ -85,10 +85,11 @@ class CaptionReward:
                 raise UsageError(
                     f"`metric` must need no column but images and references, {metric.name} needs {own.name}"
                 )
-        own_prompt = (metric.prompt,) if isinstance(metric, BackboneMetric) else ()
+        clip = getattr(metric, "clip", None)
+        own_prompt = (clip.prompt,) if isinstance(clip, Backbone) else ()
         self._prompts = (PROMPT, metric.paper_prompt) if isinstance(metric, ClipScoreMetric) else own_prompt
         # Texts that are split or rejected are never truncated.
-        cut = isinstance(metric, BackboneMetric) and metric.long_text == "truncate"
+        cut = isinstance(clip, Backbone) and clip.long_text == "truncate"
         self.guards = tuple(name for name in checked_guards(unguarded) if cut or name != "context")
         self._logs_cut = cut and "context" not in self.guards
         self._ends = self._ends_of_scores(lowest)
@@ -193,8 +194,8 @@ class CaptionReward:
 
     def _cut(self, texts: Sequence[str]) -> npt.NDArray[np.bool_]:
         """Return which texts CLIP would truncate."""
-        return self.metric.tokens().too_long(
-            [self.metric.prompt + without_prompts(text, self._prompts) for text in texts]
+        return self.metric.clip.tokens().too_long(
+            [self.metric.clip.prompt + without_prompts(text, self._prompts) for text in texts]
         )
 
     def _scores(

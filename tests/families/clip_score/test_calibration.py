@@ -11,6 +11,7 @@ import vlgauge
 from vlgauge import scenes
 from vlgauge.cli import main
 from vlgauge.core.signatures import parse_signature
+from vlgauge.families.clip_score.backbone_metric import Backbone
 from vlgauge.families.clip_score.calibration import fitted, mean_cosines, read_calibration
 
 ABOUT = {"backbone": "x", "architecture": "fake", "weights": "0" * 64, "prompt": "A photo depicts "}
@@ -96,7 +97,7 @@ def load(monkeypatch, tmp_path):
         scale.save(tmp_path / "scale.json")
         metric = vlgauge.load("clip_s", calibration=tmp_path / "scale.json", keep_in_memory=True)
         encoder = ChosenClip({1: EAST}, {"east": EAST, "west": WEST, "north": NORTH})
-        monkeypatch.setattr(type(metric), "encoder_and_adapter", lambda self: (encoder, None))
+        monkeypatch.setattr(Backbone, "encoder_and_adapter", lambda self: (encoder, None))
         return metric, scale, encoder
 
     return load

@@ -11,6 +11,7 @@ from chosen_clip import ChosenAdapter, ChosenClip, grey
 import vlgauge
 from vlgauge.core.signatures import parse_signature
 from vlgauge.families.base.parts import merge_partial_results
+from vlgauge.families.clip_score.backbone_metric import Backbone
 
 # Unit vectors in the plane. Cosines follow from the angles between them.
 EAST, NORTH, WEST, NORTHEAST = [1, 0, 0], [0, 1, 0], [-1, 0, 0], [1, 1, 0]
@@ -30,7 +31,7 @@ def load(encoder, monkeypatch):
 
     def load(name="clip_s", config=None, adapter=None, **settings):
         metric = vlgauge.load(name, config, keep_in_memory=True, **settings)
-        monkeypatch.setattr(type(metric), "encoder_and_adapter", lambda self: (encoder, adapter))
+        monkeypatch.setattr(Backbone, "encoder_and_adapter", lambda self: (encoder, adapter))
         return metric
 
     return load

@@ -9,6 +9,7 @@ from chosen_clip import ChosenClip, grey
 from tiny_clip import IMAGES
 
 import vlgauge
+from vlgauge.families.clip_score.backbone_metric import Backbone
 from vlgauge.families.clip_score.token_idf import corpus_idf
 from vlgauge.models.clip.tokens import ClipTokens
 
@@ -27,7 +28,7 @@ def encoder():
 def load(encoder, monkeypatch):
     def load(name="clip_s", config="video", **settings):
         metric = vlgauge.load(name, config, keep_in_memory=True, **settings)
-        monkeypatch.setattr(type(metric), "encoder_and_adapter", lambda self: (encoder, None))
+        monkeypatch.setattr(Backbone, "encoder_and_adapter", lambda self: (encoder, None))
         return metric
 
     return load

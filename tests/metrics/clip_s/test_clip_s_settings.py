@@ -8,6 +8,7 @@ from chosen_clip import ChosenAdapter, ChosenClip, grey
 
 import vlgauge
 from vlgauge.core.signatures import parse_signature
+from vlgauge.families.clip_score.backbone_metric import Backbone
 from vlgauge.models.clip.architectures import TABLE
 
 EAST = [1, 0, 0]
@@ -25,7 +26,7 @@ def load(encoder, monkeypatch):
 
     def load(name="clip_s", config=None, adapter=None, **settings):
         metric = vlgauge.load(name, config, keep_in_memory=True, **settings)
-        monkeypatch.setattr(type(metric), "encoder_and_adapter", lambda self: (encoder, adapter))
+        monkeypatch.setattr(Backbone, "encoder_and_adapter", lambda self: (encoder, adapter))
         return metric
 
     return load

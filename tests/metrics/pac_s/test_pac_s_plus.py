@@ -104,7 +104,7 @@ def test_numbers_are_those_of_the_authors(oracle, released, name, way, capsys):
 def test_features(oracle, released, name):
     file, base = released(name)
     metric = vlgauge.load("pac_s", backbone=name, version="++", checkpoint=file, weights=base, device="cpu")
-    encoder, adapter = metric.encoder_and_adapter()
+    encoder, adapter = metric.clip.encoder_and_adapter()
     assert adapter is None
     texts, images = inputs(oracle)
     wanted = arrays(oracle / f"{SIZES[name][0]}.npz")

@@ -221,7 +221,7 @@ def test_long_texts(settings):
 def test_texts_that_only_the_text_encoder_cannot_read(settings, variant):
     lengthy = "dog" * 15  # few tokens in CLIP, and one per letter in the text encoder, whose limit is 40
     rows = {name: column[:2] for name, column in ROWS.items()} | {"predictions": ["a dog", lengthy]}
-    assert not vlgauge.load("clip_s", profile="embedded").tokens().too_long([lengthy]).any()
+    assert not vlgauge.load("clip_s", profile="embedded").clip.tokens().too_long([lengthy]).any()
     chosen = settings | {"variant": variant}
     with pytest.warns(UserWarning, match=r"1 of 6 captions.*than 40 tokens"):
         found = vlgauge.load("polos", **chosen).compute(**rows, return_details=True)

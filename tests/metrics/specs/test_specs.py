@@ -13,6 +13,7 @@ from chosen_clip import ChosenClip, grey
 from oracle_backbones import TURNED, arrays, inputs, maker, tiny_clip_row, unpacked
 
 import vlgauge
+from vlgauge.families.clip_score.backbone_metric import Backbone
 
 EAST, NORTHEAST, WEST = [1, 0, 0], [1, 1, 0], [-1, 0, 0]
 # Scores of the authors' example, an image in their repository.
@@ -30,7 +31,7 @@ def load(monkeypatch):
 
     def load(**settings):
         metric = vlgauge.load("specs", keep_in_memory=True, **settings)
-        monkeypatch.setattr(type(metric), "encoder_and_adapter", lambda self: (encoder, None))
+        monkeypatch.setattr(Backbone, "encoder_and_adapter", lambda self: (encoder, None))
         return metric
 
     return load
@@ -72,9 +73,9 @@ def test_pictures_that_cannot_be_read(load, tmp_path):
 
 def test_its_backbone():
     metric = vlgauge.load("specs")
-    assert metric.chosen_backbone == "specs"
-    assert metric.tokens().context == 248
-    assert vlgauge.load("specs", profile="embedded").tokens().context == 77
+    assert metric.clip.chosen_backbone == "specs"
+    assert metric.clip.tokens().context == 248
+    assert vlgauge.load("specs", profile="embedded").clip.tokens().context == 77
 
 
 @pytest.mark.parametrize("name", ["clip_s", "pac_s"])

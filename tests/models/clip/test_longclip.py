@@ -81,8 +81,8 @@ def test_a_caption_of_200_words_is_scored_by_all_of_them(weights, recwarn):
     assert [note["truncated"] for note in found["clip_s_details"]] == [False] * 3
     cosines = [note["cosine"] for note in found["clip_s_details"]]
     assert abs(cosines[0] - cosines[1]) > 1e-4
-    assert vlgauge.load("clip_s").tokens().too_long([CAPTION]).tolist() == [True]
-    assert vlgauge.load("clip_s", backbone="longclip-b").tokens().too_long([CAPTION]).tolist() == [False]
+    assert vlgauge.load("clip_s").clip.tokens().too_long([CAPTION]).tolist() == [True]
+    assert vlgauge.load("clip_s", backbone="longclip-b").clip.tokens().too_long([CAPTION]).tolist() == [False]
 
 
 def test_files_of_the_other_kind_are_refused(weights, tmp_path):

@@ -6,6 +6,7 @@ import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from typing import Any, ClassVar
 
 import evaluate
@@ -62,8 +63,9 @@ class Metric(EvaluateAdapter, ABC):
     """Abstract base class of all metrics, built on `evaluate.Metric`.
 
     Subclasses set the class attributes below and implement `_compute`. Settings are keyword-only parameters of the
-    constructor, each stored in an attribute of the same name. The attributes in `FACTS_OF_CARDS` are read from the card
-    of the installed metric of the same name. A class without such a card sets them itself.
+    constructor or fields of a setting group, each stored in an attribute of the same name. The attributes in
+    `FACTS_OF_CARDS` are read from the card of the installed metric of the same name. A class without such a card sets
+    them itself.
 
     Attributes:
         about: Description of the metric, and of its inputs and outputs, for `evaluate.MetricInfo`. Both texts are also
@@ -76,6 +78,7 @@ class Metric(EvaluateAdapter, ABC):
         needs: Names of the extras that the metric requires.
         requires: Minimum version of vlgauge that the metric script works with.
         columns: Input columns. An instance may override them before it calls ``super().__init__``.
+        setting_groups: Frozen dataclasses of settings, which check them in ``__post_init__``.
         configs: Valid values of ``config_name``.
         is_mean: Whether the corpus-level value is the mean of the row scores.
         compares_sets: Whether a score depends on the number of captions per row.
@@ -97,6 +100,7 @@ class Metric(EvaluateAdapter, ABC):
     needs: ClassVar[tuple[str, ...]] = ()
     requires: ClassVar[str] = "0.1"
     columns: tuple[Column, ...]
+    setting_groups: ClassVar[tuple[type[Any], ...]] = ()
     configs: ClassVar[tuple[str, ...]] = ()
     is_mean: ClassVar[bool] = True
     compares_sets: ClassVar[bool] = False
@@ -125,6 +129,9 @@ class Metric(EvaluateAdapter, ABC):
         reading: Reading | None = None,
         **host: Any,
     ) -> None:
+        for group in self.setting_groups:
+            given = {one.name: host.pop(one.name) for one in fields(group) if one.name in host}
+            self.__dict__.update(vars(group(**given)))
         name = evaluate.naming.camelcase_to_snakecase(type(self).__name__)
         self._check_version(name)
         check_setting_names(type(self), name, host)

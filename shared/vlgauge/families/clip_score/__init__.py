@@ -1,8 +1,8 @@
 """Formulas of CLIP-S and PAC-S: scores of images and videos, word weights, long captions."""
 
-from vlgauge.families.clip_score.backbone_metric import REFERENCED_COLUMNS, BackboneMetric
+from vlgauge.families.clip_score.backbone_metric import REFERENCED_COLUMNS, BackboneMetric, warn_of_images
 from vlgauge.families.clip_score.calibration import read_calibration
 from vlgauge.families.clip_score.inputs import INPUTS
 from vlgauge.families.clip_score.metric import ClipScoreMetric
 
-__all__ = ["INPUTS", "REFERENCED_COLUMNS", "BackboneMetric", "ClipScoreMetric", "read_calibration"]
+__all__ = ["INPUTS", "REFERENCED_COLUMNS", "BackboneMetric", "ClipScoreMetric", "read_calibration", "warn_of_images"]

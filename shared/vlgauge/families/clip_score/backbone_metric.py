@@ -1,14 +1,15 @@
-"""Base class of metrics that encode images and texts with one backbone."""
+"""Settings of a backbone, and the base class of metrics that encode images and texts with one."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 
 from vlgauge.checkpoints.preflight import Preflight
 from vlgauge.core.errors import UsageError
+from vlgauge.core.progress import Progress
 from vlgauge.core.validation import check_bool, check_choice, check_int, warn
 from vlgauge.families.base.columns import Column, References, Text
 from vlgauge.families.base.metric import Metric
@@ -23,62 +24,84 @@ from vlgauge.models.clip.loading import clip_tokens, clip_with_checkpoint, look_
 from vlgauge.models.clip.tokens import SPELLED, Tokens
 from vlgauge.models.clip.towers import DTYPES
 
-# Columns of metrics that also require references.
-REFERENCED_COLUMNS: tuple[Column, ...] = (Text("predictions"), OneImage("images"), References("references"))
 
-
-class BackboneMetric(Metric):
-    """Base class with the settings that select a backbone and the handling of its inputs.
-
-    The settings are ``backbone``, ``weights`` (a file with the weights of the backbone), ``checkpoint`` (a file with
-    other projections or a whole CLIP), ``device``, ``dtype``, ``batch_size``, ``feature_cache`` (a folder that stores
-    features between runs), ``long_text`` and ``on_error`` (handling of texts that are too long and of unreadable
-    images), and ``details`` (whether every call returns details).
+@dataclass(frozen=True, kw_only=True)
+class ClipSettings:
+    """Settings of all metrics that encode images and texts with one backbone.
 
     Attributes:
-        own_backbone: Default backbone under the profile "paper".
+        backbone: Name or architecture of the backbone. None for the default.
+        weights: File with the weights of the backbone.
+        checkpoint: File with other projections or a whole CLIP.
+        long_text: Handling of texts that are too long, one of `POLICIES`.
+        on_error: Handling of unreadable images: an error, or an undefined score.
+        batch_size: Number of images or texts per forward pass.
+        device: Device of the backbone.
+        dtype: Number format of the backbone, one of `DTYPES`.
+        feature_cache: Folder that stores features between runs.
+        details: Whether every call returns details, like ``return_details`` in a single call.
     """
 
-    columns: tuple[Column, ...] = (Text("predictions"), OneImage("images"))
-    own_backbone: ClassVar[str | None] = None
+    backbone: Any = None
+    weights: str | Path | None = None
+    checkpoint: str | Path | None = None
+    long_text: str = "truncate"
+    on_error: Literal["raise", "nan"] = "raise"
+    batch_size: int = 64
+    device: str = "auto"
+    dtype: str = "float32"
+    feature_cache: str | Path | None = None
+    details: bool = False
 
-    def __init__(
-        self,
-        *args: Any,
-        backbone: Any = None,
-        weights: str | Path | None = None,
-        checkpoint: str | Path | None = None,
-        long_text: str = "truncate",
-        on_error: Literal["raise", "nan"] = "raise",
-        batch_size: int = 64,
-        device: str = "auto",
-        dtype: str = "float32",
-        feature_cache: str | Path | None = None,
-        details: bool = False,
-        **host: Any,
-    ) -> None:
-        self.backbone, self.weights, self.checkpoint = backbone, weights, checkpoint
-        self.long_text = check_choice("long_text", long_text, POLICIES)
-        self.on_error: Literal["raise", "nan"] = on_error
-        check_choice("on_error", on_error, ("raise", "nan"))
-        if on_error == "nan":
-            self.columns = tuple(replace(column, may_be_missing=True) for column in self.columns)
-        self.batch_size = check_int("batch_size", batch_size, 1)
-        self.device, self.dtype = device, check_choice("dtype", dtype, DTYPES)
-        self.feature_cache = feature_cache
-        self.details = check_bool("details", details)
-        super().__init__(*args, **host)
-        row = known_backbone(backbone)
-        if row is not None and row.only_for not in (None, self.name):
+    def __post_init__(self) -> None:
+        check_choice("long_text", self.long_text, POLICIES)
+        check_choice("on_error", self.on_error, ("raise", "nan"))
+        object.__setattr__(self, "batch_size", check_int("batch_size", self.batch_size, 1))
+        check_choice("dtype", self.dtype, DTYPES)
+        object.__setattr__(self, "details", check_bool("details", self.details))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Backbone(ClipSettings):
+    """Backbone of a metric, and the handling of its inputs.
+
+    A metric defines those of the last three attributes that differ from their defaults.
+
+    Attributes:
+        name: Name of the metric.
+        needs: Extras that the metric requires.
+        profile: Profile of the metric.
+        own_backbone: Default backbone of the metric under the profile "paper".
+        prompt: Text before every caption and reference.
+        kind: Kind of weights that replace those of the backbone. With "clip_s" only a checkpoint replaces them.
+    """
+
+    name: str
+    needs: tuple[str, ...]
+    profile: str
+    own_backbone: str | None = None
+    prompt: str = ""
+    kind: str = "clip_s"
+
+    @classmethod
+    def of(cls, metric: Metric) -> Self:
+        """Return the backbone of a metric, with the attributes of the metric that have the same names.
+
+        Raises:
+            ValueError: If the backbone is made for another metric.
+        """
+        found = cls(**{one.name: getattr(metric, one.name) for one in fields(cls) if hasattr(metric, one.name)})
+        row = known_backbone(found.backbone)
+        if row is not None and row.only_for not in (None, found.name):
             raise UsageError(
-                f"`backbone` {row.name!r} must be used with the metric {row.only_for}, got {self.name}: many of its "
+                f"`backbone` {row.name!r} must be used with the metric {row.only_for}, got {found.name}: many of its "
                 "cosines are negative, which count as 0 here"
             )
+        return found
 
-    @property
-    def prompt(self) -> str:
-        """Text before every caption and reference."""
-        return ""
+    def columns(self, columns: Sequence[Column]) -> tuple[Column, ...]:
+        """Return the columns, in which files may be missing if unreadable images get undefined scores."""
+        return tuple(replace(column, may_be_missing=self.on_error == "nan") for column in columns)
 
     @property
     def chosen_backbone(self) -> Any:
@@ -97,7 +120,7 @@ class BackboneMetric(Metric):
         return preflight
 
     def cosines(
-        self, predictions: Sequence[str], images: Sequence[Any]
+        self, predictions: Sequence[str], images: Sequence[Any], progress: Progress
     ) -> tuple[Floats, list[dict[str, Any]], dict[str, Any]]:
         """Compute the cosines of captions and images.
 
@@ -109,23 +132,23 @@ class BackboneMetric(Metric):
         Warns:
             UserWarning: If texts are too long, or images cannot be read.
         """
-        vectors, names = self._vectors()
-        rows = self._text_rows(predictions, [None] * len(predictions))
+        vectors, names = self.vectors(progress)
+        rows = self.text_rows(predictions, [None] * len(predictions))
         pictures, picture_of = unique_images(images)
         seen, unreadable = vectors.images(pictures, self.on_error)
         read = vectors.texts(rows.pieces.texts, self.prompt)
         each = pair_cosines(read, seen, (rows.units, picture_of[rows.row_of_unit]))
         found = group_means(each, rows.row_of_unit, rows.n_rows)
-        self._warn_of_texts(rows)
-        self._warn_of_images(int(np.count_nonzero(unreadable[picture_of])), rows.n_rows)
+        self.warn_of_texts(rows)
+        warn_of_images(int(np.count_nonzero(unreadable[picture_of])), rows.n_rows)
         notes = [
             {"cosine": cosine, "truncated": flag, "special": special}
             for cosine, flag, special in zip(found.tolist(), rows.truncated, rows.special, strict=True)
         ]
-        return found, notes, self._fields(names)
+        return found, notes, self.signature_fields(names)
 
     def unit_vectors(
-        self, predictions: Sequence[str], images: Sequence[Any]
+        self, predictions: Sequence[str], images: Sequence[Any], progress: Progress
     ) -> tuple[Vectors, Vectors, Positions, Any]:
         """Encode captions and images.
 
@@ -133,7 +156,7 @@ class BackboneMetric(Metric):
             L2-normalized embeddings of the captions, shape ``(n, d)``, and of the distinct images, shape ``(m, d)``,
             the index of the image of each caption, shape ``(n,)``, and the encoder.
         """
-        vectors, _ = self._vectors()
+        vectors, _ = self.vectors(progress)
         pictures, picture_of = unique_images(images)
         seen, _ = vectors.images(pictures, "raise")
         distinct = list(dict.fromkeys(predictions))
@@ -155,20 +178,11 @@ class BackboneMetric(Metric):
             feature_cache=self.feature_cache,
         )
 
-    @property
-    def kind(self) -> str:
-        """Kind of weights that replace those of the backbone. With "clip_s" only a checkpoint replaces them."""
-        return "clip_s"
-
-    def signature_fields(self) -> dict[str, Any]:
-        """Return no settings, because `_compute` adds the resolved values in the order of the signature."""
-        return {}
-
-    def _text_rows(self, predictions: Sequence[str], references: Sequence[Sequence[str] | None]) -> TextRows:
+    def text_rows(self, predictions: Sequence[str], references: Sequence[Sequence[str] | None]) -> TextRows:
         """Split candidates and references into the pieces that are encoded."""
         return text_rows(predictions, references, self.tokens(), self.long_text, self.prompt)
 
-    def _vectors(self) -> tuple[ClipVectors, Mapping[str, Any]]:
+    def vectors(self, progress: Progress) -> tuple[ClipVectors, Mapping[str, Any]]:
         """Return the encoder, and its fields in the signature."""
         encoder, adapter = self.encoder_and_adapter()
         # A checkpoint that is not an adapter is a whole CLIP that replaces the weights of the backbone.
@@ -179,9 +193,9 @@ class BackboneMetric(Metric):
             "arch": encoder.architecture,
             "proj": proj if encoder.verified else "unverified",
         }
-        return ClipVectors(encoder, adapter, self.batch_size, self.progress), names
+        return ClipVectors(encoder, adapter, self.batch_size, progress), names
 
-    def _fields(
+    def signature_fields(
         self, names: Mapping[str, Any], own: Mapping[str, Any] | None = None, more: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
         """Return everything that affects the scores, in the order of the signature.
@@ -201,11 +215,7 @@ class BackboneMetric(Metric):
             "on_error": self.on_error,
         }
 
-    def _warn_of_images(self, n_unreadable: int, n: int) -> None:
-        if n_unreadable:
-            warn(f"{n_unreadable} of {n} images could not be read; their scores are undefined")
-
-    def _warn_of_texts(self, rows: TextRows) -> None:
+    def warn_of_texts(self, rows: TextRows) -> None:
         """Warn once per kind of problem with texts, with the number of affected texts."""
         n_texts, most = rows.pieces.n_owners, self.tokens().context
         n_long = int(np.count_nonzero(rows.pieces.is_long))
@@ -218,3 +228,38 @@ class BackboneMetric(Metric):
         for text, count in troubles.items():
             if count:
                 warn(f"{count} {text}")
+
+
+def warn_of_images(n_unreadable: int, n: int) -> None:
+    """Warn if some of `n` images could not be read."""
+    if n_unreadable:
+        warn(f"{n_unreadable} of {n} images could not be read; their scores are undefined")
+
+
+# Columns of metrics that also require references.
+REFERENCED_COLUMNS: tuple[Column, ...] = (Text("predictions"), OneImage("images"), References("references"))
+
+
+class BackboneMetric(Metric):
+    """Base class of metrics that encode images and texts with one backbone. The settings are those of `ClipSettings`.
+
+    Attributes:
+        clip: The backbone of the settings.
+    """
+
+    columns: tuple[Column, ...] = (Text("predictions"), OneImage("images"))
+    setting_groups = (ClipSettings,)
+    clip: Backbone
+
+    def __init__(self, *args: Any, **host: Any) -> None:
+        super().__init__(*args, **host)
+        self.clip = Backbone.of(self)
+        self.columns = self.clip.columns(self.columns)
+
+    def check_sources(self) -> Preflight:
+        """Check the requirements of every call, without loading or downloading anything."""
+        return self.clip.check_sources()
+
+    def signature_fields(self) -> dict[str, Any]:
+        """Return no settings, because `_compute` adds the resolved values in the order of the signature."""
+        return {}

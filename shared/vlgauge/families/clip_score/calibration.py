@@ -207,7 +207,7 @@ def fitted_on(
         ValueError: If there are too few images, or matching pairs are not more similar than shuffled ones.
     """
     predictions, cells = [row["predictions"] for row in rows], [row["images"] for row in rows]
-    read, seen, picture_of, encoder = metric.unit_vectors(predictions, cells)
+    read, seen, picture_of, encoder = metric.clip.unit_vectors(predictions, cells, metric.progress)
     about = {"backbone": encoder.row.name, "architecture": encoder.architecture, "weights": encoder.digest}
     how: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
     return fitted(read, seen, picture_of, prompt=metric.prompt, **about, **how)

@@ -7,14 +7,16 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from vlgauge.checkpoints.preflight import Preflight
 from vlgauge.core.errors import UsageError
 from vlgauge.core.results import median_of_defined
 from vlgauge.core.signatures import format_signature, parse_signature
 from vlgauge.core.validation import check_choice, check_float, check_int, shown, warn
 from vlgauge.families.base.columns import Column, References, Text
+from vlgauge.families.base.metric import Metric
 from vlgauge.families.base.parts import Counts, PartialResult
 from vlgauge.families.base.video_columns import OneImage, Videos
-from vlgauge.families.clip_score.backbone_metric import BackboneMetric
+from vlgauge.families.clip_score.backbone_metric import Backbone, ClipSettings
 from vlgauge.families.clip_score.calibration import Calibration
 from vlgauge.families.clip_score.image_rows import score_images
 from vlgauge.families.clip_score.rows import Scored, TextRows
@@ -38,24 +40,24 @@ UNDEFINED = {
 }
 
 
-class ClipScoreMetric(BackboneMetric):
+class ClipScoreMetric(Metric):
     """Base class of clip_s and pac_s, for one image or one video per caption.
 
-    These settings select the encoder: ``backbone``, ``weights`` (a file with the weights of the backbone),
-    ``checkpoint`` (a file with other projections or a whole CLIP), ``device``, ``dtype``, ``batch_size``, and
-    ``feature_cache`` (a folder that stores features between runs). The formula depends on ``variant``, ``w``, ``idf``,
-    ``n_frames`` and ``emscore_batch_size``. ``long_text`` and ``on_error`` determine the handling of texts that are too
-    long and of unreadable images. ``details`` requests details in every call, like ``return_details`` in a single call.
+    The formula depends on ``variant``, ``w``, ``idf``, ``n_frames`` and ``emscore_batch_size``. The other settings are
+    those of `ClipSettings`.
 
     Attributes:
+        clip: The backbone of the settings.
         own_w: Default w of the metric.
         calibration: Scale that replaces w and the clamping at 0.
         paper_prompt: Text before every caption in the paper.
     """
 
     columns: tuple[Column, ...] = (Text("predictions"), OneImage("images"), References("references", optional=True))
+    setting_groups = (ClipSettings,)
     configs = tuple(VARIANTS)
     has_reference_scores = True
+    clip: Backbone
     own_w: ClassVar[float]
     calibration: Calibration | None = None
     paper_prompt: ClassVar[str]
@@ -83,7 +85,9 @@ class ClipScoreMetric(BackboneMetric):
             predictions, _, references = self.columns
             self.columns = (predictions, Videos("videos"), references)
         super().__init__(config, *args[1:], **host)
-        row = known_backbone(self.backbone)
+        self.clip = Backbone.of(self)
+        self.columns = self.clip.columns(self.columns)
+        row = known_backbone(self.clip.backbone)
         if known == "video" and row is not None and row.tokens != "clip":
             raise UsageError(
                 f"`backbone` must be a CLIP for videos, which are scored word by word, got {row.name!r}, whose text "
@@ -97,6 +101,14 @@ class ClipScoreMetric(BackboneMetric):
             return ""
         return self.paper_prompt if self.variant == "paper" else PROMPT
 
+    def check_sources(self) -> Preflight:
+        """Check the requirements of every call, without loading or downloading anything."""
+        return self.clip.check_sources()
+
+    def signature_fields(self) -> dict[str, Any]:
+        """Return no settings, because `_compute` adds the resolved values in the order of the signature."""
+        return {}
+
     def _compute(
         self,
         predictions: Sequence[str],
@@ -106,11 +118,11 @@ class ClipScoreMetric(BackboneMetric):
         return_details: bool = False,
     ) -> dict[str, Any]:
         seen = images if videos is None else videos
-        vectors, made_with = self._vectors()
+        vectors, made_with = self.clip.vectors(self.progress)
         if self.calibration is not None:
             references = self._without_references(vectors, references)
-        rows = self._text_rows(predictions, references)
-        return_details = return_details or self.details
+        rows = self.clip.text_rows(predictions, references)
+        return_details = return_details or self.clip.details
         more: dict[str, Any] = {}
         if self.config_name == "image":
             scored = self._scored_images(vectors, rows, seen)
@@ -139,10 +151,10 @@ class ClipScoreMetric(BackboneMetric):
             raise UsageError("the score of a video with `variant='emscore'` depends on the other videos in its batch")
         if self.idf not in OWN_ROWS:
             return None
-        sides = self._text_rows(columns["predictions"], columns["references"]).all_pieces
+        sides = self.clip.text_rows(columns["predictions"], columns["references"]).all_pieces
         counts: Counts = {"sentences": {}}
         for name, pieces in zip(("candidates", "references"), sides, strict=True):
-            found = sentence_counts(self.tokens()(pieces or [])[0], self.tokens().context)
+            found = sentence_counts(self.clip.tokens()(pieces or [])[0], self.clip.tokens().context)
             counts[name] = {str(token): n for token, n in found.items()}
             counts["sentences"][name] = len(pieces or [])
         return counts
@@ -184,7 +196,7 @@ class ClipScoreMetric(BackboneMetric):
         pictures, picture_of = unique_images(cells)
         clamp = self.variant == "paper"
         return score_images(
-            vectors, rows, pictures, picture_of, prompt=self.prompt, w=self.w, clamp=clamp, on_error=self.on_error
+            vectors, rows, pictures, picture_of, prompt=self.prompt, w=self.w, clamp=clamp, on_error=self.clip.on_error
         )
 
     def _scored_videos(
@@ -193,11 +205,11 @@ class ClipScoreMetric(BackboneMetric):
         """Compute the scores, and the signature fields of videos."""
         cells = list(cells)
         candidates, references = rows.all_pieces
-        idf = resolved_idf(self.idf, candidates=candidates, references=references, tokens=self.tokens())
+        idf = resolved_idf(self.idf, candidates=candidates, references=references, tokens=self.clip.tokens())
         batch = self.emscore_batch_size if self.variant == "emscore" else None
         words = "none" if idf is None else f"{idf.name}@{idf.digest[:8]}"
         fields = {"idf": words, "frames": self._frames(cells), **({} if batch is None else {"emscore_batch": batch})}
-        videos = video_pictures(cells, n_frames=self.n_frames, on_error=self.on_error, progress=self.progress)
+        videos = video_pictures(cells, n_frames=self.n_frames, on_error=self.clip.on_error, progress=self.progress)
         scored = score_videos(
             vectors,
             rows,
@@ -205,7 +217,7 @@ class ClipScoreMetric(BackboneMetric):
             idf=idf,
             joint=self.variant == "paper",
             batch=batch,
-            on_error=self.on_error,
+            on_error=self.clip.on_error,
             details=details,
         )
         return scored, fields
@@ -237,11 +249,11 @@ class ClipScoreMetric(BackboneMetric):
             own["calibration"] = self.calibration.digest[:8]
         elif self.config_name == "image":
             own["w"] = self.w
-        return self._fields(names, own, more)
+        return self.clip.signature_fields(names, own, more)
 
     def _warn(self, rows: TextRows, scored: Scored) -> None:
         """Warn once per kind of problem, with the number of affected rows."""
-        self._warn_of_texts(rows)
+        self.clip.warn_of_texts(rows)
         n = rows.n_rows
         undefined, alone = np.isnan(scored.scores), np.zeros(n, dtype=bool)
         if scored.reference_scores is not None:
