@@ -236,8 +236,8 @@ def warn_of_images(n_unreadable: int, n: int) -> None:
         warn(f"{n_unreadable} of {n} images could not be read; their scores are undefined")
 
 
-# Columns of metrics that also require references.
 REFERENCED_COLUMNS: tuple[Column, ...] = (Text("predictions"), OneImage("images"), References("references"))
+"""Columns of metrics that require references."""
 
 
 class BackboneMetric(Metric):

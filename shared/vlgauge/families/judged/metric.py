@@ -17,9 +17,10 @@ from vlgauge.models.judges.loading import DTYPES, judge_of, look_for_model
 from vlgauge.models.judges.questions import Judge, PromptTemplate, Question
 from vlgauge.models.judges.sources import LLAVA, other_models
 
-# Columns of metrics without references, and of metrics that ask a language model, which does not see the image.
 IMAGE_COLUMNS: tuple[Column, ...] = (Text("predictions"), OneImage("images"))
+"""Columns of metrics without references."""
 TEXT_COLUMNS: tuple[Column, ...] = (Text("predictions"), References("references"))
+"""Columns of metrics that ask a language model, which does not see the image."""
 
 
 class JudgeMetric(Metric):
