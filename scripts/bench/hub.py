@@ -109,7 +109,7 @@ def one_round(how: str, n: int) -> None:
         import datasets
 
         datasets.config.HF_UPDATE_DOWNLOAD_COUNTS = False
-        rows_reading.reading = lambda _: nullcontext()  # type: ignore[assignment, return-value]
+        rows_reading.use_sandbox = nullcontext  # type: ignore[assignment]
         source = _Here()
         begun = time.monotonic()  # excludes the import, which happens once per process
         reader = RowReader(source, columns, titles)

@@ -13,7 +13,7 @@ import gradio as gr
 from gradio.utils import get_upload_folder
 
 from vlgauge.core.errors import UsageError, describe, is_of_user
-from vlgauge.inputs.sandbox import reading
+from vlgauge.inputs.sandbox import use_sandbox
 
 LONGEST_SENTENCE = 1000
 # An error message disappears after the time to notice and read it, so that it does not remain next to a later result.
@@ -41,7 +41,7 @@ def in_words_of(labels: Mapping[str, str]) -> Iterator[None]:
         gradio.Error: Instead of any other exception.
     """
     try:
-        with reading("boxed"):
+        with use_sandbox():
             yield
     except gr.Error:  # converted already
         raise

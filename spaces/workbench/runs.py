@@ -14,7 +14,7 @@ from vlgauge.api.row_sources.tables import ARCHIVES, archive_rows, uploaded_rows
 from vlgauge.api.sources import groups_of
 from vlgauge.core.errors import UsageError
 from vlgauge.inputs.media.tables import rows_called
-from vlgauge.inputs.sandbox import reading
+from vlgauge.inputs.sandbox import use_sandbox
 from vlgauge_workbench.hosting import Hosting
 from vlgauge_workbench.scoring import Scored, metric_of, notes_of, score_checked
 from vlgauge_workbench.stopping import Cancelled, Work, this_work
@@ -135,7 +135,7 @@ class Run:
         metric = metric_of(self.metric, self.profile, self.config)
         columns = {name: None if cells is None else list(cells) for name, cells in reader.columns.items()}
         groups = groups_of(reader)
-        with reading("boxed"):  # as for reading the rows
+        with use_sandbox():  # as for reading the rows
             found = score_checked(metric, columns, list(reader.ids), left_out, groups)
         with rows_called("`rows`"), warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always", UserWarning)

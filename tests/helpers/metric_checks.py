@@ -178,13 +178,13 @@ def check_imports(folder):
         assert [node.module for node in nodes if node.level] == []
 
 
-def check_reading(folder):
+def check_sandbox(folder):
     """Check that scores and signature do not depend on the process that decodes the images."""
     rows = ROWS[family_of(class_of(folder)).__name__]
-    found = [load(folder, reading=how, keep_in_memory=True).compute(**rows) for how in ("direct", "boxed")]
+    found = [load(folder, sandbox=sandbox, keep_in_memory=True).compute(**rows) for sandbox in (False, True)]
     assert repr(found[0]) == repr(found[1])
-    with pytest.raises(ValueError, match="`reading` must be one of 'direct', 'boxed', got 'fast'"):
-        load(folder, reading="fast")
+    with pytest.raises(ValueError, match="`sandbox` must be True or False, got 'fast'"):
+        load(folder, sandbox="fast")
 
 
 def check_hint(folder):

@@ -244,7 +244,7 @@ def style_changes(files):
 UNSIGNED = {
     **{
         "progress": False,
-        "reading": "boxed",
+        "sandbox": True,
         "batch_size": 1,
         "workers": 2,
         "chunk_bytes": 1,

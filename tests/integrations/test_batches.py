@@ -328,18 +328,18 @@ def test_a_run_with_another_table_or_server_is_another_run(tmp_path):
         ScoredBatches(tmp_path / "judge", RowScorer("clair", model=judges[1]).described())
 
 
-def test_boxed_rows_are_not_decoded_here_and_have_the_same_numbers(monkeypatch):
+def test_sandboxed_rows_are_not_decoded_here_and_have_the_same_numbers(monkeypatch):
     columns = {name: drawn()[name] for name in ("predictions", "images")}
     rows = {"id": list(range(6)), **columns}
-    scorers = {how: RowScorer("clip_s", reading=how, **EMBEDDED) for how in ("direct", "boxed")}
+    scorers = {sandbox: RowScorer("clip_s", sandbox=sandbox, **EMBEDDED) for sandbox in (False, True)}
 
-    def scored_by(how):
+    def score(sandbox):
         forget()
-        return scorers[how].combine([scorers[how].score_rows(rows)])
+        return scorers[sandbox].combine([scorers[sandbox].score_rows(rows)])
 
-    direct = scored_by("direct")
+    direct = score(sandbox=False)
     monkeypatch.setattr("vlgauge.inputs.media.images.decoded_image", None)
-    assert scored_by("boxed") == direct
-    assert scorers["boxed"].described() == scorers["direct"].described()
+    assert score(sandbox=True) == direct
+    assert scorers[True].described() == scorers[False].described()
     with pytest.raises(TypeError):
-        scored_by("direct")
+        score(sandbox=False)

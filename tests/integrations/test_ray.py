@@ -199,7 +199,7 @@ def answers_here(own, pool, worker, given):
     for path in own._paths:
         file = of_ray.pa.table({"file": [path]})
         if own._kind == "parquet":
-            yield work(of_ray._read_boxed_parquet(file, own.scorer.titles))
+            yield work(of_ray._read_sandboxed_parquet(file, own.scorer.titles))
         else:
             yield work(of_ray._read_text(file, own._kind, own.scorer.titles, {}, None))
 
@@ -288,11 +288,11 @@ def test_pictures_of_strangers_are_read_in_boxes(tmp_path, capsys, monkeypatch):
     words = ["score", "clip_s", str(path), "--profile", "embedded", "--no-progress", "--engine", "ray"]
     parts = ["--parts", str(tmp_path / "parts")]
     monkeypatch.setattr(of_ray._Rows, "_answers", answers_here)
-    assert main([*words, "--untrusted", *parts, "--output", str(tmp_path / "boxed")]) == 0
-    boxed = (tmp_path / "boxed" / "result.json").read_text()
-    monkeypatch.setattr(of_ray, "_boxed_parquet", None)
+    assert main([*words, "--untrusted", *parts, "--output", str(tmp_path / "sandboxed")]) == 0
+    sandboxed = (tmp_path / "sandboxed" / "result.json").read_text()
+    monkeypatch.setattr(of_ray, "_sandboxed_parquet", None)
     assert main([*words, *parts, "--output", str(tmp_path / "direct")]) == 0  # resumes, because it is the same run
-    assert (tmp_path / "direct" / "result.json").read_text() == boxed
+    assert (tmp_path / "direct" / "result.json").read_text() == sandboxed
     capsys.readouterr()
 
 
@@ -399,24 +399,24 @@ def test_no_parquet_file_of_a_stranger_is_opened_here(tmp_path, monkeypatch):
         raise AssertionError("the file was opened here")
 
     monkeypatch.setattr(of_ray.pq, "ParquetFile", refuse)
-    found = of_ray._columns_of_parquet(path, ["id", "more"], ["id", "predictions"], "boxed")
+    found = of_ray._columns_of_parquet(path, ["id", "more"], ["id", "predictions"], True)
     assert found == {"id": ["b", "a"], "more": [1, 2]}
     with pytest.raises(ValueError, match="must have the columns references"):
-        of_ray._columns_of_parquet(path, ["id"], ["id", "references"], "boxed")
-    table = of_ray._read_boxed_parquet(of_ray.pa.table({"file": [path]}), ["id", "predictions", "references"])
+        of_ray._columns_of_parquet(path, ["id"], ["id", "references"], True)
+    table = of_ray._read_sandboxed_parquet(of_ray.pa.table({"file": [path]}), ["id", "predictions", "references"])
     assert table.to_pydict() == {"id": ["b", "a"], "predictions": ["A dog.", "A cat."]}
     with pytest.raises(AssertionError):
-        of_ray._columns_of_parquet(path, ["id"], ["id"], None)
+        of_ray._columns_of_parquet(path, ["id"], ["id"], False)
 
 
 def test_no_text_file_of_a_stranger_is_parsed_here(tmp_path, monkeypatch):
     path = tmp_path / "rows.jsonl"
     path.write_text('{"id": 1, "predictions": "A dog."}\n')
     batch = of_ray.pa.table({"file": [str(path)]})
-    found = [of_ray._read_text(batch, "jsonl", ["id"], {}, how).to_pydict() for how in ("boxed", None)]
+    found = [of_ray._read_text(batch, "jsonl", ["id"], {}, sandbox).to_pydict() for sandbox in (True, False)]
     assert found == [{of_ray._ROW: ['{"id": 1}']}] * 2
     monkeypatch.setitem(of_ray.READERS, "jsonl", None)
-    assert of_ray._read_text(batch, "jsonl", ["id"], {}, "boxed").to_pydict() == found[0]
+    assert of_ray._read_text(batch, "jsonl", ["id"], {}, True).to_pydict() == found[0]
     with pytest.raises(TypeError):
         of_ray._read_text(batch, "jsonl", ["id"], {}, None)
 

@@ -22,9 +22,9 @@ from metric_checks import (
     check_hint,
     check_imports,
     check_names_are_free,
-    check_reading,
     check_result,
     check_result_depends_on_nothing_else,
+    check_sandbox,
     check_settings,
     check_signatures,
     load_afresh,
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.usefixtures("no_sockets")
 CHECKS = [
     *(check_class, check_imports, check_hint, check_files, check_names_are_free, check_signatures, check_settings),
     *(check_family, check_description, check_facts, check_result, check_result_depends_on_nothing_else),
-    *(check_doctests, check_card, check_reading),
+    *(check_doctests, check_card, check_sandbox),
 ]
 
 

@@ -21,7 +21,7 @@ from vlgauge.core.files import Limits, limits
 from vlgauge.core.progress import lines_in_logs, progress_chosen
 from vlgauge.core.results import SIDECAR, printable
 from vlgauge.core.writing import refuse_shared
-from vlgauge.inputs.sandbox import reading
+from vlgauge.inputs.sandbox import use_sandbox
 
 # Module of each command, with the function that adds its options if it is not `add_options`, and its purpose.
 COMMANDS = {
@@ -153,7 +153,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             plain_warnings(f"vlgauge {options.command}") as options.told,
             progress_chosen(False if unseen else None),
             lines_in_logs(not (unseen or getattr(options, "quiet", False))),
-            reading("boxed" if getattr(options, "untrusted", False) else None),
+            use_sandbox(getattr(options, "untrusted", False)),
             limits(**{name: getattr(options, name, None) for name in vars(Limits())}),
             within_terminal(options),
             naming_arguments(partial(_named, options)),

@@ -30,7 +30,7 @@ def scored_with_ray(
     columns = {column: title for column in COLUMNS if (title := getattr(options, column)) is not None}
     given = {"profile": options.profile, **own} if options.profile else dict(own)
     if options.untrusted:
-        given["reading"] = "boxed"  # also applies to the workers
+        given["sandbox"] = True  # also applies to the workers
     scorer = RowScorer(name, options.config, id=options.id or "id", columns=columns, **given)
     if options.input_format is None:
         pictured = any(column.name in PICTURED for column in scorer.metric.columns)

@@ -17,7 +17,7 @@ from vlgauge.inputs.media.tables import READERS, Rows, read_rows, rows_called
 # Keyword arguments of `load` that commands pass themselves, or that are useful only in Python.
 NOT_SETTINGS = (
     *("name", "path", "config_name", "module_type", "process_id", "num_process", "cache_dir", "experiment_id", "hash"),
-    *("keep_in_memory", "download_config", "download_mode", "revision", "progress", "reading", "timeout"),
+    *("keep_in_memory", "download_config", "download_mode", "revision", "progress", "sandbox", "timeout"),
     "max_concurrent_cache_files",
 )
 

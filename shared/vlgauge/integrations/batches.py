@@ -28,7 +28,7 @@ from vlgauge.families.base import Metric, Story
 from vlgauge.families.base.parts import SIZES, Counts, PartialResult, added_counts, merge_partial_results
 from vlgauge.families.set_sizes import add_set_sizes
 from vlgauge.inputs.media.tables import located
-from vlgauge.inputs.sandbox import reading
+from vlgauge.inputs.sandbox import use_sandbox
 from vlgauge.integrations.run_identity import identified_settings
 
 # Columns of the output: values of the whole batch, in its first row, and counts.
@@ -76,8 +76,8 @@ class RowScorer:
     ) -> None:
         self.name, self.id = metric, id
         self._load = {"config_name": config_name, "keep_in_memory": True, "progress": False, **settings}
-        # Compute this before the metric uses an object, which may change its state. `reading` does not affect scores.
-        self._settings = identified_settings({key: value for key, value in self._load.items() if key != "reading"})
+        # Compute this before the metric uses an object, which may change its state. `sandbox` does not affect scores.
+        self._settings = identified_settings({key: value for key, value in self._load.items() if key != "sandbox"})
         self._titles = dict(columns or {})
         self.folder = folder
         self._counts: Counts | None = None
@@ -137,7 +137,7 @@ class RowScorer:
         Raises:
             ValueError: If a column is missing, an id is invalid, or the metric rejects a row.
         """
-        with reading(self.metric.reading):
+        with use_sandbox(self.metric.sandbox):
             counts = self.metric.count(self._rows(batch)[1])
         return _like(batch, {COUNTS: [json.dumps(counts or {})]})
 
@@ -161,7 +161,7 @@ class RowScorer:
         Raises:
             ValueError: If a column is missing, an id is invalid, or the metric rejects a row. The message names its id.
         """
-        with reading(self.metric.reading), warnings.catch_warnings(record=True) as caught:
+        with use_sandbox(self.metric.sandbox), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
             names, columns, forms = self._rows(batch)
             keys = list(map(_key, names))

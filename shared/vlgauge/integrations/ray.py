@@ -31,7 +31,7 @@ from vlgauge.core.progress import Progress, progress_bar
 from vlgauge.core.run_locks import exclusive_run
 from vlgauge.core.validation import check_float, check_int, shown
 from vlgauge.inputs.media.tables import PICTURED, READERS, located, read_rows, take_column
-from vlgauge.inputs.sandbox import Reading, reading
+from vlgauge.inputs.sandbox import use_sandbox
 from vlgauge.inputs.sandbox.parquet import parquet_table
 from vlgauge.integrations.batches import COUNTS, RowScorer, checked_id, sorted_ids
 from vlgauge.integrations.run_identity import contents_of
@@ -284,7 +284,7 @@ class _Rows:
 
     def __init__(self, scorer: RowScorer, paths: list[str], kind: str, batch_rows: int) -> None:
         self.scorer, self._paths, self._kind, self._batch_rows = scorer, paths, kind, batch_rows
-        self._reading = scorer.metric.reading
+        self._sandbox = scorer.metric.sandbox
 
     def ids_and_labels(self, groups: str | None) -> tuple[list[Any], list[str]]:
         """Read and check all ids, and the labels of a column if one is requested.
@@ -297,9 +297,9 @@ class _Rows:
         cells: dict[str, list[Any]] = {title: [] for title in wanted}
         for path in self._paths:
             if self._kind == "parquet":
-                found = _columns_of_parquet(path, wanted, required, self._reading)
+                found = _columns_of_parquet(path, wanted, required, self._sandbox)
             else:
-                with reading(self._reading):
+                with use_sandbox(self._sandbox):
                     rows = read_rows(path, self._kind)
                 found = {title: take_column(rows, title) for title in required}
             for title in wanted:
@@ -344,49 +344,49 @@ class _Rows:
         context.max_consecutive_actor_init_deaths = _RESTARTS
         titles = self.scorer.titles
         reader: Any
-        if self._kind == "parquet" and self._reading != "boxed":
+        if self._kind == "parquet" and not self._sandbox:
             there = pq.ParquetFile(self._paths[0]).schema_arrow.names
             return ray.data.read_parquet(self._paths).select_columns([title for title in titles if title in there])
         files = ray.data.from_items([{"file": path} for path in self._paths], override_num_blocks=len(self._paths))
         if self._kind == "parquet":
-            reader = _read_boxed_parquet
+            reader = _read_sandboxed_parquet
             return files.map_batches(reader, batch_size=1, batch_format="pyarrow", fn_kwargs={"titles": titles})
         pictured = {name: self.scorer.title(name) for name in PICTURED if self.scorer.title(name) in titles}
-        read = {"kind": self._kind, "titles": titles, "pictured": pictured, "how": self._reading}
+        read = {"kind": self._kind, "titles": titles, "pictured": pictured, "sandbox": self._sandbox}
         reader = _read_text
         return files.map_batches(reader, batch_size=1, batch_format="pyarrow", fn_kwargs=read)
 
 
-def _boxed_parquet(path: str) -> pa.Table:
+def _sandboxed_parquet(path: str) -> pa.Table:
     data = read_bytes(path, "FILE")
     return parquet_table(data, "FILE", path, unpacked_limit(len(data)))
 
 
 def _columns_of_parquet(
-    path: str, titles: Sequence[str], required: Sequence[str], how: Reading | None
+    path: str, titles: Sequence[str], required: Sequence[str], sandbox: bool
 ) -> dict[str, list[Any]]:
     """Return the cells of some columns of a Parquet file. Raise UsageError if a required column is missing."""
-    file: Any = _boxed_parquet(path) if how == "boxed" else pq.ParquetFile(path)
-    there = (file.schema if how == "boxed" else file.schema_arrow).names
+    file: Any = _sandboxed_parquet(path) if sandbox else pq.ParquetFile(path)
+    there = (file.schema if sandbox else file.schema_arrow).names
     if absent := [name for name in required if name not in there]:
         raise UsageError(f"FILE must have the columns {', '.join(absent)}, {path!r} has {', '.join(there)}")
-    parts = list(file.to_batches() if how == "boxed" else file.iter_batches(columns=list(titles)))
+    parts = list(file.to_batches() if sandbox else file.iter_batches(columns=list(titles)))
     return {title: [cell for part in parts for cell in part.column(title).to_pylist()] for title in titles}
 
 
-def _read_boxed_parquet(batch: pa.Table, titles: Sequence[str]) -> pa.Table:
+def _read_sandboxed_parquet(batch: pa.Table, titles: Sequence[str]) -> pa.Table:
     (path,) = batch.column("file").to_pylist()
-    table = _boxed_parquet(path)
+    table = _sandboxed_parquet(path)
     return table.select([title for title in titles if title in table.schema.names])
 
 
 def _read_text(
-    batch: pa.Table, kind: str, titles: Sequence[str], pictured: Mapping[str, str], how: Reading | None
+    batch: pa.Table, kind: str, titles: Sequence[str], pictured: Mapping[str, str], sandbox: bool
 ) -> pa.Table:
     """Read text files as JSON rows, one per cell, with absolute paths of images."""
     texts = []
     for file in batch.column("file").to_pylist():
-        with reading(how):
+        with use_sandbox(sandbox):
             rows = read_rows(file, kind)
         for row in rows:
             own = {title: row[title] for title in titles if title in row}

@@ -235,9 +235,16 @@ def test_progress_is_checked():
         Tunable(progress="no")
 
 
+def test_sandbox_is_checked():
+    with pytest.raises(ValueError, match=r"^`sandbox` must be True or False, got 'fast'$"):
+        Tunable(sandbox="fast")
+    with pytest.raises(ValueError, match=r"^`sandbox` must be True or False, got array"):
+        Tunable(sandbox=np.zeros(2))
+
+
 def test_setting_names_are_the_keyword_only_parameters():
     class Heir(Tunable):
         def __init__(self, *args, m=1, **host):
             super().__init__(*args, **host)
 
-    assert setting_names(Heir) == ["m", "n", "splitter", "batch_size", "profile", "progress", "reading"]
+    assert setting_names(Heir) == ["m", "n", "splitter", "batch_size", "profile", "progress", "sandbox"]

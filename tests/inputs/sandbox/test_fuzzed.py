@@ -3,7 +3,7 @@
 import pytest
 from changed_files import FORMATS, check, read_changed
 
-from vlgauge.inputs.sandbox import reading
+from vlgauge.inputs.sandbox import use_sandbox
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*more than one frame"),
@@ -21,7 +21,7 @@ def fuzz(name, rounds, folder):
         path.write_bytes(content)
         read(path)
 
-    with reading("boxed"):
+    with use_sandbox():
         read_written(data)  # a child is there, and the file as it was is read
         found = read_changed(data, rounds, name, read_written)
     check(found, folder)

@@ -10,7 +10,7 @@ from small_videos import video_frames, write_video
 from vlgauge.core.errors import UsageError
 from vlgauge.inputs.media import images, sandboxed
 from vlgauge.inputs.media.images import image_cell, open_image
-from vlgauge.inputs.sandbox import SandboxError, reading, workers
+from vlgauge.inputs.sandbox import SandboxError, use_sandbox, workers
 
 MOST_EXTRA = 100  # MB
 MOST_SECONDS = 60.0  # not a measure of speed: separates reads that hang from reads that finish
@@ -18,7 +18,7 @@ MOST_SECONDS = 60.0  # not a measure of speed: separates reads that hang from re
 
 def extra_memory(deed):
     """Return the memory growth of this process, in MB, and the error message."""
-    with reading("boxed"):
+    with use_sandbox():
         open_image(image_cell(PICTURES["fine"], "x"), "x")  # a worker is there
     before, begun = resident(), time.monotonic()
     try:
@@ -40,7 +40,7 @@ def resident():
 def test_a_hostile_picture_costs_one_sentence_at_most(name, monkeypatch):
     def deed():
         monkeypatch.setattr(workers, "SECONDS", 0.5)  # Some files take any amount of time.
-        with reading("boxed"):
+        with use_sandbox():
             open_image(image_cell(PICTURES[name], "images[1]"), "images[1]")
 
     extra, said = extra_memory(deed)
@@ -57,7 +57,7 @@ def test_a_hostile_clip_costs_one_sentence(name, tmp_path):
     path.write_bytes(CLIPS[name](plain.read_bytes()))
 
     def deed():
-        with reading("boxed"):
+        with use_sandbox():
             video_frames(path)
 
     extra, said = extra_memory(deed)
@@ -79,12 +79,12 @@ def test_a_large_file_is_refused_before_it_is_read(name, tmp_path, monkeypatch):
         else lambda: open_image(image_cell(path, "x"), "images[0]")
     )
     wanted = r"at most 268,435,456 bytes.*got 1,073,741,824 bytes"
-    with reading("boxed"), pytest.raises(UsageError, match=wanted):
+    with use_sandbox(), pytest.raises(UsageError, match=wanted):
         read()
 
 
 def test_the_next_picture_is_read_after_one_that_broke_a_worker(monkeypatch):
-    with reading("boxed"):
+    with use_sandbox():
         with monkeypatch.context() as patched:
             patched.setattr(workers, "SECONDS", 0.001)
             with pytest.raises(SandboxError, match=r"^`x`.*512.*0\.001 s"):

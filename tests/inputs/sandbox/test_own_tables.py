@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from vlgauge.inputs.media.tables import CsvRow, read_rows
-from vlgauge.inputs.sandbox import reading
+from vlgauge.inputs.sandbox import use_sandbox
 
 ROWS = [{"predictions": f"a \u2028 dog {i}", "n": i / 3, "l": [1, {"a": None}], "t": "\udc80"} for i in range(5000)]
 TABLES = {
@@ -20,16 +20,16 @@ TABLES = {
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_a_boxed_table_is_the_table(tmp_path, name):
+def test_a_sandboxed_table_is_the_table(tmp_path, name):
     path = tmp_path / name
     path.write_text(TABLES[name], newline="")
     direct = read_rows(str(path))
-    with reading("boxed"):
-        boxed = read_rows(str(path))
-    assert repr(boxed) == repr(direct)
-    assert [type(row) for row in boxed] == [type(row) for row in direct]
+    with use_sandbox():
+        sandboxed = read_rows(str(path))
+    assert repr(sandboxed) == repr(direct)
+    assert [type(row) for row in sandboxed] == [type(row) for row in direct]
     if isinstance(direct[0], CsvRow):
-        assert [row.line for row in boxed] == [row.line for row in direct]
+        assert [row.line for row in sandboxed] == [row.line for row in direct]
 
 
 @pytest.mark.parametrize(
@@ -46,8 +46,8 @@ def test_a_refusal_is_the_same(tmp_path, name, content):
     path = tmp_path / name
     path.write_text(content)
     messages = []
-    for how in ("direct", "boxed"):
-        with pytest.raises(ValueError, match=r"^FILE must ") as told, reading(how):
+    for sandbox in (False, True):
+        with pytest.raises(ValueError, match=r"^FILE must ") as told, use_sandbox(sandbox):
             read_rows(str(path))
         messages.append(str(told.value))
     assert messages[0] == messages[1]
@@ -61,6 +61,6 @@ def test_a_parquet_table_is_read_in_the_sandbox_either_way(tmp_path, monkeypatch
         raise AssertionError("the file was opened here")
 
     monkeypatch.setattr(pq, "ParquetFile", refuse)
-    for how in ("direct", "boxed"):
-        with reading(how):
+    for sandbox in (False, True):
+        with use_sandbox(sandbox):
             assert read_rows(str(path)) == [{"a": "x", "b": [b"y"]}] * 10

@@ -18,7 +18,7 @@ from vlgauge.inputs.media.images import image_cell, image_head, open_image
 from vlgauge.inputs.media.pictures import WholeImage
 from vlgauge.inputs.media.video_decoder import decoded_frames
 from vlgauge.inputs.media.videos import video_cell
-from vlgauge.inputs.sandbox import reading
+from vlgauge.inputs.sandbox import use_sandbox
 
 RANDOM = np.random.default_rng(3)
 
@@ -80,10 +80,10 @@ BROKEN = {
 @pytest.mark.filterwarnings("ignore:.*more than one frame", "ignore:Palette images with Transparency")
 @pytest.mark.parametrize("convert", ["early", "late"])
 @pytest.mark.parametrize("name", FILES)
-def test_a_boxed_picture_is_the_picture(name, convert):
+def test_a_sandboxed_picture_is_the_picture(name, convert):
     cell, found = image_cell(FILES[name], "x"), []
-    for how in ("direct", "boxed"):
-        with reading(how):
+    for sandbox in (False, True):
+        with use_sandbox(sandbox):
             found.append(open_image(cell, "x", convert=convert))
     direct, other = found
     assert (direct.mode, direct.size, direct.tobytes()) == (other.mode, other.size, other.tobytes())
@@ -94,20 +94,20 @@ def test_a_boxed_picture_is_the_picture(name, convert):
     assert small[0] == small[1]
 
 
-def test_a_boxed_picture_that_moves_is_told(tmp_path):
+def test_a_sandboxed_picture_that_moves_is_told(tmp_path):
     (tmp_path / "a.gif").write_bytes(FILES["moving"])
-    with reading("boxed"), pytest.warns(UserWarning, match=r"^`x`.*frame"):
+    with use_sandbox(), pytest.warns(UserWarning, match=r"^`x`.*frame"):
         open_image(image_cell(str(tmp_path / "a.gif"), "x"), "x")
 
 
 @pytest.mark.parametrize("content", [b"x", FILES["RGB-PNG"][:2000], FILES["L-JPEG"][:-200]])
-def test_a_boxed_refusal_is_the_same(tmp_path, content):
+def test_a_sandboxed_refusal_is_the_same(tmp_path, content):
     path = tmp_path / "a.png"
     path.write_bytes(content)
     for cell in (image_cell(content, "x"), image_cell(str(path), "x")):
         messages = []
-        for how in ("direct", "boxed"):
-            with reading(how), pytest.raises(ValueError, match=r"^`x`.*readable") as told:
+        for sandbox in (False, True):
+            with use_sandbox(sandbox), pytest.raises(ValueError, match=r"^`x`.*readable") as told:
                 open_image(cell, "x")
             messages.append(str(told.value))
         assert messages[0] == messages[1]
@@ -115,7 +115,7 @@ def test_a_boxed_refusal_is_the_same(tmp_path, content):
 
 def test_a_head_is_the_same():
     for name, content in FILES.items():
-        with reading("boxed"):
+        with use_sandbox():
             found = image_head(image_cell(content, "x"), "x")
         assert found == image_head(image_cell(content, "x"), "x"), name
 
@@ -126,13 +126,13 @@ def test_a_head_with_broken_data_is_one_sentence(tmp_path, name):
     path.write_bytes(BROKEN[name])
     for cell in (image_cell(BROKEN[name], "images[1]"), image_cell(str(path), "images[1]")):
         shown, messages = repr(cell["path"]) if cell["path"] else f"{len(BROKEN[name])} bytes", set()
-        for how in ("direct", "boxed"):
+        for sandbox in (False, True):
             for read in (image_head, open_image):
-                with reading(how), pytest.raises(UsageError) as told:
+                with use_sandbox(sandbox), pytest.raises(UsageError) as told:
                     read(cell, "images[1]")
                 assert told.value.argument == "images[1]"
                 messages.add(str(told.value))
-            with reading(how):
+            with use_sandbox(sandbox):
                 assert WholeImage(cell, "images[1]").stored_mode() is None
         (message,) = messages
         assert message.startswith(f"`images[1]` must be a readable image, got {shown} (error: ")
@@ -143,7 +143,7 @@ def test_nothing_is_decoded_here(monkeypatch):
         raise AssertionError("the picture was opened here")
 
     monkeypatch.setattr(Image, "open", refuse)
-    with reading("boxed"):
+    with use_sandbox():
         assert open_image(image_cell(FILES["RGB-PNG"], "x"), "x").size == (37, 300)
 
 
@@ -153,7 +153,7 @@ def frames_of(path, **segment):
     return [(one.key, one.open().tobytes()) for one in pictures]
 
 
-def test_boxed_frames_are_the_frames(tmp_path, monkeypatch):
+def test_sandboxed_frames_are_the_frames(tmp_path, monkeypatch):
     path = str(tmp_path / "a.mp4")
     write_video(Path(path))
     cut = tmp_path / "b.avi"
@@ -161,9 +161,9 @@ def test_boxed_frames_are_the_frames(tmp_path, monkeypatch):
     cut.write_bytes(cut.read_bytes()[: cut.stat().st_size * 2 // 3])
     for name, segment in ((path, {}), (path, {"start": 0.2, "end": 0.7})):
         direct = frames_of(name, **segment)
-        with reading("boxed"):
+        with use_sandbox():
             assert frames_of(name, **segment) == direct
-    with reading("boxed"):
+    with use_sandbox():
         monkeypatch.setattr(decoded_frames, "most", 1)  # each has to be decoded again
         assert frames_of(path) == frames_of(path)
 
@@ -178,7 +178,7 @@ def test_no_clip_is_opened_here(tmp_path, monkeypatch):
         raise AssertionError("the clip was opened here")
 
     monkeypatch.setattr(av, "open", refuse)
-    with reading("boxed"):
+    with use_sandbox():
         assert frames_of(str(path)) == direct
     frames._PLANS.clear()
     with pytest.raises(AssertionError):
@@ -190,12 +190,12 @@ def test_a_clip_that_cannot_be_copied_says_so():
         list(sandbox_tasks.extent({"ending": "/no/folder", "place": "x", "shown": "x"}, b"x"))
 
 
-def test_a_boxed_clip_that_is_none_says_the_same(tmp_path):
+def test_a_sandboxed_clip_that_is_none_says_the_same(tmp_path):
     path = tmp_path / "a.mp4"
     path.write_bytes(b"no clip" * 100)
     messages = []
-    for how in ("direct", "boxed"):
-        with reading(how), pytest.raises(ValueError, match="readable video") as told:
+    for sandbox in (False, True):
+        with use_sandbox(sandbox), pytest.raises(ValueError, match="readable video") as told:
             frames_of(str(path))
         messages.append(str(told.value))
     assert messages[0] == messages[1]

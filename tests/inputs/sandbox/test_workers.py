@@ -13,13 +13,12 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import vlgauge
 from vlgauge.core.errors import NetworkError, UsageError
 from vlgauge.core.files import FileLimitError
-from vlgauge.inputs.sandbox import EvictedError, SandboxError, messages, reading, run, stop_idle, stream, workers
+from vlgauge.inputs.sandbox import EvictedError, SandboxError, messages, run, stop_idle, stream, use_sandbox, workers
 
 HELPERS = Path(__file__).resolve().parents[2] / "helpers"
 pytestmark = pytest.mark.usefixtures("tasks")
@@ -80,7 +79,7 @@ def test_a_late_worker_is_killed(deed):
 
 def test_no_task_takes_more_than_a_minute(monkeypatch):
     waited = []
-    monkeypatch.setattr(workers._Worker, "deadline", lambda self, seconds: waited.append(seconds) or reading(None))
+    monkeypatch.setattr(workers._Worker, "deadline", lambda self, seconds: waited.append(seconds) or use_sandbox())
     do("nothing", seconds=1000)
     assert waited[-1] == 60
 
@@ -347,10 +346,3 @@ def test_a_fork_has_workers_of_its_own():
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120, check=False
     )
     assert (told.returncode, told.stderr, told.stdout) == (0, "", "well abc\n")
-
-
-def test_a_way_of_reading_is_one_of_two():
-    with pytest.raises(ValueError, match=r"^`reading`.*got 'fast'"), reading("fast"):
-        pass
-    with pytest.raises(ValueError, match=r"^`reading`.*array"), reading(np.zeros(2)):
-        pass

@@ -15,7 +15,7 @@ from vlgauge.inputs.media.frames import check_video
 from vlgauge.inputs.media.images import check_image
 from vlgauge.inputs.media.limits import RowLimits
 from vlgauge.inputs.media.tables import AS_JSON, NO_PYTHON_LIST, PICTURED, is_missing, is_python_list, side_by_side
-from vlgauge.inputs.sandbox import reading
+from vlgauge.inputs.sandbox import use_sandbox
 from vlgauge.stats.drawing import is_unlabeled
 
 Titles = Mapping[str, Sequence[str]]
@@ -105,7 +105,7 @@ class RowReader:
             OSError: If the source cannot be reached. Rows read before are kept, and the next call retries from the
                 failed row.
         """
-        with reading("boxed"):
+        with use_sandbox():
             return self._read(n_rows)
 
     def _read(self, n_rows: int) -> int:

@@ -34,8 +34,7 @@ from vlgauge.families.base.columns import Captions, Column, Images, Story, Text
 from vlgauge.families.base.evaluate_adapter import EvaluateAdapter, StoredRows, lock_of
 from vlgauge.families.base.parts import Counts, PartialResult, partial_result, shared_text
 from vlgauge.inputs.media.animations import one_warning_for_animations
-from vlgauge.inputs.sandbox import Reading, checked_reading
-from vlgauge.inputs.sandbox import reading as reading_chosen
+from vlgauge.inputs.sandbox import use_sandbox
 from vlgauge.version import __version__
 
 REPOSITORY = "https://github.com/vlgauge/vlgauge"
@@ -49,7 +48,7 @@ _SINGULAR = {name.removesuffix("s"): name for name in PROJECT_COLUMNS}
 # Settings that affect how a score is computed or which values are returned with it, but not the score itself. They are
 # left out of the signature, as are the metric-specific settings in `Metric.unsigned`.
 NOT_IN_SIGNATURE = (
-    *("progress", "reading", "batch_size", "workers", "chunk_bytes", "device", "feature_cache", "details"),
+    *("progress", "sandbox", "batch_size", "workers", "chunk_bytes", "device", "feature_cache", "details"),
 )
 # Fields that come first in a signature, if the metric has them.
 _FIRST_FIELDS = ("v", "profile", "enc", "dtype", "prep")
@@ -126,7 +125,7 @@ class Metric(EvaluateAdapter, ABC):
         *args: Any,
         profile: str | None = None,
         progress: Progress = None,
-        reading: Reading | None = None,
+        sandbox: bool = False,
         **host: Any,
     ) -> None:
         for group in self.setting_groups:
@@ -142,7 +141,7 @@ class Metric(EvaluateAdapter, ABC):
         usual = os.environ.get("VLGAUGE_PROFILE") or PROFILES[0]
         self.profile = check_choice("profile", usual if profile is None else profile, PROFILES)
         self.progress = checked_progress(progress)
-        self.reading = checked_reading(reading)
+        self.sandbox = check_bool("sandbox", sandbox)
         if (seed := host.get("seed")) is not None:
             check_int("seed", seed, 0, 2**32 - 1)
         super().__init__(*args, **host)
@@ -200,7 +199,7 @@ class Metric(EvaluateAdapter, ABC):
                     self.add_batch(**columns)
                 if self.num_process == 1 and self.writer is None:
                     raise UsageError(self._no_rows())
-                with one_warning_for_animations(), progress_chosen(self.progress), reading_chosen(self.reading):
+                with one_warning_for_animations(), progress_chosen(self.progress), use_sandbox(self.sandbox):
                     record: dict[str, Any] | None = super().compute(**options)
                 self._warn_of_undefined(record or {})
                 return record

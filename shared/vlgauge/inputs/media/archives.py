@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import current_limits, open_file
-from vlgauge.inputs.sandbox import is_boxed, run
+from vlgauge.inputs.sandbox import is_sandboxed, run
 
 TAR, ZIP = ".tar", ".zip"
 _AT_A_TIME = 1000  # members per task
@@ -118,7 +118,7 @@ def _zip_content(path: str, number: int, name: str, most_bytes: int) -> bytes:
 def _run(task: Task, path: str, most_bytes: int = 0, **settings: Any) -> Iterable[tuple[Any, bytes]]:
     """Run a task on an archive, in a worker if untrusted files are decoded in workers."""
     settings |= {"path": os.path.abspath(path), "shown": path}
-    if is_boxed():
+    if is_sandboxed():
         return run(f"{__name__}:{task.__name__}", settings, subject=f"FILE, {path!r},", most_bytes=most_bytes)
     return task(settings, b"")
 

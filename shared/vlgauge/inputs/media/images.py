@@ -22,7 +22,7 @@ from vlgauge.inputs.media import headers, sandboxed
 from vlgauge.inputs.media.animations import note_animation
 from vlgauge.inputs.media.large_images import decode_alone_if_large
 from vlgauge.inputs.media.limits import MAX_PIXELS
-from vlgauge.inputs.sandbox import is_boxed
+from vlgauge.inputs.sandbox import is_sandboxed
 
 # Bytes per pixel during decoding, see `MAX_PIXELS`. Formats that need more may have fewer pixels.
 _BYTES_PER_PIXEL = 8
@@ -292,7 +292,7 @@ def open_image(
     Raises:
         ValueError: If the image cannot be read, is too large, or has more than 8 bits per channel.
     """
-    if is_boxed():
+    if is_sandboxed():
         content, shown = _content(cell, place), _shown(cell)
         picture, animated = sandboxed.picture(content, place, convert=convert, max_pixels=max_pixels, shown=shown)
     else:
@@ -308,7 +308,7 @@ def check_image(cell: Mapping[str, Any], place: str, *, max_pixels: int = MAX_PI
     Raises:
         ValueError: If the image cannot be read, is too large, or has more than 8 bits per channel.
     """
-    if not is_boxed():
+    if not is_sandboxed():
         open_image(cell, place, max_pixels=max_pixels)
     elif sandboxed.is_animated(_content(cell, place), place, max_pixels=max_pixels, shown=_shown(cell)):
         note_animation(place)
@@ -364,7 +364,7 @@ def image_head(cell: Mapping[str, Any], place: str) -> tuple[tuple[int, int], st
     Raises:
         ValueError: If the image cannot be read or is too large.
     """
-    if is_boxed():
+    if is_sandboxed():
         return sandboxed.picture_head(_content(cell, place), place, _shown(cell))
     return read_head(cell, place)
 

@@ -37,7 +37,7 @@ from vlgauge.core.files import (
 from vlgauge.core.optional_dependencies import importing
 from vlgauge.core.validation import listed, warn
 from vlgauge.inputs.media.caption_files import add_columns, rows_of_object
-from vlgauge.inputs.sandbox import is_boxed, run
+from vlgauge.inputs.sandbox import is_sandboxed, run
 from vlgauge.inputs.sandbox.parquet import parquet_rows
 
 Rows = list[dict[str, Any]]
@@ -103,10 +103,12 @@ def read_rows(path: str, file_format: str | None = None) -> Rows:
             raise UsageError(f"{name_of_rows()} must be a file, got the folder {path!r}")
         hint = "save the sheet as CSV" if chosen in _SHEETS else "or name it with --input-format"
         raise UsageError(f"{name_of_rows()} must end in one of {', '.join(READERS)}, got {path!r}; {hint}")
-    if chosen == "xlsx" and is_boxed():
+    if chosen == "xlsx" and is_sandboxed():
         raise UsageError(f"{name_of_rows()} must be CSV, JSON or Parquet where it is not trusted, got {path!r}")
     data = read_bytes(path, name_of_rows())
-    rows = _boxed_rows(data, path, chosen) if is_boxed() and chosen != "parquet" else READERS[chosen](data, path)
+    rows = (
+        _sandboxed_rows(data, path, chosen) if is_sandboxed() and chosen != "parquet" else READERS[chosen](data, path)
+    )
     rows = add_columns(rows)
     if not rows:
         raise UsageError(f"{name_of_rows()} must have at least one row, got none in {path!r}")
@@ -136,7 +138,7 @@ def rows_of_file(settings: dict[str, Any], data: bytes) -> Iterator[tuple[None, 
 _TITLED = ("csv", "tsv", "txt")
 
 
-def _boxed_rows(data: bytes, path: str, file_format: str) -> Rows:
+def _sandboxed_rows(data: bytes, path: str, file_format: str) -> Rows:
     rows: Rows = []
     settings = {"format": file_format, "path": path, "limits": vars(current_limits())}
     most = _MOST_PER_BYTE * len(data) + _MOST_ANYWAY

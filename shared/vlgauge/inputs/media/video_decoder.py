@@ -23,7 +23,7 @@ from vlgauge.core.lru_cache import LRUCache
 from vlgauge.core.optional_dependencies import importing
 from vlgauge.inputs.media import sandboxed
 from vlgauge.inputs.media.limits import MAX_CLIP_PIXELS, MAX_FRAME_PIXELS, MAX_FRAMES
-from vlgauge.inputs.sandbox import is_boxed
+from vlgauge.inputs.sandbox import is_sandboxed
 
 # Part of the key of every frame. Change it whenever the decoder or the rules below change.
 DECODER = b"pyav-2"
@@ -65,14 +65,14 @@ class VideoSource:
         place: Position of the video in the input, such as ``"videos[3]"``, for error messages.
         digest: SHA-256 digest of the file, 32 bytes.
         path: Path of the file.
-        is_boxed: Whether a sandbox worker decodes the file.
+        is_sandboxed: Whether a sandbox worker decodes the file.
     """
 
     def __init__(self, path: str, place: str, *, shown: str | None = None) -> None:
         self.place = place
         self.path = path
         self._shown = path if shown is None else shown
-        self.is_boxed = is_boxed()
+        self.is_sandboxed = is_sandboxed()
         self.digest = self._digest()
 
     def _digest(self) -> bytes:
@@ -93,7 +93,7 @@ class VideoSource:
         Raises:
             ValueError: If the file cannot be read, or has too many or too large frames.
         """
-        if self.is_boxed:
+        if self.is_sandboxed:
             return Extent(**sandboxed.clip_extent(self.path, self.place))
         end: float | None = None
         count = cut = 0
@@ -214,7 +214,7 @@ class ChosenFrames:
             Number of decoded frames, and whether decoding ended with an error.
         """
         count, room = 0, decoded_frames.most
-        if self.source.is_boxed:
+        if self.source.is_sandboxed:
             count, why = self._of_box(sorted(self._wanted), room)
             return count, bool(why)
         try:
@@ -260,7 +260,7 @@ class ChosenFrames:
 
     def _decode_to(self, index: int) -> np.ndarray:
         """Decode up to a frame, continuing or restarting, cache selected frames on the way, and return the frame."""
-        if self.source.is_boxed:
+        if self.source.is_sandboxed:
             found: dict[int, np.ndarray] = {}  # later frames cannot evict this one
             wanted = sorted({index, *(one for one in self._wanted if one > index)})
             count, why = self._of_box(wanted, decoded_frames.most, found)

@@ -7,20 +7,18 @@ and crashes. It does not protect against a file that takes control of its decode
 the user of this process.
 """
 
-from vlgauge.inputs.sandbox.reading import Reading, checked_reading, is_boxed, reading
+from vlgauge.inputs.sandbox.setting import is_sandboxed, use_sandbox
 from vlgauge.inputs.sandbox.workers import MEGABYTE, EvictedError, Part, SandboxError, run, start, stop_idle, stream
 
 __all__ = [
     "MEGABYTE",
     "EvictedError",
     "Part",
-    "Reading",
     "SandboxError",
-    "checked_reading",
-    "is_boxed",
-    "reading",
+    "is_sandboxed",
     "run",
     "start",
     "stop_idle",
     "stream",
+    "use_sandbox",
 ]
