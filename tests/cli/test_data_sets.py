@@ -3,7 +3,11 @@
 import csv
 import io
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
 import tarfile
 from argparse import Namespace
 from dataclasses import fields
@@ -300,3 +304,31 @@ def test_only_the_rows_that_are_read_are_listed_of_an_archive(tmp_path, monkeypa
     monkeypatch.setattr(sources, "source_of", lambda *_, **how: {}[how["most_rows"]])
     with pytest.raises(KeyError, match="3"):
         vlgauge.score(archive(tmp_path / "a.tar", []), "rouge_l", skip=1, limit=2)
+
+
+STOPPED = """
+import os, signal, sys
+import evaluate
+from vlgauge.cli import main
+
+evaluate.EvaluationModule.compute = lambda *_, **__: (os.kill(os.getpid(), signal.SIGTERM), signal.pause())
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows ends a process without a signal")
+def test_a_stopped_command_leaves_no_files(tmp_path):
+    clip = (EXAMPLES / "clips" / "01.mp4").read_bytes()
+    tar = archive(tmp_path / "rows.tar", [("1.txt", b"A star moves."), ("1.mp4", clip)])
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    ran = subprocess.run(
+        [sys.executable, "-c", STOPPED, "score", "clip_s", tar, "--config", "video", "--profile", "embedded"],
+        env={**os.environ, "TMPDIR": str(scratch)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert list(scratch.glob("vlgauge-*")) == []
+    assert (ran.returncode, ran.stdout) == (128 + signal.SIGTERM, ""), ran.stderr

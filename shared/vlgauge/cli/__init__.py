@@ -4,8 +4,10 @@ import argparse
 import os
 import shlex
 import shutil
+import signal
 import sys
 import textwrap
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -150,6 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         build_parser(*words[:1]).parse_args(words, options)
         unseen = getattr(options, "no_progress", False)
         with (
+            _exit_on_sigterm(),
             plain_warnings(f"vlgauge {options.command}") as options.told,
             progress_chosen(False if unseen else None),
             lines_in_logs(not (unseen or getattr(options, "quiet", False))),
@@ -185,6 +188,19 @@ def _prepare_streams() -> None:
         # A character that the terminal cannot encode must not lose the scores.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+
+
+@contextmanager
+def _exit_on_sigterm() -> Iterator[None]:
+    """Exit by an exception on SIGTERM, so that temporary files are removed and worker processes are ended."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
 
 
 def _targets(options: argparse.Namespace) -> list[tuple[str, str]]:
