@@ -3,6 +3,7 @@
 import argparse
 import configparser
 import re
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -59,6 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             with plain_warnings("assemble"):
                 files = assemble_space(name, kind=options.kind, ref=options.ref, org=options.org)
             out = options.out or ROOT / "build" / "spaces" / name
+            if options.out is None and out.is_dir():
+                shutil.rmtree(out)  # with modules that an older checkout had
             write_folder(files, out)
             print(f"{out}: {len(files)} files, {sum(map(len, files.values())):,} bytes", flush=True)
     except (ValueError, OSError, ImportError) as error:

@@ -404,6 +404,9 @@ def test_all_spaces_are_assembled_below_build(monkeypatch, tmp_path, kind, names
     monkeypatch.setattr(
         assemble, "assemble_space", lambda name, **given: {"README.md": f"{name}: {given['kind']}".encode()}
     )
+    out = tmp_path / "build" / "spaces" / "cider"
+    out.mkdir(parents=True)
+    (out / "module_of_an_older_checkout.py").write_text("")
     assert assemble.main(["--all", "--kind", kind]) == 0
     found = {path.parent.name: path.read_text() for path in (tmp_path / "build" / "spaces").rglob("*.*")}
     assert found == {name: f"{name}: {kind}" for name in names}
