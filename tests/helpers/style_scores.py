@@ -1,16 +1,14 @@
 """OnlyStyle and StyleCIDEr of tokenized captions, computed as in the two metrics."""
 
-import runpy
 import warnings
-from types import SimpleNamespace
 
 import numpy as np
-from folders import METRICS
 
+from vlgauge.core.catalog import folder_module
 from vlgauge.families import style
 
 VARIANTS = ("paper", "released")
-ONLYSTYLE = SimpleNamespace(**runpy.run_path(str(METRICS / "onlystyle" / "onlystyle.py")))
+ONLYSTYLE = folder_module("onlystyle", "onlystyle")
 
 
 def own_scores(table, captions, styles, variant="paper", orders="available", *, exclude_self=False):
