@@ -40,8 +40,6 @@ SECTIONS = {
     "* `{name}_scores`: one per row; NaN where TODO.",
     "Citation": "```bibtex\n@inproceedings{{TODO,\n  title = {{TODO}}\n}}\n```",
 }
-# Methods that may compute the scores. A family may implement both itself.
-SCORING = ("_compute", "score_group")
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 
@@ -107,7 +105,6 @@ def _of_script(path: Path, name: str) -> dict[str, str]:
     tree = ast.parse(path.read_text("utf-8"))
     cls = [node for node in tree.body if isinstance(node, ast.ClassDef)][-1]
     methods = {node.name: node for node in cls.body if isinstance(node, ast.FunctionDef)}
-    scoring = next((methods[one] for one in SCORING if one in methods), None)
     imported = {
         alias.asname or alias.name: node
         for node in tree.body
@@ -121,7 +118,7 @@ def _of_script(path: Path, name: str) -> dict[str, str]:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and _is_own(node, node.targets[0].id)
     ]
     used = {base.partition(".")[0]: imported[base.partition(".")[0]]}
-    compute, more = _scoring(scoring, imported, path.stem)
+    compute, more = _scoring(methods.get("_compute"), imported, path.stem)
     used |= more
     extra = name.replace("_", "-")
     hint = f'  # From: "vlgauge[{extra}]@git+{REPOSITORY}@v{vlgauge.__version__}"'
@@ -146,7 +143,7 @@ def _scoring(
     if found is None:
         return f"    # TODO: the family scores; what is its own, as in metrics/{like}\n", {}
     used: dict[str, ast.ImportFrom] = {}
-    lines = [f"    def {found.name}(", "        self,"]
+    lines = ["    def _compute(", "        self,"]
     every = found.args.args[1:]
     defaults = [None] * (len(every) - len(found.args.defaults)) + [*found.args.defaults]
     for argument, default in zip(every, defaults, strict=True):
@@ -156,7 +153,7 @@ def _scoring(
         used |= {one: imported[one] for one in names if kind != "Any"}
         lines.append(f"        {argument.arg}: {kind}{f' = {ast.unparse(default)}' if default else ''},")
     lines += [
-        f"    ) -> {'dict[str, Any]' if found.name == '_compute' else 'Any'}:",
+        "    ) -> dict[str, Any]:",
         '        """Score the rows; the card describes the keys."""',
         "        raise NotImplementedError(",
         f'            "TODO: the formula of the paper as a function, called here; see metrics/{like}"',
@@ -170,7 +167,8 @@ def _is_own(node: ast.Assign, name: str) -> bool:
 
     Columns other than those of the family are a constant of its package.
     """
-    return name not in OWN and isinstance(node.value, ast.Attribute if name == "columns" else ast.Constant)
+    kind = {"columns": ast.Attribute, "setting_groups": ast.Tuple}.get(name, ast.Constant)
+    return name not in OWN and isinstance(node.value, kind)
 
 
 def _of_explanation(path: Path) -> dict[str, str]:

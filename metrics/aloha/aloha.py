@@ -54,12 +54,13 @@ Examples:
 VARIANTS = ("paper", "released")
 
 
-class Aloha(scene_graphs.PhraseGraphMetric):
+class Aloha(scene_graphs.SceneGraphMetric):
     """Similarity of the least supported object of a caption to its references."""
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://aclanthology.org/2024.naacl-short.30",)
     rewards_silence = True
+    setting_groups = (scene_graphs.EncoderSettings,)
 
     def __init__(self, *args: Any, variant: str = "paper", **host: Any) -> None:
         self.variant = base.check_choice("variant", variant, VARIANTS)

@@ -58,11 +58,12 @@ VARIANTS = ("paper", "released")
 KINDS = ("objects", "attributes", "relations")
 
 
-class Capture(scene_graphs.PhraseGraphMetric):
+class Capture(scene_graphs.SceneGraphMetric):
     """Weighted mean of the F-scores of objects, attributes and relations, matched in three stages."""
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://arxiv.org/abs/2405.19092",)
+    setting_groups = (scene_graphs.EncoderSettings,)
 
     def __init__(
         self,
@@ -133,10 +134,8 @@ class Capture(scene_graphs.PhraseGraphMetric):
                     columns[row] = np.mean(compared, axis=0)
                 details.append({"graph": [list(parts) for parts in own[row].tuples], "references": notes})
                 advance(1)
-        unread: dict[str, Any] = {} if self.soft else {"dtype": None, "pooling": None}
-        made_with = self.made_with(parser, encoder) | unread
         told = details if return_details else None
-        record = self.result(columns[:, 0].tolist(), made_with=made_with, details=told)
+        record = self.result(columns[:, 0].tolist(), made_with=self.made_with(parser, encoder), details=told)
         for kind, column in zip(KINDS, columns[:, 1:].T, strict=True):
             record = self.with_score(record, f"{self.name}_{kind}", column.tolist())
         return record

@@ -47,6 +47,7 @@ Examples:
     0.3333
 """
 
+CaptionSets = caption_sets.CaptionSets
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
@@ -164,13 +165,19 @@ def tie_tolerances(gram: Floats) -> Floats:
     return stats.TOLERANCE * variance
 
 
-class FrechetBert(caption_sets.VectorSetMetric):
+class FrechetBert(caption_sets.CaptionSetMetric):
     """Squared Frechet distance of two caption sets, with permutation p-values."""
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://aclanthology.org/2024.lrec-main.453", "https://arxiv.org/abs/1706.08500")
+    setting_groups = (caption_sets.EncoderSettings, caption_sets.PermutationSettings)
 
-    def score_group(
+    def _compute(
+        self, predictions: CaptionSets, references: CaptionSets, embeddings: Any = None, return_details: bool = False
+    ) -> dict[str, Any]:
+        return self.score_vectors(predictions, references, embeddings, self._score_group, return_details)
+
+    def _score_group(
         self, vectors: npt.NDArray[np.floating], n: int, ways: stats.Partitions | None
     ) -> tuple[caption_sets.Statistic, list[dict[str, Any]]]:
         """Compute the scores and null distributions of examples with n candidates each.

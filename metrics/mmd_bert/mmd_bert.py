@@ -49,6 +49,7 @@ Examples:
     0.3333
 """
 
+CaptionSets = caption_sets.CaptionSets
 Floats = npt.NDArray[np.float64]
 
 BANDWIDTH_RULES = ("median", "mean", "max", "max2")
@@ -181,11 +182,12 @@ def null_distribution(kernel: Floats, candidates: npt.NDArray[np.bool_], estimat
     return null + diagonal
 
 
-class MmdBert(caption_sets.VectorSetMetric):
+class MmdBert(caption_sets.CaptionSetMetric):
     """Squared maximum mean discrepancy of two caption sets, with permutation p-values."""
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://aclanthology.org/2024.lrec-main.453", "https://jmlr.org/papers/v13/gretton12a.html")
+    setting_groups = (caption_sets.EncoderSettings, caption_sets.PermutationSettings)
 
     def __init__(
         self,
@@ -208,7 +210,12 @@ class MmdBert(caption_sets.VectorSetMetric):
             del fields["estimator"]
         return fields
 
-    def score_group(
+    def _compute(
+        self, predictions: CaptionSets, references: CaptionSets, embeddings: Any = None, return_details: bool = False
+    ) -> dict[str, Any]:
+        return self.score_vectors(predictions, references, embeddings, self._score_group, return_details)
+
+    def _score_group(
         self, vectors: npt.NDArray[np.floating], n: int, ways: stats.Partitions | None
     ) -> tuple[caption_sets.Statistic, list[dict[str, Any]]]:
         """Compute the scores, null distributions and bandwidths of examples with n candidates each.

@@ -66,12 +66,13 @@ def soft_spice_score(cosines: Floats, direction: str = "precision") -> float:
     return float(2 * precision * recall / (precision + recall)) if precision + recall > 0 else 0.0
 
 
-class SoftSpice(scene_graphs.PhraseGraphMetric):
+class SoftSpice(scene_graphs.SceneGraphMetric):
     """Mean maximum similarity of the phrases of a caption to the phrases of its references, by sentence embeddings."""
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://aclanthology.org/2023.findings-acl.398",)
     rewards_silence = True
+    setting_groups = (scene_graphs.EncoderSettings,)
 
     def __init__(self, *args: Any, direction: str = "precision", **host: Any) -> None:
         self.direction = base.check_choice("direction", direction, DIRECTIONS)

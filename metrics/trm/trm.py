@@ -94,12 +94,13 @@ Tokenizer: TypeAlias = Callable[[str], Tokens]
 _TIE_TOLERANCE = {"bert": 1e-6}
 
 
-class Trm(caption_sets.CaptionVectorMetric):
+class Trm(caption_sets.CaptionSetMetric):
     """Triangle-rank metric of two caption sets, with permutation p-values."""
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://aclanthology.org/2024.lrec-main.453",)
     unsigned = ("mean_aggregate",)
+    setting_groups = (caption_sets.EncoderSettings, caption_sets.PermutationSettings)
 
     def __init__(
         self,
@@ -208,7 +209,7 @@ class Trm(caption_sets.CaptionVectorMetric):
         return_details: bool = False,
     ) -> dict[str, Any]:
         minimum = 1 if self.mean_aggregate else 2
-        self.check_sizes(predictions, references, minimum=minimum)
+        self.test.check_sizes(predictions, references, minimum=minimum)
         pooled = [[*ours, *theirs] for ours, theirs in zip(predictions, references, strict=True)]
         if self.distance != "precomputed" and distances is not None:
             raise UsageError.about("distances", "requires distance='precomputed'")
@@ -233,7 +234,6 @@ class Trm(caption_sets.CaptionVectorMetric):
             inputs,
             scored,
             lambda captions, ways: 64 * ways + 48 * captions**2,
-            extreme=self.extremes(),
             minimum=minimum,
             return_details=return_details,
             made_with=made_with,

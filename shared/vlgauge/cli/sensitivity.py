@@ -117,8 +117,8 @@ def _loaded(label: str, common: dict[str, Any]) -> Any:
         settings.setdefault("mean_aggregate", True)
     refuse_settings_of_python(settings)
     plain = load_metric(name)
-    if not hasattr(plain, "partitions"):
-        known = [one for one in metric_names() if hasattr(load_metric(one), "partitions")]
+    if not hasattr(plain, "among"):
+        known = [one for one in metric_names() if hasattr(load_metric(one), "among")]
         raise UsageError(f"--metrics must be metrics of caption sets ({', '.join(known)}), got {name!r}")
     for setting_name in common:
         if setting_name not in setting_names(type(plain)):

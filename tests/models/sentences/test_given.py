@@ -24,8 +24,3 @@ def test_a_wrong_shape_of_the_users_encoder_is_refused(output):
     encoder = given.GivenEncoder(lambda texts: output)
     with pytest.raises(ValueError, match=r"^`encoder`.*floats"):
         encoder.encode(["a", "b"])
-
-
-def test_no_encoder_at_all_is_refused():
-    with pytest.raises(ValueError, match=r"^`encoder`.*`encode`"):
-        given.checked_encoder(3)

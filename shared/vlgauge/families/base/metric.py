@@ -77,7 +77,8 @@ class Metric(EvaluateAdapter, ABC):
         needs: Names of the extras that the metric requires.
         requires: Minimum version of vlgauge that the metric script works with.
         columns: Input columns. An instance may override them before it calls ``super().__init__``.
-        setting_groups: Frozen dataclasses of settings, which check them in ``__post_init__``.
+        setting_groups: Frozen dataclasses of settings, which check them in ``__post_init__`` and return their part of a
+            signature by ``signature_fields()``. `grouped` contains the instances.
         configs: Valid values of ``config_name``.
         is_mean: Whether the corpus-level value is the mean of the row scores.
         compares_sets: Whether a score depends on the number of captions per row.
@@ -128,9 +129,10 @@ class Metric(EvaluateAdapter, ABC):
         sandbox: bool = False,
         **host: Any,
     ) -> None:
+        self.grouped: dict[type, Any] = {}
         for group in self.setting_groups:
             given = {one.name: host.pop(one.name) for one in fields(group) if one.name in host}
-            self.__dict__.update(vars(group(**given)))
+            self.grouped[group] = group(**given)
         name = evaluate.naming.camelcase_to_snakecase(type(self).__name__)
         self._check_version(name)
         check_setting_names(type(self), name, host)
@@ -145,6 +147,9 @@ class Metric(EvaluateAdapter, ABC):
         if (seed := host.get("seed")) is not None:
             check_int("seed", seed, 0, 2**32 - 1)
         super().__init__(*args, **host)
+        for settings in self.grouped.values():
+            # A setting `seed` replaces the one of `evaluate`, the seed of NumPy's global generator.
+            self.__dict__.update(vars(settings))
 
     @property
     @abstractmethod
@@ -307,8 +312,10 @@ class Metric(EvaluateAdapter, ABC):
 
         Settings that name models or files are left out, because each call adds the identity of the loaded source.
         """
-        left_out = {"profile", *NOT_IN_SIGNATURE, *self.unsigned, *self.source_settings}
-        return {name: getattr(self, name) for name in setting_names(type(self)) if name not in left_out}
+        groups = self.grouped.values()
+        left_out = {"profile", *NOT_IN_SIGNATURE, *self.unsigned, *self.source_settings}.union(*map(vars, groups))
+        found = {name: getattr(self, name) for name in setting_names(type(self)) if name not in left_out}
+        return found | {name: value for one in groups for name, value in one.signature_fields().items()}
 
     def count(self, columns: Mapping[str, Sequence[Any]]) -> Counts | None:
         """Count the statistics that some rows contribute to the corpus, such as document frequencies.

@@ -2,15 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from vlgauge.core.errors import UsageError
-from vlgauge.core.progress import Progress
-from vlgauge.models import TextEncoder
 
 CaptionSets = Sequence[Sequence[str]]
 
@@ -55,20 +52,6 @@ class KnownVectors:
         pairs = zip(predictions, references, strict=True)
         rows = [np.array([self.row_of[text] for text in (*ours, *theirs)], dtype=np.intp) for ours, theirs in pairs]
         return CaptionVectors(self.table, rows, self.identity)
-
-
-def known_vectors(captions: CaptionSets, encoder: TextEncoder, *, batch_size: int, progress: Progress) -> KnownVectors:
-    """Encode the distinct captions of all examples, each once.
-
-    Args:
-        captions: Captions of each example.
-        encoder: Encoder of texts.
-        batch_size: Number of texts per batch.
-        progress: Progress reporting.
-    """
-    texts = list(dict.fromkeys(chain.from_iterable(captions)))
-    table = encoder.encode(texts, batch_size=batch_size, progress=progress)
-    return KnownVectors({text: row for row, text in enumerate(texts)}, table, encoder.identity)
 
 
 def given_captions(predictions: CaptionSets, references: CaptionSets, embeddings: Any) -> CaptionVectors:

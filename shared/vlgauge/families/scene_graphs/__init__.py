@@ -4,10 +4,11 @@ Scripts of metrics import ``from vlgauge.families import scene_graphs`` and use 
 base class, because `evaluate` loads the first concrete metric class in the namespace of a script.
 """
 
+from vlgauge.families.base.encoding import EncoderSettings
 from vlgauge.families.scene_graphs.factual import FactualParser
 from vlgauge.families.scene_graphs.graph import Graph, given_graph, merged
 from vlgauge.families.scene_graphs.metric import GIVEN, NO_OBJECTS, ObjectMetric, SceneGraphMetric
-from vlgauge.families.scene_graphs.phrases import PhraseGraphMetric, phrases_of
+from vlgauge.families.scene_graphs.phrases import phrases_of
 from vlgauge.families.scene_graphs.rules import GraphParser, RuleParser
 from vlgauge.families.scene_graphs.spice_program import SPICE, SpiceProgram, checked_path, look_for_program
 from vlgauge.families.scene_graphs.strange_captions import warn_of_strange
@@ -18,12 +19,12 @@ __all__ = [
     "GIVEN",
     "NO_OBJECTS",
     "SPICE",
+    "EncoderSettings",
     "FactualParser",
     "Graph",
     "GraphParser",
     "NltkLemmas",
     "ObjectMetric",
-    "PhraseGraphMetric",
     "RuleParser",
     "SceneGraphMetric",
     "SpiceProgram",

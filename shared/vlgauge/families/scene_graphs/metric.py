@@ -8,13 +8,16 @@ from vlgauge.checkpoints.preflight import Preflight
 from vlgauge.core.errors import UsageError, UsageTypeError
 from vlgauge.core.validation import PROFILES, check_int, shown
 from vlgauge.families.base.columns import References, Text
+from vlgauge.families.base.encoding import EncoderSettings
 from vlgauge.families.base.metric import Metric
 from vlgauge.families.scene_graphs.factual import FactualParser, look_for_factual, model_of, names_factual
 from vlgauge.families.scene_graphs.graph import Graph, given_graph
+from vlgauge.families.scene_graphs.phrases import PhraseVectors
 from vlgauge.families.scene_graphs.rules import GraphParser, RuleParser
 from vlgauge.families.scene_graphs.spice_program import SpiceProgram
 from vlgauge.families.scene_graphs.strange_captions import warn_of_strange
 from vlgauge.inputs.text.noun_phrases import checked_source, look_for_phrases
+from vlgauge.models.sentences.given import look_for_text_encoder
 
 RULES = "rules"
 GIVEN = "given"
@@ -35,7 +38,8 @@ class SceneGraphMetric(Metric):
     """Base class of metrics over the scene graphs of captions and references.
 
     The settings select the parser: ``parser`` ("rules", "factual", or an object with ``graphs`` and ``identity``),
-    ``pipeline`` (the spaCy pipeline of the rules), and ``device`` and ``batch_size`` of models.
+    ``pipeline`` (the spaCy pipeline of the rules), and ``device`` and ``batch_size`` of models. A metric that compares
+    phrases by their embeddings has the group `EncoderSettings`.
 
     Attributes:
         own_parsers: Additional values of ``parser``. The metric creates these parsers itself.
@@ -63,6 +67,12 @@ class SceneGraphMetric(Metric):
         self.device = device
         self.batch_size = check_int("batch_size", batch_size, 1)
         super().__init__(*args, **host)
+        self.encoding: Any = self.grouped.get(EncoderSettings)
+
+    @property
+    def reads_vectors(self) -> bool:
+        """Whether the settings require embeddings of phrases."""
+        return EncoderSettings in self.setting_groups
 
     def made_with(self, parser: str, encoder: str | None = None) -> dict[str, Any]:
         """Return the signature fields that are only known at call time.
@@ -74,7 +84,9 @@ class SceneGraphMetric(Metric):
         if encoder is not None:
             return {"enc": encoder, "parser": parser}
         # With supplied graphs no model is used, so the score is the same under both profiles.
-        return {"parser": parser} | ({"profile": PROFILES[0]} if parser == GIVEN else {})
+        return {"parser": parser, "dtype": None, "pooling": None} | (
+            {"profile": PROFILES[0]} if parser == GIVEN else {}
+        )
 
     def check_sources(self, given: Any = None) -> Preflight:
         """Check the requirements of a call that are not passed with it, without parsing or downloading anything.
@@ -87,6 +99,8 @@ class SceneGraphMetric(Metric):
             found.look(lambda: look_for_factual(self.parser, self.profile))
         elif given is None and self.parser == RULES:
             look_for_phrases(found, self.pipeline, profile=self.profile, argument="pipeline")
+        if self.reads_vectors:
+            look_for_text_encoder(found, self.encoding.encoder, profile=self.profile)
         return found
 
     def _parser_of(self, captions: Sequence[str]) -> Any:
@@ -158,6 +172,13 @@ class SceneGraphMetric(Metric):
         known = self._parsed(parser, "object_groups", captions)
         of_references = [_once(chain.from_iterable(known[one] for one in own)) for own in references]
         return [_once(known[one]) for one in predictions], of_references, parser.identity
+
+    def encoded_phrases(self, phrases: Iterable[str]) -> tuple[PhraseVectors, str]:
+        """Encode all phrases of a call, and return their embeddings with the identity of the encoder."""
+        distinct = list(dict.fromkeys(phrases))
+        encoder = self.encoding.text_encoder(profile=self.profile, device=self.device, extra=self.needs[0])
+        vectors: Any = encoder.encode(distinct, batch_size=self.batch_size, progress=self.progress) if distinct else []
+        return PhraseVectors(distinct, vectors), encoder.identity
 
 
 class ObjectMetric(Metric):

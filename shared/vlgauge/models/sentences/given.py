@@ -80,24 +80,6 @@ class ClipTexts:
         return self._clip.project(hidden.end, "text")
 
 
-def checked_encoder(encoder: Any) -> Any:
-    """Check the setting `encoder` of a metric, and return it.
-
-    Raises:
-        ValueError: If `text_encoder` does not support it.
-    """
-    if not isinstance(encoder, str) and not callable(encoder) and not hasattr(encoder, "encode"):
-        raise UsageError(
-            f"`encoder` must be a name, a folder, a function or an object with `encode`, got {type(encoder).__name__}"
-        )
-    return encoder
-
-
-def pools(encoder: Any) -> bool:
-    """Return whether a setting `encoder` is a sentence encoder, the only kind that uses the setting `pooling`."""
-    return isinstance(encoder, str) and not encoder.startswith(("bow:", "vectors:", "clip:"))
-
-
 def look_for_text_encoder(preflight: Preflight, encoder: Any, *, profile: str) -> None:
     """Make a preflight check the requirements of `text_encoder`, without downloading or reading anything."""
     if not isinstance(encoder, str):
