@@ -29,12 +29,12 @@ def story_details(
                 "weight": story.weights[k],
                 **{name: _at(getattr(story, name), k) for name in ("cosine", "scaled", "penalized")},
                 "contribution": story.weights[k] * story.penalized[k] / count if best is not None else None,
-                **spots.shown(best),
+                **spots.describe(best),
             }
         )
     regions = [
         {
-            **spots.shown(k),
+            **spots.describe(k),
             "score": spots.scores[k],
             "scaled": _at(story.covered, k),
             "penalized": _at(story.penalized_regions, k),

@@ -101,12 +101,12 @@ NO_ENCODER = Encoder(None, GIVEN, {"enc": GIVEN, "dtype": None})
 
 
 def look_for_encoder(preflight: Preflight, backbone: Any, *, weights: Any, profile: str) -> None:
-    """Add the requirements of `chosen_encoder` to a preflight."""
+    """Add the requirements of `load_encoder` to a preflight."""
     if not isinstance(backbone, (ImageTextEncoder, Encoder)):
         loading.look_for_clip(preflight, backbone, weights=weights, profile=profile)
 
 
-def chosen_encoder(
+def load_encoder(
     backbone: Any, *, weights: Any, profile: str, batch_size: int, progress: Progress, **clip: Any
 ) -> Encoder:
     """Load a CLIP model, or wrap a custom encoder, which uses its own device and data type."""

@@ -70,7 +70,7 @@ def penalized_scores(scaled: Floats, theta: float, *, penalize: bool = True) -> 
     return np.where(scaled >= theta, scaled, scaled - theta) if penalize else scaled
 
 
-def filled(weights: Sequence[float | None]) -> list[float]:
+def fill_weights(weights: Sequence[float | None]) -> list[float]:
     """Return the weight w of each phrase, 1 if none of its words is known, as in the authors' code."""
     return [UNKNOWN_WEIGHT if weight is None else weight for weight in weights]
 
@@ -80,7 +80,7 @@ def groovist_score(penalized: Floats, weights: Sequence[float]) -> float:
     return float(np.asarray(weights) @ penalized) / len(penalized) if len(penalized) else math.nan
 
 
-def rescored_story(phrases: Sequence[Mapping[str, Any]], theta: float, *, weigh: Weigh | None, penalize: bool) -> float:
+def rescore_story(phrases: Sequence[Mapping[str, Any]], theta: float, *, weigh: Weigh | None, penalize: bool) -> float:
     """Compute G from the text, weight and s of each phrase in the output of `return_details`.
 
     Args:
@@ -95,7 +95,7 @@ def rescored_story(phrases: Sequence[Mapping[str, Any]], theta: float, *, weigh:
     seen = [phrase for phrase in phrases if phrase["scaled"] is not None]
     weights = [phrase["weight"] if weigh is None else weigh(phrase["text"]) for phrase in seen]
     penalized = penalized_scores(np.array([phrase["scaled"] for phrase in seen]), theta, penalize=penalize)
-    return groovist_score(penalized, filled(weights))
+    return groovist_score(penalized, fill_weights(weights))
 
 
 def scores_within_images(cosines: Floats, spots: Spots, variant: str) -> Floats:
@@ -139,7 +139,7 @@ def story_score(
     scaled = scaled_scores(cosine, variant)
     penalized = penalized_scores(scaled, theta, penalize=penalize)
     covered = scaled_scores(cosines.max(axis=0), variant) if len(cosines) else np.zeros(0)
-    w = filled(weights)
+    w = fill_weights(weights)
     return StoryScore(
         score=groovist_score(penalized, w) if cosines.size else math.nan,
         weights=w,

@@ -15,25 +15,25 @@ from vlgauge.models.detectors import GIVEN  # From: "vlgauge[groovist]@git+https
 from .details import story_details
 from .encoder import ENCODER_SETTINGS
 from .encoder import NO_ENCODER
-from .encoder import chosen_encoder
+from .encoder import load_encoder
 from .encoder import look_for_encoder
 from .formula import SCALE
 from .formula import VARIANTS
-from .formula import rescored_story
+from .formula import rescore_story
 from .formula import story_score
 from .phrases import story_phrases
 from .theta import DATASETS
 from .theta import NEUTRAL
 from .theta import MadeWith
-from .theta import checked_theta
-from .theta import chosen_theta
-from .theta import fitted_theta
+from .theta import check_theta
+from .theta import choose_theta
 from .theta import look_for_theta
+from .theta import pool_theta
 from .weights import SOURCE_SETTINGS
 from .weights import Weigh
-from .weights import checked_concreteness
+from .weights import check_concreteness
+from .weights import load_weigher
 from .weights import look_for_weights
-from .weights import phrase_weigher
 
 _DESCRIPTION = """\
 GROOViST measures how well a story is grounded in its images. Each noun phrase is compared by CLIP with the regions of
@@ -112,8 +112,8 @@ class Groovist(grounding.GroundingMetric):
     ) -> None:
         self.variant = base.check_choice("variant", variant, VARIANTS)
         self.dataset = None if dataset is None else base.check_choice("dataset", dataset, DATASETS)
-        self.theta = checked_theta(theta, self.dataset)
-        self.concreteness = checked_concreteness(concreteness, path=concreteness_path, idf=idf)
+        self.theta = check_theta(theta, self.dataset)
+        self.concreteness = check_concreteness(concreteness, path=concreteness_path, idf=idf)
         self.concreteness_path, self.idf = concreteness_path, idf
         self.lemmatizer = base.check_choice("lemmatizer", lemmatizer, ("rules", "wordnet"))
         self.penalize = base.check_bool("penalize", penalize)
@@ -150,9 +150,9 @@ class Groovist(grounding.GroundingMetric):
         own = {name: getattr(self, name) for name in validation.setting_names(type(self))}
         scorer = type(self)(keep_in_memory=True, **own | NEUTRAL)
         result: Any = scorer.compute(**data, return_details=True)
-        return fitted_theta(result[f"{self.name}_details"], scorer.made_with, path)
+        return pool_theta(result[f"{self.name}_details"], scorer.made_with, path)
 
-    def rescored(self, story: Any, theta: float, *, weigh: Weigh | None = None, penalize: bool | None = None) -> float:
+    def rescore(self, story: Any, theta: float, *, weigh: Weigh | None = None, penalize: bool | None = None) -> float:
         """Compute the score of a story under other settings from its details.
 
         Args:
@@ -162,11 +162,11 @@ class Groovist(grounding.GroundingMetric):
             penalize: Same as the setting. None to use the setting of the metric.
         """
         penalty = self.penalize if penalize is None else penalize
-        return self._shown(rescored_story(story["noun_phrases"], theta, weigh=weigh, penalize=penalty))
+        return self._normalize(rescore_story(story["noun_phrases"], theta, weigh=weigh, penalize=penalty))
 
     def check_sources(self, images: Any, words: Any, regions: Any, features: Any) -> preflight.Preflight:
         """Check the sources that a call requires and does not pass. Nothing is parsed, loaded or downloaded."""
-        found = self.begun_preflight(images, words, regions, features)
+        found = self.start_preflight(images, words, regions, features)
         backbone = self.backbone if features is None else NO_ENCODER
         look_for_weights(found, self.concreteness, self.lemmatizer, path=self.concreteness_path, idf=self.idf)
         look_for_encoder(found, backbone, weights=self.weights, profile=self.profile)
@@ -184,21 +184,21 @@ class Groovist(grounding.GroundingMetric):
         return_details: bool = False,
     ) -> dict[str, Any]:
         self.check_sources(images, noun_phrases, regions, features).end()
-        stories, _ = self.told_stories(predictions)
-        groups, phrase_source = self.sentence_words(stories, noun_phrases, nouns=self.units == "nouns")
+        stories, _ = self.split_stories(predictions)
+        groups, phrase_source = self.extract_words(stories, noun_phrases, nouns=self.units == "nouns")
         phrases = [story_phrases(of, deduplicate=self.deduplicate, drop_pronouns=self.drop_pronouns) for of in groups]
         kept = [of.kept for of in phrases]
-        weigh, rated_by = phrase_weigher(self.concreteness, self.lemmatizer, path=self.concreteness_path, idf=self.idf)
+        weigh, rated_by = load_weigher(self.concreteness, self.lemmatizer, path=self.concreteness_path, idf=self.idf)
         own = {name: getattr(self, name) for name in ENCODER_SETTINGS}
-        encoder = chosen_encoder(self.backbone, **own) if features is None else NO_ENCODER
-        where, region_source = self.chosen_regions(regions, features, len(stories))
+        encoder = load_encoder(self.backbone, **own) if features is None else NO_ENCODER
+        where, region_source = self.choose_regions(regions, features, len(stories))
         self.made_with = MadeWith(encoder.identity, self.variant, region_source, phrase_source)
-        theta = chosen_theta(self.theta, self.dataset, self.made_with, SCALE, is_published=encoder.is_published)
+        theta = choose_theta(self.theta, self.dataset, self.made_with, SCALE, is_published=encoder.is_published)
         read = encoder.phrases(kept)
         if features is None:
-            evidence = self.seen_stories(read.rows, read.rows_of(kept), where, images, encoder.regions)
+            evidence = self.encode_stories(read.rows, read.rows_of(kept), where, images, encoder.regions)
         else:
-            evidence = self.given_stories(features, kept, images)
+            evidence = self.read_stories(features, kept, images)
         scored = []
         options: dict[str, Any] = {"variant": self.variant, "penalize": self.penalize}
         with base.progress_bar(len(stories), "Scoring stories", self.progress) as advance:
@@ -213,8 +213,8 @@ class Groovist(grounding.GroundingMetric):
         made_with |= {"concreteness": rated_by, "theta": str(theta)}
         if phrase_source == GIVEN:
             made_with |= {"units": None, "placeholders": None}
-        scores = [self._shown(story.score) for story in scored]
+        scores = [self._normalize(story.score) for story in scored]
         return self.result(scores, made_with=made_with, details=details)
 
-    def _shown(self, score: float) -> float:
+    def _normalize(self, score: float) -> float:
         return math.tanh(score) if self.normalize == "tanh" else score

@@ -87,7 +87,7 @@ class Theta:
         return f"{self.value}@{self.origin}"
 
 
-def checked_theta(theta: Any, dataset: str | None) -> Any:
+def check_theta(theta: Any, dataset: str | None) -> Any:
     """Validate the setting `theta`: None, a finite number, or the path of a fitted one.
 
     Raises:
@@ -131,7 +131,7 @@ def _fitted(content: Mapping[str, Any]) -> FittedTheta | None:
     return FittedTheta(**{name: content[name] for name in names}) if math.isfinite(content["theta"]) else None
 
 
-def scenes_theta(made: MadeWith, scale: float) -> FittedTheta:
+def read_scenes_theta(made: MadeWith, scale: float) -> FittedTheta:
     """Return theta of the synthetic scenes for the profile "embedded".
 
     It is the value fitted with the source of regions in `made` if there is one, otherwise the first value. It was
@@ -148,7 +148,7 @@ def scenes_theta(made: MadeWith, scale: float) -> FittedTheta:
 
 
 def look_for_theta(preflight: Preflight, theta: Any, dataset: str | None, *, backbone: Any, profile: str) -> None:
-    """Add the requirements of `chosen_theta` to a preflight.
+    """Add the requirements of `choose_theta` to a preflight.
 
     Args:
         preflight: Preflight of the call.
@@ -177,7 +177,7 @@ def refuse_without_theta() -> NoReturn:
     )
 
 
-def chosen_theta(theta: Any, dataset: str | None, made: MadeWith, scale: float, *, is_published: bool) -> Theta:
+def choose_theta(theta: Any, dataset: str | None, made: MadeWith, scale: float, *, is_published: bool) -> Theta:
     """Return the theta of a call.
 
     Args:
@@ -194,16 +194,16 @@ def chosen_theta(theta: Any, dataset: str | None, made: MadeWith, scale: float, 
         return Theta(theta, "given")
     if theta is not None:
         fitted = read_theta(theta)
-        return _of_fitted(fitted, made, "fitted")
+        return _check_fitted(fitted, made, "fitted")
     if dataset == SCENES or (dataset is None and made.encoder.startswith(f"{TOY_NAME}@")):
-        fitted = scenes_theta(made, scale)
+        fitted = read_scenes_theta(made, scale)
         if fitted.encoder != made.encoder:
             named = "`theta` is required" if dataset is None else "`dataset` is not supported"
             raise UsageError(
                 f"{named} with this encoder, because the theta of {SCENES} is only valid for {fitted.encoder}, got "
                 f"{made.encoder}; fit another with `fit_theta` and pass it as `theta`"
             )
-        return _of_fitted(fitted, made, SCENES)
+        return _check_fitted(fitted, made, SCENES)
     if dataset is None:
         refuse_without_theta()
     if not is_published:
@@ -220,7 +220,7 @@ def chosen_theta(theta: Any, dataset: str | None, made: MadeWith, scale: float, 
     return Theta(value if made.variant == "released" else value / scale, dataset)
 
 
-def _of_fitted(fitted: FittedTheta, made: MadeWith, origin: str) -> Theta:
+def _check_fitted(fitted: FittedTheta, made: MadeWith, origin: str) -> Theta:
     """Return a fitted theta, identified by a hash of its record.
 
     A different encoder or variant raises an error, and a different source of regions or phrases causes a warning.
@@ -238,7 +238,7 @@ def _of_fitted(fitted: FittedTheta, made: MadeWith, origin: str) -> Theta:
     return Theta(fitted.theta, f"{origin}-{hashlib.sha256(json.dumps(asdict(fitted)).encode()).hexdigest()[:8]}")
 
 
-def fitted_theta(
+def pool_theta(
     details: Sequence[Mapping[str, Any]], made: MadeWith, path: str | os.PathLike[str] | None
 ) -> dict[str, Any]:
     """Compute the mean of s over all phrases of all stories, and write it if a path is set.

@@ -25,7 +25,7 @@ Weigh = Callable[[str], float | None]
 """Function that returns the weight of a phrase. None if none of its words is known."""
 
 
-def checked_concreteness(concreteness: Any, *, path: Any, idf: Any) -> str | None:
+def check_concreteness(concreteness: Any, *, path: Any, idf: Any) -> str | None:
     """Validate the setting `concreteness` and its sources of weights, without reading a file.
 
     Raises:
@@ -48,7 +48,7 @@ def checked_concreteness(concreteness: Any, *, path: Any, idf: Any) -> str | Non
 
 
 def look_for_weights(preflight: Preflight, concreteness: str | None, lemmatizer: str, *, path: Any, idf: Any) -> None:
-    """Add the requirements of `phrase_weigher` to a preflight."""
+    """Add the requirements of `load_weigher` to a preflight."""
     if concreteness == "brysbaert" and (path or packaged_ratings()) is None:
         preflight.look(concreteness_table)
     if concreteness == "brysbaert" and lemmatizer == "wordnet":
@@ -57,7 +57,7 @@ def look_for_weights(preflight: Preflight, concreteness: str | None, lemmatizer:
     preflight.look_for_file(idf, idf_table)
 
 
-def phrase_weigher(concreteness: str | None, lemmatizer: str, *, path: Any, idf: Any) -> tuple[Weigh, str]:
+def load_weigher(concreteness: str | None, lemmatizer: str, *, path: Any, idf: Any) -> tuple[Weigh, str]:
     """Return the function that weights a phrase, and its source for signatures.
 
     Raises:

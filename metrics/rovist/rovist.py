@@ -54,7 +54,7 @@ def overall(vg: float, c: float, nr: float) -> float:
     return vg + c + nr
 
 
-def checked_part(name: str, settings: Any) -> dict[str, Any]:
+def check_part(name: str, settings: Any) -> dict[str, Any]:
     """Validate the settings of a component.
 
     Returns:
@@ -78,15 +78,15 @@ def checked_part(name: str, settings: Any) -> dict[str, Any]:
     return dict(settings)
 
 
-def loaded_part(name: str, settings: Mapping[str, Any]) -> Any:
+def load_part(name: str, settings: Mapping[str, Any]) -> Any:
     """Load the metric of a component from the same installation as the package."""
     # Not `evaluate.load`, which is replaced while the examples of this script are tested.
-    with told_where_to_set(name, errors.UsageError):
+    with add_setting_hint(name, errors.UsageError):
         return evaluate.loading.load(str(catalog.metric_folder(f"rovist_{name}")), **settings)
 
 
 @contextmanager
-def told_where_to_set(name: str, kind: type[errors.UsageError]) -> Iterator[None]:
+def add_setting_hint(name: str, kind: type[errors.UsageError]) -> Iterator[None]:
     """Add to errors of a component that its settings belong in the dictionary of this component."""
     try:
         yield
@@ -94,10 +94,10 @@ def told_where_to_set(name: str, kind: type[errors.UsageError]) -> Iterator[None
         # A subclass may have another constructor.
         if type(error) is not kind:
             raise
-        raise error.with_message(f"{error}; {where_to_set(name)}") from error
+        raise error.with_message(f"{error}; {setting_hint(name)}") from error
 
 
-def where_to_set(name: str) -> str:
+def setting_hint(name: str) -> str:
     """Return a hint on how to pass a setting of a component to rovist."""
     return f"in rovist this is a setting of the part `{name}`, given as {name}={{...}}"
 
@@ -121,21 +121,21 @@ class Rovist(base.Metric):
         device: str = "auto",
         **host: Any,
     ) -> None:
-        self.vg, self.c, self.nr = checked_part("vg", vg), checked_part("c", c), checked_part("nr", nr)
+        self.vg, self.c, self.nr = check_part("vg", vg), check_part("c", c), check_part("nr", nr)
         self.scale_vg = base.check_bool("scale_vg", scale_vg)
         self.device = device
         super().__init__(*args, **host)
         common: dict[str, Any] = {"keep_in_memory": True, "profile": self.profile, "progress": self.progress}
         on = {"device": self.device}
         chosen = {"vg": on | self.vg | {"scale": self.scale_vg}, "c": on | self.c, "nr": self.nr}
-        self.parts = {name: loaded_part(name, common | own) for name, own in chosen.items()}
+        self.parts = {name: load_part(name, common | own) for name, own in chosen.items()}
 
     def check_sources(self, images: Any, nouns: Any, regions: Any, features: Any) -> preflight.Preflight:
         """Check the sources that the components require and the call does not pass, without loading anything."""
         found = preflight.Preflight(self.name, "rovist")
-        found.join(self.parts["vg"].check_sources(images, nouns, regions, features), where_to_set("vg"))
+        found.join(self.parts["vg"].check_sources(images, nouns, regions, features), setting_hint("vg"))
         for name in ("c", "nr"):
-            found.join(self.parts[name].check_sources(), where_to_set(name))
+            found.join(self.parts[name].check_sources(), setting_hint(name))
         return found
 
     def _compute(
@@ -154,7 +154,7 @@ class Rovist(base.Metric):
         for name, part in self.parts.items():
             # Not `compute`, which would store the rows again.
             own = {"images": images, **given} if name == "vg" else {}
-            with told_where_to_set(name, errors.WeightsNotFoundError):
+            with add_setting_hint(name, errors.WeightsNotFoundError):
                 result = part._compute(predictions=predictions, **own, return_details=return_details)
             extra |= {key.removeprefix("rovist_"): value for key, value in result.items()}
         columns = [extra[f"{name}_scores"] for name in PARTS]

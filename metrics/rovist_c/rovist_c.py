@@ -115,7 +115,7 @@ class RovistC(base.StoryMetric):
         self.model, self.base, self.coherent_label = model, base, coherent_label
         self.context = validation.check_choice("context", context, CONTEXTS)
         self.identical = validation.check_choice("identical", identical, IDENTICAL)
-        self.sentences = language.checked_splitter(sentences)
+        self.sentences = language.check_splitter(sentences)
         self.truncation = validation.check_choice("truncation", truncation, TRUNCATIONS)
         self.batch_size = validation.check_int("batch_size", batch_size, 1)
         self.device = device

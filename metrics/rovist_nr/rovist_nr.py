@@ -193,7 +193,7 @@ class RovistNr(base.StoryMetric):
     ) -> None:
         self.variant = base.check_choice("variant", variant, VARIANTS)
         self.n = base.check_int("n", n, 1)
-        self.sentences = language.checked_splitter(sentences)
+        self.sentences = language.check_splitter(sentences)
         self.lowercase = base.check_bool("lowercase", lowercase)
         super().__init__(*args, **host)
 

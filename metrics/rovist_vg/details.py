@@ -33,7 +33,7 @@ def story_details(
                 "oov": nouns.oov[k],
                 "cosine": cosine,
                 "weighted": None if cosine is None else float(nouns.idf[k] * cosine),
-                **spots.shown(int(best[k]) if len(best) else None),
+                **spots.describe(int(best[k]) if len(best) else None),
             }
         )
     return {

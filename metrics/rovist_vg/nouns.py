@@ -30,7 +30,7 @@ class StoryNouns:
     skipped: list[str]
 
 
-def looked_up(
+def look_up_nouns(
     stories: Sequence[Sequence[str]], vectors: WordVectorFile, idf: IdfTable | None, oov: str
 ) -> tuple[list[StoryNouns], npt.NDArray[np.float32], list[list[int]]]:
     """Look up the word vectors and weights of the nouns of all stories.
@@ -44,13 +44,13 @@ def looked_up(
     for story in stories:
         kept = [noun for noun in story if noun not in skipped]
         end = start + len(kept)
-        nouns.append(weighed(kept, idf, found.oov[start:end], [noun for noun in story if noun in skipped]))
+        nouns.append(weigh_nouns(kept, idf, found.oov[start:end], [noun for noun in story if noun in skipped]))
         rows.append(found.rows[start:end])
         start = end
     return nouns, found.vectors, rows
 
 
-def weighed(words: list[str], idf: IdfTable | None, oov: list[bool], skipped: list[str]) -> StoryNouns:
+def weigh_nouns(words: list[str], idf: IdfTable | None, oov: list[bool], skipped: list[str]) -> StoryNouns:
     """Return the nouns of a story with their weights, which are 1 without an idf table."""
     weights = np.array([1.0 if idf is None else idf.value(word) for word in words], dtype=np.float64)
     return StoryNouns(words, weights, [idf is None or idf.seen(word) for word in words], oov, skipped)

@@ -22,16 +22,16 @@ from .formula import AGGREGATES
 from .formula import grounding_score
 from .formula import scaled_score
 from .nouns import StoryNouns
-from .nouns import looked_up
-from .nouns import weighed
+from .nouns import look_up_nouns
+from .nouns import weigh_nouns
 from .sources import REQUIRED
 from .sources import SOURCE_SETTINGS
-from .sources import checked_path
-from .sources import idf_weights
+from .sources import check_path
+from .sources import load_idf
+from .sources import load_trained
 from .sources import look_for_idf
 from .sources import look_for_trained
-from .sources import signed_model
-from .sources import trained_model
+from .sources import sign_model
 
 _DESCRIPTION = """\
 RoViST-VG measures how well the nouns of a story match its images. Each noun is compared with the regions of all images
@@ -86,8 +86,8 @@ class RovistVg(grounding.GroundingMetric):
         nouns: Any = None,
         **host: Any,
     ) -> None:
-        self.checkpoint = checked_path("checkpoint", checkpoint)
-        self.glove_path = checked_path("glove_path", glove_path)
+        self.checkpoint = check_path("checkpoint", checkpoint)
+        self.glove_path = check_path("glove_path", glove_path)
         self.idf, self.nouns = idf, nouns
         self.oov = base.check_choice("oov", oov, word_lookup.OOV)
         self.aggregate = base.check_choice("aggregate", aggregate, AGGREGATES)
@@ -96,14 +96,14 @@ class RovistVg(grounding.GroundingMetric):
 
     def check_sources(self, images: Any, words: Any, regions: Any, features: Any) -> preflight.Preflight:
         """Check the sources that a call requires and does not pass. Nothing is parsed, loaded or downloaded."""
-        found = self.begun_preflight(images, words, regions, features)
+        found = self.start_preflight(images, words, regions, features)
         look_for_idf(found, self.idf, self.profile)
         if features is None:
             look_for_trained(found, self.checkpoint, self.glove_path, self.profile)
         self.look_for_regions(found, regions, features)
         return found
 
-    def rescored(
+    def rescore(
         self, story: Any, *, cosine: Callable[[str], float] | None = None, aggregate: str | None = None
     ) -> float:
         """Compute the score of a story under other cosine similarities or another aggregate from its details.
@@ -127,11 +127,11 @@ class RovistVg(grounding.GroundingMetric):
         return_details: bool = False,
     ) -> dict[str, Any]:
         self.check_sources(images, nouns, regions, features).end()
-        stories, split = self.told_stories(predictions)
-        groups, noun_source = self.sentence_words(stories, nouns, nouns=True, split=split)
+        stories, split = self.split_stories(predictions)
+        groups, noun_source = self.extract_words(stories, nouns, nouns=True, split=split)
         named = [[noun for nouns in story for noun in nouns] for story in groups]
-        idf, idf_source = idf_weights(self.idf, self.profile)
-        own, evidence, made_with = self._compared(named, idf, images, regions, features)
+        idf, idf_source = load_idf(self.idf, self.profile)
+        own, evidence, made_with = self._compare(named, idf, images, regions, features)
         scores, details, spots = [], [], []
         with base.progress_bar(len(stories), "Scoring stories", self.progress) as advance:
             for sentences, found, seen in zip(stories, own, evidence, strict=True):
@@ -153,20 +153,20 @@ class RovistVg(grounding.GroundingMetric):
             made_with |= {"sentences": None, "placeholders": None}
         return self.result(scores, made_with=made_with, details=details if return_details else None)
 
-    def _compared(
+    def _compare(
         self, named: list[list[str]], idf: Any, images: Any, regions: Any, features: Any
     ) -> tuple[list[StoryNouns], Iterator[grounding.Evidence], dict[str, Any]]:
         """Return the nouns and evidence of each story, and the sources for the signature."""
-        where, region_source = self.chosen_regions(regions, features, len(named))
+        where, region_source = self.choose_regions(regions, features, len(named))
         if features is not None:
-            own = [weighed(words, idf, [False] * len(words), []) for words in named]
+            own = [weigh_nouns(words, idf, [False] * len(words), []) for words in named]
             made_with = {"enc": GIVEN, "vectors": GIVEN, "regions": region_source, "oov": None}
-            return own, self.given_stories(features, named, images), made_with
-        model, vectors = trained_model(self.checkpoint, self.glove_path, profile=self.profile, device=self.device)
-        own, distinct, rows = looked_up(named, vectors, idf, self.oov)
+            return own, self.read_stories(features, named, images), made_with
+        model, vectors = load_trained(self.checkpoint, self.glove_path, profile=self.profile, device=self.device)
+        own, distinct, rows = look_up_nouns(named, vectors, idf, self.oov)
         encode = partial(model.regions, batch_size=self.batch_size, progress=False)
-        made_with = {**signed_model(model, vectors), "regions": region_source}
-        return own, self.seen_stories(model.words(distinct), rows, where, images, encode), made_with
+        made_with = {**sign_model(model, vectors), "regions": region_source}
+        return own, self.encode_stories(model.words(distinct), rows, where, images, encode), made_with
 
     def _score(self, cosines: np.ndarray, idf: np.ndarray, aggregate: str) -> float:
         """Compute the score of a story from the maximum cosine similarity of each noun. NaN without any."""

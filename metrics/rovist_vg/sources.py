@@ -27,7 +27,7 @@ REQUIRED = "required"
 NO_IDF = "none"
 
 
-def checked_path(name: str, path: Any) -> Any:
+def check_path(name: str, path: Any) -> Any:
     """Validate a setting that must be a path or None, without accessing the file."""
     if path is not None and (not isinstance(path, (str, os.PathLike)) or path == ""):
         raise UsageError.about(name, f"must be the path of a file or folder, or None, got {shown(path)}")
@@ -35,7 +35,7 @@ def checked_path(name: str, path: Any) -> Any:
 
 
 def look_for_idf(preflight: Preflight, idf: Any, profile: str) -> None:
-    """Add the requirements of `idf_weights` to a preflight."""
+    """Add the requirements of `load_idf` to a preflight."""
     if not (isinstance(idf, str) and idf == REQUIRED):
         preflight.look_for_file(idf, idf_table)
     elif profile != "embedded":
@@ -43,7 +43,7 @@ def look_for_idf(preflight: Preflight, idf: Any, profile: str) -> None:
 
 
 def look_for_trained(preflight: Preflight, checkpoint: Any, glove_path: Any, profile: str) -> None:
-    """Add the requirements of `trained_model` to a preflight."""
+    """Add the requirements of `load_trained` to a preflight."""
     look_for_model(preflight, checkpoint, profile)
     preflight.look(lambda: vectors_path(checkpoint, glove_path, profile))
     preflight.look_for_file(glove_path, word_vector_file)
@@ -62,7 +62,7 @@ def refuse_without_idf() -> NoReturn:
     )
 
 
-def idf_weights(idf: Any, profile: str) -> tuple[IdfTable | None, str]:
+def load_idf(idf: Any, profile: str) -> tuple[IdfTable | None, str]:
     """Return the table of idf weights, None for weights of 1, and its source for signatures."""
     if idf is None:
         return None, NO_IDF
@@ -74,7 +74,7 @@ def idf_weights(idf: Any, profile: str) -> tuple[IdfTable | None, str]:
     return table, table.identity
 
 
-def trained_model(
+def load_trained(
     checkpoint: Any, glove_path: Any, *, profile: str, device: str
 ) -> tuple[GroundingModel, WordVectorFile]:
     """Return the checkpoint and the word vectors that it was trained with.
@@ -93,7 +93,7 @@ def trained_model(
     return model, vectors
 
 
-def signed_model(model: GroundingModel, vectors: WordVectorFile) -> dict[str, Any]:
+def sign_model(model: GroundingModel, vectors: WordVectorFile) -> dict[str, Any]:
     """Return the signature fields that identify the source of the embeddings."""
     return {
         "enc": model.identity,

@@ -167,9 +167,9 @@ def signature(name, settings, monkeypatch):
             for look in ("look_for_phrases", "look_for_regions", "look_for_weights"):  # replacements require no files
                 if hasattr(file, look):
                     patch.setattr(file, look, lambda *_, **__: None)
-            if hasattr(file, "chosen_encoder") and "dataset" in settings:  # the published one
-                chosen = partial(published, file.chosen_encoder)
-                patch.setattr(file, "chosen_encoder", chosen)
+            if hasattr(file, "load_encoder") and "dataset" in settings:  # the published one
+                chosen = partial(published, file.load_encoder)
+                patch.setattr(file, "load_encoder", chosen)
         return metric.compute(**rows_of(name, settings))[f"{name}_signature"]
 
 

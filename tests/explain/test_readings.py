@@ -43,7 +43,7 @@ def test_the_card_of_bleu_tells_what_perfect_short_captions_have(length, told):
 def test_every_noun_raises_rovist_vg():
     assert "every noun raises the score" in reading("rovist_vg")
     assert "A noun that no picture shows raises it" in reading("rovist_vg")
-    score = load("rovist_vg").rescored
+    score = load("rovist_vg").rescore
     seen = {"text": "dog", "cosine": 0.8, "idf": 2.0}
     not_shown, common, unlike = ({"text": "cat", "cosine": c, "idf": idf} for c, idf in ((0, 2), (0.8, 0), (-0.3, 2)))
     alone = score({"nouns": [seen]})

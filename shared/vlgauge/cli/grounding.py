@@ -23,7 +23,7 @@ from vlgauge.research.studies.groovist import (
     RandomPairs,
     Stories,
     ablations,
-    compared_pairs,
+    compare_pairs,
     parts_of_data,
     random_pairs,
 )
@@ -115,7 +115,7 @@ def run_random_pairs(options: argparse.Namespace) -> int:
         with progress_bar(len(data.stories), f"Comparing by {name}") as advance:
             pair = PAIRED[name]
             if pair is None:
-                scores = compared_pairs(loaders[name], data, advance=advance, **drawn).scores()
+                scores = compare_pairs(loaders[name], data, advance=advance, **drawn).scores()
             else:
                 scores = pair(others[name], data, advance=advance, **drawn)
         result = random_pairs(scores.own, scores.random, seed=options.seed)

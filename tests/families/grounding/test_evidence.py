@@ -9,7 +9,7 @@ from small_regions import cell
 
 import vlgauge
 from vlgauge.families.grounding import Spots, best_regions
-from vlgauge.families.grounding.evidence import STORIES_AT_ONCE, given_evidence, seen_stories
+from vlgauge.families.grounding.evidence import STORIES_AT_ONCE, encode_stories, read_evidence
 from vlgauge.models.detectors import region_source
 
 DOG = {"text": {"dog": [1.0, 0.0]}}
@@ -19,10 +19,10 @@ DOG = {"text": {"dog": [1.0, 0.0]}}
 def test_where_regions_are():
     spots = Spots([0, 0, 2], [0, 1, 0], [(1, 2, 3, 4), None, (0, 0, 9, 9)], [0.5, None, 0.1], 4)
     assert spots.images_without_regions == [1, 3]
-    assert spots.shown(0) == {"image": 0, "region": 0, "box": [1, 2, 3, 4]}
-    assert spots.shown(1) == {"image": 0, "region": 1, "box": None}
-    assert spots.shown(2) == {"image": 2, "region": 0, "box": [0, 0, 9, 9]}
-    assert spots.shown(None) == {"image": None, "region": None, "box": None}
+    assert spots.describe(0) == {"image": 0, "region": 0, "box": [1, 2, 3, 4]}
+    assert spots.describe(1) == {"image": 0, "region": 1, "box": None}
+    assert spots.describe(2) == {"image": 2, "region": 0, "box": [0, 0, 9, 9]}
+    assert spots.describe(None) == {"image": None, "region": None, "box": None}
 
 
 def test_best_regions():
@@ -43,7 +43,7 @@ def test_regions_stay_with_their_stories():
     boxes = [[{"boxes": [[0, 0, 5, 5]] * (i % 3)}, {"boxes": [[1, 1, 4, 4]]}] for i in range(count)]
     text, rows = np.eye(2), [[0, 1, 0][: i % 4] for i in range(count)]
     cells = [[cell(i), cell(i + 50)] for i in range(count)]
-    found = list(seen_stories(text, rows, boxes, cells, encode, top_k=10, min_score=0.0))
+    found = list(encode_stories(text, rows, boxes, cells, encode, top_k=10, min_score=0.0))
     assert len(asked) == 2
     assert asked[1][0].startswith(f"images[{STORIES_AT_ONCE}]")
     seen = [vector.tolist() for story in found for vector in story.regions]
@@ -66,7 +66,7 @@ def test_stories_are_seen_a_few_at_a_time():
         return np.ones((len(pictures), 3))
 
     cells = [[cell()]] * (2 * STORIES_AT_ONCE)
-    found = seen_stories(
+    found = encode_stories(
         np.zeros((0, 3)), [[]] * len(cells), region_source("whole"), cells, encode, top_k=1, min_score=0
     )
     next(found)
@@ -79,7 +79,7 @@ def test_every_given_vector_is_checked_also_of_regions_that_are_left_out():
     broken = {**DOG, "images": [[[1.0, 0.0], [math.nan, 0.0]]], "scores": [[0.9, 0.1]]}
     for limits in ({"top_k": 1, "min_score": 0.0}, {"top_k": 9, "min_score": 0.5}):
         with pytest.raises(ValueError, match=r"^`f\['images'\]\[0\]`.*row 1"):
-            given_evidence(broken, ["dog"], "f", unit="noun", **limits)
+            read_evidence(broken, ["dog"], "f", unit="noun", **limits)
 
 
 @cache

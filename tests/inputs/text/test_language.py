@@ -17,7 +17,7 @@ from folders import ROOT
 from packaging.version import Version
 
 from vlgauge.core.errors import WeightsNotFoundError
-from vlgauge.inputs.text.language import checked_splitter, punkt_splitter, sentence_splitter, split_sentences, words
+from vlgauge.inputs.text.language import check_splitter, punkt_splitter, sentence_splitter, split_sentences, words
 
 SHARED = ROOT.parent / "shared"
 ORACLES = SHARED / "oracles" / "groovist_rovist" / "shared_only"
@@ -297,7 +297,7 @@ def test_sentence_splitter_resolves_its_choices(punkt: Callable[[str], list[str]
 def test_unknown_splitter(wrong: Any) -> None:
     message = f"`sentences` must be one of 'rules', 'punkt' or a function from str to list of str, got {wrong!r}"
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        checked_splitter(wrong)
+        check_splitter(wrong)
 
 
 def test_punkt_without_nltk(monkeypatch: pytest.MonkeyPatch) -> None:

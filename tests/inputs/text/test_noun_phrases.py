@@ -14,7 +14,7 @@ from vlgauge.checkpoints.preflight import Preflight
 from vlgauge.core.errors import WeightsNotFoundError
 from vlgauge.core.pool import pool
 from vlgauge.inputs.text import english
-from vlgauge.inputs.text.language import checked_placeholders, replace_placeholders
+from vlgauge.inputs.text.language import check_placeholders, replace_placeholders
 from vlgauge.inputs.text.noun_phrases import given_phrases, look_for_phrases, phrase_source
 
 spacy = pytest.importorskip("spacy")
@@ -307,4 +307,4 @@ def test_placeholders(mode, expected):
 @pytest.mark.parametrize("mode", ["some", "", 3, True])
 def test_placeholder_modes_that_are_none(mode):
     with pytest.raises(ValueError, match=r"^`placeholders`.*'released'.*'all'"):
-        checked_placeholders(mode)
+        check_placeholders(mode)

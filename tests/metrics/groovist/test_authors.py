@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from groovist_parts import ORACLES, features_of, formula, load, phrases, scored
 
-from vlgauge.families.grounding.evidence import given_evidence
+from vlgauge.families.grounding.evidence import read_evidence
 from vlgauge.research.studies.groovist_analyses import coverage, harmonic_mean
 
 
@@ -110,7 +110,7 @@ def test_authors_scores_of_the_published_sample(shared_folder):
     assert len(cases) == 14
     for case in cases:
         assert phrases.story_phrases([case["nphrases"]]).kept == case["filtered"]
-        compared = given_evidence(
+        compared = read_evidence(
             features_of(case), case["filtered"], "f", unit="phrase", top_k=case["B"], min_score=0.0
         )
         story = formula.story_score(compared, case["weights"], case["theta"])

@@ -7,7 +7,7 @@ import pytest
 from groovist_parts import formula, load, phrases
 
 from vlgauge.families.grounding import Evidence, Spots
-from vlgauge.families.grounding.evidence import given_evidence
+from vlgauge.families.grounding.evidence import read_evidence
 
 
 # -- by hand ----------------------------------------------------------------------------------------------------------
@@ -60,14 +60,14 @@ def test_equals_the_pseudocode(variant, penalize, sizes):
     images = [rng.normal(size=(size, 5)) for size in sizes]
     names = [f"p{k}" for k in range(6)]
     entry = {"text": dict(zip(names, text, strict=True)), "images": images}
-    compared = given_evidence(entry, names, "features[0]", unit="phrase", top_k=10, min_score=0.0)
+    compared = read_evidence(entry, names, "features[0]", unit="phrase", top_k=10, min_score=0.0)
     story = formula.story_score(compared, list(weights), 0.7, variant=variant, penalize=penalize)
     assert story.score == pytest.approx(brute_force(text, images, weights, 0.7, variant, penalize), rel=1e-12)
 
 
 def test_best_region_of_equal_ones_is_the_first():
     entry = {"text": {"a": [1.0, 0.0]}, "images": [[[0.0, 1.0], [2.0, 0.0]], [[3.0, 0.0]]]}
-    story = formula.story_score(given_evidence(entry, ["a"], "f", unit="phrase", top_k=10, min_score=0.0), [1.0], 0.1)
+    story = formula.story_score(read_evidence(entry, ["a"], "f", unit="phrase", top_k=10, min_score=0.0), [1.0], 0.1)
     assert story.best.tolist() == [1]
 
 
@@ -78,7 +78,7 @@ def test_more_regions_never_lower_a_phrase_and_their_order_is_invisible():
 
     def cosines(images):
         entry = {"text": dict(zip(names, text, strict=True)), "images": images}
-        compared = given_evidence(entry, names, "f", unit="phrase", top_k=10, min_score=0.0)
+        compared = read_evidence(entry, names, "f", unit="phrase", top_k=10, min_score=0.0)
         return formula.story_score(compared, [1.0] * 4, 0.5).cosine
 
     few, many = cosines([image[:2] for image in images]), cosines(images)

@@ -178,11 +178,11 @@ def test_scores_again_from_the_details():
         ({"penalize": False}, {"penalize": False}),
         (own, {"weigh": lambda text: None}),
     ):
-        assert usual().rescored(found, 1.2, **changed) == score(**wrong, metric=load(**settings))["groovist"]
-        tanh = load(normalize="tanh").rescored(found, 1.2, **changed)
-        assert tanh == math.tanh(usual().rescored(found, 1.2, **changed))
-    assert load(penalize=False).rescored(found, 1.2) == usual().rescored(found, 1.2, penalize=False)
-    assert math.isnan(usual().rescored({"noun_phrases": [{"text": "a", "weight": 1.0, "scaled": None}]}, 1.2))
+        assert usual().rescore(found, 1.2, **changed) == score(**wrong, metric=load(**settings))["groovist"]
+        tanh = load(normalize="tanh").rescore(found, 1.2, **changed)
+        assert tanh == math.tanh(usual().rescore(found, 1.2, **changed))
+    assert load(penalize=False).rescore(found, 1.2) == usual().rescore(found, 1.2, penalize=False)
+    assert math.isnan(usual().rescore({"noun_phrases": [{"text": "a", "weight": 1.0, "scaled": None}]}, 1.2))
 
 
 def test_nouns_as_units():

@@ -252,12 +252,12 @@ def test_scores_again_from_the_details(load, images):
     details = metric.compute(**call, return_details=True)["rovist_vg_details"]
     for aggregate in ("log_sum_exp", "sum", "mean"):
         expected = load(idf=corpus, scale=True, aggregate=aggregate).compute(**call)["rovist_vg_scores"]
-        assert [metric.rescored(story, aggregate=aggregate) for story in details] == expected
-    assert [metric.rescored(story) for story in details] == metric.compute(**call)["rovist_vg_scores"]
+        assert [metric.rescore(story, aggregate=aggregate) for story in details] == expected
+    assert [metric.rescore(story) for story in details] == metric.compute(**call)["rovist_vg_scores"]
     # The idf values of dog, cat, dog and home are 0, ln 3/2, 0 and ln 3/2.
-    known = load(idf=corpus, aggregate="sum").rescored(details[0], cosine={"dog": 1.0, "cat": 0.5, "home": -1.0}.get)
+    known = load(idf=corpus, aggregate="sum").rescore(details[0], cosine={"dog": 1.0, "cat": 0.5, "home": -1.0}.get)
     assert known == pytest.approx(-0.5 * math.log(3 / 2))
-    assert math.isnan(metric.rescored({"nouns": [{"text": "dog", "idf": 1.0, "cosine": None}]}))
+    assert math.isnan(metric.rescore({"nouns": [{"text": "dog", "idf": 1.0, "cosine": None}]}))
 
 
 def test_what_is_required(load, images, files):

@@ -232,4 +232,4 @@ def test_default_source_by_profile(monkeypatch, tmp_path):
 )
 def test_unknown_source(setting, message):
     with pytest.raises(ValueError, match=rf"^`regions`.*{message}"):
-        detectors.checked_source(setting)
+        detectors.check_region_source(setting)

@@ -52,7 +52,7 @@ def test_best_of_the_random_ones_counts():
 
 def test_pairs_are_scored_as_the_metric_scores_them(data):
     load, seen = loader(), []
-    pairs = study.compared_pairs(load, data, n_random=2, seed=3, advance=seen.append)
+    pairs = study.compare_pairs(load, data, n_random=2, seed=3, advance=seen.append)
     assert sum(seen) == len(data.stories)
     assert "|theta:0.3@given" in pairs.signature
     others = study.random_stories(4, 2, seed=3)
@@ -75,7 +75,7 @@ def test_scores_by_hand(data):
 
     A primary color in the text is (1, 0, 0), and in an image (1, -1, -1) / sqrt(3).
     """
-    pairs = study.compared_pairs(loader(theta=2.0), data, n_random=0)
+    pairs = study.compare_pairs(loader(theta=2.0), data, n_random=0)
     scaled = 2.5 / math.sqrt(3)
     assert pairs.scores(weigh=lambda text: 1.0, penalize=False).own[:3] == pytest.approx([scaled] * 3)
     assert pairs.scores(weigh=lambda text: 3.0).own[:3] == pytest.approx([3 * (scaled - 2)] * 3)
@@ -83,7 +83,7 @@ def test_scores_by_hand(data):
 
 @pytest.mark.parametrize("settings", [{"penalize": False}, {"normalize": "tanh"}, {"concreteness": None}])
 def test_pairs_are_scored_by_the_settings_of_the_metric(data, settings):
-    found = study.compared_pairs(loader(**settings), data, n_random=0).scores()
+    found = study.compare_pairs(loader(**settings), data, n_random=0).scores()
     expected = loader(**settings)().compute(predictions=data.stories, images=data.images)["groovist_scores"]
     assert found.own == pytest.approx(expected, rel=1e-12)
     assert found.random == [[]] * 4
@@ -97,7 +97,7 @@ def test_given_regions_stay_with_their_images(data):
             picture.paste(COLOURS[name], (0, 0, 2, 6))
     boxes = [[{"boxes": [[0, 0, 2, 6]] if i % 2 else [[2, 0, 6, 6]]}] * 2 for i in range(len(NAMES))]
     with_regions = study.Stories(data.stories, data.images, boxes)
-    pairs = study.compared_pairs(loader(), with_regions, n_random=1, seed=2)
+    pairs = study.compare_pairs(loader(), with_regions, n_random=1, seed=2)
     assert "|regions:given|" in pairs.signature
     found, others = pairs.scores(), study.random_stories(len(NAMES), 1, seed=2)
     for i, ((j,), own, random) in enumerate(zip(others, found.own, found.random, strict=True)):

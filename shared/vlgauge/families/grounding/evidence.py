@@ -11,7 +11,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.families.grounding.features import check_features, entries_of, images_of, per_story, unit_vectors
 from vlgauge.inputs.media.pictures import Box, LazyImage
 from vlgauge.models.detectors import Region, RegionSource, regions_of
-from vlgauge.models.detectors.boxes import checked_scores, kept
+from vlgauge.models.detectors.boxes import check_scores, kept
 
 STORIES_AT_ONCE = 16  # number of stories whose decoded images are in memory at the same time
 Floats = npt.NDArray[np.float64]
@@ -44,7 +44,7 @@ class Spots:
         seen = set(self.image)
         return [image for image in range(self.n_images) if image not in seen]
 
-    def shown(self, k: int | None) -> dict[str, Any]:
+    def describe(self, k: int | None) -> dict[str, Any]:
         """Return the position of region k for `return_details`, with None for each field if k is None."""
         if k is None:
             return dict.fromkeys(("image", "region", "box"))
@@ -89,7 +89,7 @@ class Evidence:
         return best, cosines[np.arange(len(best)), best]
 
 
-def seen_stories(
+def encode_stories(
     text: Floats,
     rows: Sequence[Sequence[int]],
     regions: RegionSource | Sequence[Any],
@@ -133,7 +133,7 @@ def _spots(images: Sequence[Sequence[Region]]) -> Spots:
     )
 
 
-def given_stories(
+def read_stories(
     features: Any,
     words: Sequence[Sequence[str]],
     images: Sequence[Any] | None,
@@ -142,14 +142,14 @@ def given_stories(
     top_k: int,
     min_score: float,
 ) -> Iterator[Evidence]:
-    """Yield the embeddings of each story from features. See `given_evidence`.
+    """Yield the embeddings of each story from features. See `read_evidence`.
 
     Raises:
         ValueError: If there is not one entry per story or one array per image, or an entry is invalid.
     """
     entries = per_story(features, len(words), "features")
     for i, (entry, own) in enumerate(zip(entries, words, strict=True)):
-        found = given_evidence(entry, own, f"features[{i}]", unit=unit, top_k=top_k, min_score=min_score)
+        found = read_evidence(entry, own, f"features[{i}]", unit=unit, top_k=top_k, min_score=min_score)
         n_images = found.spots.n_images
         if images is not None and images[i] is not None and len(images[i]) != n_images:
             raise UsageError.about(
@@ -159,9 +159,7 @@ def given_stories(
         yield found
 
 
-def given_evidence(
-    entry: Any, words: Sequence[str], place: str, *, unit: str, top_k: int, min_score: float
-) -> Evidence:
+def read_evidence(entry: Any, words: Sequence[str], place: str, *, unit: str, top_k: int, min_score: float) -> Evidence:
     """Return the embeddings of one story from features.
 
     Args:
@@ -185,7 +183,7 @@ def given_evidence(
     for j, (regions, scores) in enumerate(images):
         where = f"{place}['images'][{j}]"
         rows = unit_vectors(entries_of(regions, where), where, width=width)
-        values = checked_scores(scores, len(rows), f"{place}['scores'][{j}]")
+        values = check_scores(scores, len(rows), f"{place}['scores'][{j}]")
         width = rows.shape[1] if len(rows) else width
         best = kept(values, top_k=top_k, min_score=min_score)
         vectors += [rows[best]] if best else []

@@ -9,11 +9,11 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import check_float, check_int, valid_unicode, warn
 from vlgauge.families.base import Metric
 from vlgauge.families.base.columns import Images, Story
-from vlgauge.families.grounding.evidence import Encode, Evidence, Floats, Spots, given_stories, seen_stories
+from vlgauge.families.grounding.evidence import Encode, Evidence, Floats, Spots, encode_stories, read_stories
 from vlgauge.families.grounding.features import per_story
 from vlgauge.inputs.text.language import (
-    checked_placeholders,
-    checked_splitter,
+    check_placeholders,
+    check_splitter,
     replace_placeholders,
     sentence_splitter,
     split_sentences,
@@ -24,8 +24,8 @@ from vlgauge.inputs.text.noun_phrases import given_phrases, look_for_phrases, ph
 from vlgauge.models.detectors import (
     GIVEN,
     RegionSource,
-    checked_source,
-    checked_weights,
+    check_detector_weights,
+    check_region_source,
     look_for_regions,
     region_source,
 )
@@ -58,15 +58,15 @@ class GroundingMetric(Metric):
         batch_size: int = 64,
         **host: Any,
     ) -> None:
-        self.sentences, self.placeholders = checked_splitter(sentences), checked_placeholders(placeholders)
+        self.sentences, self.placeholders = check_splitter(sentences), check_placeholders(placeholders)
         checked_phrases(getattr(self, self.words), self.words)
-        self.regions = checked_source(regions)
-        self.detector_weights = checked_weights(detector_weights, regions)
+        self.regions = check_region_source(regions)
+        self.detector_weights = check_detector_weights(detector_weights, regions)
         self.top_k, self.min_score = check_int("top_k", top_k, 1), check_float("min_score", min_score)
         self.device, self.batch_size = device, check_int("batch_size", batch_size, 1)
         super().__init__(*args, **host)
 
-    def begun_preflight(self, images: Any, words: Any, regions: Any, features: Any) -> Preflight:
+    def start_preflight(self, images: Any, words: Any, regions: Any, features: Any) -> Preflight:
         """Return a preflight of the requirements for sentences and words that are not per-call inputs.
 
         Raises:
@@ -90,12 +90,12 @@ class GroundingMetric(Metric):
         if features is None and regions is None:
             look_for_regions(preflight, self.regions, profile=self.profile, weights=self.detector_weights)
 
-    def told_stories(self, predictions: Sequence[Any]) -> tuple[list[list[str]], Splitter]:
+    def split_stories(self, predictions: Sequence[Any]) -> tuple[list[list[str]], Splitter]:
         """Return the sentences of each story, and the function that splits them."""
         split = sentence_splitter(self.sentences)
         return [story_sentences(story, split) for story in predictions], split
 
-    def sentence_words(
+    def extract_words(
         self,
         stories: Sequence[Sequence[str]],
         given: Any,
@@ -125,7 +125,7 @@ class GroundingMetric(Metric):
         found = iter(extract(sentences, progress=self.progress))
         return [[next(found) for _ in story] for story in stories], source.identity
 
-    def chosen_regions(
+    def choose_regions(
         self, regions: Any, features: Any, n_stories: int
     ) -> tuple[RegionSource | Sequence[Any] | None, str]:
         """Return the regions or source of regions, and its name for signatures.
@@ -149,18 +149,18 @@ class GroundingMetric(Metric):
         source = region_source(self.regions, profile=self.profile, weights=self.detector_weights, device=self.device)
         return source, source.identity
 
-    def seen_stories(
+    def encode_stories(
         self, text: Floats, rows: Sequence[Sequence[int]], regions: Any, images: Any, encode: Encode
     ) -> Iterator[Evidence]:
         """Yield the embeddings of each story from its images.
 
-        See `vlgauge.families.grounding.evidence.seen_stories`.
+        See `vlgauge.families.grounding.evidence.encode_stories`.
         """
-        return seen_stories(text, rows, regions, images, encode, top_k=self.top_k, min_score=self.min_score)
+        return encode_stories(text, rows, regions, images, encode, top_k=self.top_k, min_score=self.min_score)
 
-    def given_stories(self, features: Any, words: Sequence[Sequence[str]], images: Any) -> Iterator[Evidence]:
-        """Yield the embeddings of each story from features. See `vlgauge.families.grounding.evidence.given_stories`."""
-        return given_stories(features, words, images, unit=self.unit, top_k=self.top_k, min_score=self.min_score)
+    def read_stories(self, features: Any, words: Sequence[Sequence[str]], images: Any) -> Iterator[Evidence]:
+        """Yield the embeddings of each story from features. See `vlgauge.families.grounding.evidence.read_stories`."""
+        return read_stories(features, words, images, unit=self.unit, top_k=self.top_k, min_score=self.min_score)
 
     def warn_of_images(self, spots: Sequence[Spots]) -> None:
         """Warn once per call about the images without a region."""

@@ -54,7 +54,7 @@ _PART_OF_BRACKET_4 = frozenset("[](){}<>*-")
 _CLOSING_5 = frozenset("»”\u2019'")
 
 
-def checked_splitter(sentences: Any) -> Any:
+def check_splitter(sentences: Any) -> Any:
     """Check that `sentence_splitter` can resolve the setting `sentences` of a metric.
 
     Returns:
@@ -99,7 +99,7 @@ def sentence_splitter(sentences: str | Callable[[str], list[str]] = "rules") -> 
     return split_sentences if sentences == "rules" else punkt_splitter()
 
 
-def checked_placeholders(mode: Any) -> str | None:
+def check_placeholders(mode: Any) -> str | None:
     """Check that `replace_placeholders` supports the setting `placeholders` of a metric.
 
     Returns:

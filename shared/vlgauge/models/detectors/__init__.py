@@ -21,8 +21,8 @@ __all__ = [
     "Region",
     "RegionSource",
     "arranged",
-    "checked_source",
-    "checked_weights",
+    "check_detector_weights",
+    "check_region_source",
     "look_for_regions",
     "read_authors_regions",
     "region_source",
@@ -33,7 +33,7 @@ DEFAULT_DETECTOR = "fasterrcnn_resnet50_fpn_v2"
 PLAIN = ("whole", "grid")
 
 
-def checked_source(regions: Any) -> Any:
+def check_region_source(regions: Any) -> Any:
     """Check the setting `regions` of a metric without building a source, and return it.
 
     Raises:
@@ -52,7 +52,7 @@ def checked_source(regions: Any) -> Any:
     return regions
 
 
-def checked_weights(weights: Any, regions: Any) -> Any:
+def check_detector_weights(weights: Any, regions: Any) -> Any:
     """Check the setting `detector_weights` of a metric without accessing a file, and return it.
 
     Raises:
@@ -79,7 +79,7 @@ def look_for_regions(preflight: Preflight, regions: Any, *, profile: str, weight
 
 def _chosen(regions: Any, profile: str, weights: Any) -> Any:
     """Check the source of regions and return it, or the default of the profile for None."""
-    if checked_source(regions) is not None:
+    if check_region_source(regions) is not None:
         return regions
     return DEFAULT_DETECTOR if profile == "paper" or weights is not None else "grid"
 

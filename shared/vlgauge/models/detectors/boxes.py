@@ -46,7 +46,7 @@ def grid_boxes(size: tuple[int, int]) -> list[Box]:
     return [(0, 0, width, height), *(cell for cell in cells if cell[0] < cell[2] and cell[1] < cell[3])]
 
 
-def checked_boxes(boxes: Any, place: str) -> list[list[float]]:
+def check_boxes(boxes: Any, place: str) -> list[list[float]]:
     """Convert boxes to lists of four finite numbers.
 
     Raises:
@@ -66,7 +66,7 @@ def checked_boxes(boxes: Any, place: str) -> list[list[float]]:
     return array.tolist()
 
 
-def checked_scores(scores: Any, count: int, place: str) -> list[float | None]:
+def check_scores(scores: Any, count: int, place: str) -> list[float | None]:
     """Return one finite score per region, or None for each region if `scores` is None.
 
     Raises:

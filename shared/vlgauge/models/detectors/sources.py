@@ -13,7 +13,7 @@ from vlgauge.core.validation import listed
 from vlgauge.inputs.media import images
 from vlgauge.inputs.media.images import image_cell, is_single_image, open_image
 from vlgauge.inputs.media.pictures import Box, ImageCrop, LazyImage, SharedImage, WholeImage
-from vlgauge.models.detectors.boxes import checked_boxes, checked_scores, grid_boxes, kept, pixel_box
+from vlgauge.models.detectors.boxes import check_boxes, check_scores, grid_boxes, kept, pixel_box
 
 Cell = Mapping[str, Any]
 Detected = tuple[Any, Any]
@@ -117,8 +117,8 @@ class RegionSource:
                 f"must be a function that returns boxes and scores (or None), got {type(found).__name__} for {place}",
             )
         boxes, scored = found
-        raw = checked_boxes(boxes, named)
-        scores = checked_scores(scored, len(raw), named)
+        raw = check_boxes(boxes, named)
+        scores = check_scores(scored, len(raw), named)
         pixels = [(pixel_box(box, size), score) for box, score in zip(raw, scores, strict=True)]
         filled = [(box, math.nan if score is None else score) for box, score in pixels if box is not None]
         return (
@@ -194,8 +194,8 @@ def given_regions(
     crops = None if is_single_image(about.get("crops")) else listed(about.get("crops"))
     if crops is None:
         raise UsageError.about(place, f"must be {FORMS}, got {_shown(entry)}")
-    scores = checked_scores(about.get("scores"), len(crops), place)
-    boxes = checked_boxes(about.get("boxes", ()), place)
+    scores = check_scores(about.get("scores"), len(crops), place)
+    boxes = check_boxes(about.get("boxes", ()), place)
     if boxes and len(boxes) != len(crops):
         raise UsageError.about(place, f"must have one box per crop, got {len(boxes)} for {len(crops)}")
     regions = []
@@ -213,8 +213,8 @@ def _given_boxes(
     """Return regions from boxes. All boxes are checked, including the omitted ones."""
     if cell is None:
         raise UsageError(f"`{image_place}` is missing: `{place}` has boxes, which need the image; or pass crops")
-    raw = checked_boxes(entry["boxes"], place)
-    scores = checked_scores(entry.get("scores"), len(raw), place)
+    raw = check_boxes(entry["boxes"], place)
+    scores = check_scores(entry.get("scores"), len(raw), place)
     if not raw:
         return []
     head = image_head(cell, image_place)

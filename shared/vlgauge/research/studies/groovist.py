@@ -75,18 +75,18 @@ class PairedComparisons:
         random: Details of the random stories for each image sequence.
         theta: Theta of the metric.
         signature: Signature of the metric, for the stories with their own images.
-        rescored: The method `rescored` of the metric.
+        rescore: The method `rescore` of the metric.
     """
 
     own: list[Details]
     random: list[list[Details]]
     theta: float
     signature: str
-    rescored: Callable[..., float]
+    rescore: Callable[..., float]
 
     def scores(self, *, weigh: Callable[[str], float] | None = None, penalize: bool | None = None) -> PairedScores:
         """Compute scores, optionally with other phrase weights, or with or without the penalty."""
-        score = partial(self.rescored, theta=self.theta, weigh=weigh, penalize=penalize)
+        score = partial(self.rescore, theta=self.theta, weigh=weigh, penalize=penalize)
         return PairedScores(list(map(score, self.own)), [list(map(score, row)) for row in self.random], self.signature)
 
 
@@ -131,7 +131,7 @@ def chunks(n_stories: int) -> list[range]:
     return [range(start, min(start + SEQUENCES_AT_ONCE, n_stories)) for start in range(0, n_stories, SEQUENCES_AT_ONCE)]
 
 
-def compared_pairs(
+def compare_pairs(
     load: Callable[..., Any],
     data: Stories,
     *,
@@ -150,7 +150,7 @@ def compared_pairs(
     """
     others = random_stories(len(data.stories), n_random, seed) if n_random else [[] for _ in data.stories]
     metric = load()
-    own, signature = _compared(metric, data)
+    own, signature = _compare(metric, data)
     theta = signed_theta(signature)
     # Phrases and theta are known at this point, so they are passed instead of being extracted or looked up again.
     scorer = load(theta=theta, dataset=None)
@@ -158,13 +158,13 @@ def compared_pairs(
     for chunk in chunks(len(others)):
         pairs = [(i, j) for i in chunk for j in others[i]]
         if pairs:
-            found = iter(_compared(scorer, _recombined(data, own, pairs))[0])
+            found = iter(_compare(scorer, _recombine(data, own, pairs))[0])
         random += [[next(found) for _ in others[i]] for i in chunk]
         advance(len(chunk))
-    return PairedComparisons(own, random, theta, signature, metric.rescored)
+    return PairedComparisons(own, random, theta, signature, metric.rescore)
 
 
-def _recombined(data: Stories, own: Sequence[Details], pairs: Sequence[tuple[int, int]]) -> Stories:
+def _recombine(data: Stories, own: Sequence[Details], pairs: Sequence[tuple[int, int]]) -> Stories:
     """Combine the images of the first of each pair with the story of the second."""
     return Stories(
         stories=[data.stories[j] for _, j in pairs],
@@ -174,7 +174,7 @@ def _recombined(data: Stories, own: Sequence[Details], pairs: Sequence[tuple[int
     )
 
 
-def _compared(metric: Any, data: Stories) -> tuple[list[Details], str]:
+def _compare(metric: Any, data: Stories) -> tuple[list[Details], str]:
     result = metric.compute(
         predictions=list(data.stories),
         images=list(data.images),
@@ -182,10 +182,10 @@ def _compared(metric: Any, data: Stories) -> tuple[list[Details], str]:
         noun_phrases=data.noun_phrases,
         return_details=True,
     )
-    return [_kept(story["noun_phrases"]) for story in result["groovist_details"]], result["groovist_signature"]
+    return [_keep_scores(story["noun_phrases"]) for story in result["groovist_details"]], result["groovist_signature"]
 
 
-def _kept(phrases: Sequence[Mapping[str, Any]]) -> Details:
+def _keep_scores(phrases: Sequence[Mapping[str, Any]]) -> Details:
     """Return only the details that determine scores, to save memory."""
     return {"noun_phrases": [{name: phrase[name] for name in ("text", "weight", "scaled")} for phrase in phrases]}
 
@@ -232,9 +232,9 @@ def ablations(
     Both units use the theta of the metric. The stories must not include phrases, because these would also be used as
     nouns.
     """
-    phrases = compared_pairs(load, data, n_random=n_random, seed=seed, advance=advance)
+    phrases = compare_pairs(load, data, n_random=n_random, seed=seed, advance=advance)
     fixed = {"theta": phrases.theta, "dataset": None, "units": "nouns"}
-    nouns = compared_pairs(lambda **more: load(**more | fixed), data, n_random=n_random, seed=seed, advance=advance)
+    nouns = compare_pairs(lambda **more: load(**more | fixed), data, n_random=n_random, seed=seed, advance=advance)
     weighers: dict[str | None, Callable[[str], float] | None] = {"own": None, None: lambda text: 1.0, "idf": idf.mean}
     return {
         name: (phrases if units == "noun_phrases" else nouns).scores(weigh=weighers[weights], penalize=penalize)

@@ -90,13 +90,13 @@ def temporal_misalignment(
     Returns:
         T, NaN for a story without phrases, and t of each sentence, 0 for a sentence without phrases.
     """
-    shares = [_misplaced(scores, own, theta, matching) for scores, own in zip(sentences, images, strict=True)]
+    shares = [_count_misplaced(scores, own, theta, matching) for scores, own in zip(sentences, images, strict=True)]
     if not any(len(scores) for scores in sentences):
         return math.nan, shares
     return math.fsum(shares) / len(shares), shares
 
 
-def _misplaced(scores: Floats, own: int, theta: float, matching: str) -> float:
+def _count_misplaced(scores: Floats, own: int, theta: float, matching: str) -> float:
     if not len(scores):
         return 0.0
     known = np.where(np.isnan(scores), -math.inf, scores)
@@ -169,7 +169,7 @@ def _proportions(metric: Any, stories: Sequence[Details], signature: str) -> lis
     counts = [len(story["noun_phrases"]) + len(story["dropped"]) for story in stories]
     texts = [story["sentences"] for story in stories]
     if parse_signature(signature)[1].get("units") == "nouns":
-        counts = [sum(map(len, groups)) for groups in metric.sentence_words(texts, None, nouns=False)[0]]
+        counts = [sum(map(len, groups)) for groups in metric.extract_words(texts, None, nouns=False)[0]]
     split = sentence_splitter(metric.sentences)
     n_words = [sum(n_real_words(words(text, split)) for text in sentences) for sentences in texts]
     return list(map(noun_phrase_proportion, counts, n_words))

@@ -32,9 +32,9 @@ def noun_pairs(
         advance: Called with the number of image sequences after each chunk.
     """
     others = random_stories(len(data.stories), n_random, seed)
-    told, split = metric.told_stories(data.stories)
+    sentences, split = metric.split_stories(data.stories)
     nouns = [
-        list(chain.from_iterable(story)) for story in metric.sentence_words(told, None, nouns=True, split=split)[0]
+        list(chain.from_iterable(story)) for story in metric.extract_words(sentences, None, nouns=True, split=split)[0]
     ]
     own: list[float] = []
     random: list[list[float]] = []
@@ -45,7 +45,7 @@ def noun_pairs(
             found = {noun["text"]: noun for noun in story["nouns"]}
             # Nouns without a word vector are missing in the details.
             known = [[found[noun] for noun in nouns[j] if noun in found] for j in (i, *others[i])]
-            scores = [metric.rescored({"nouns": own}) for own in known]
+            scores = [metric.rescore({"nouns": own}) for own in known]
             own.append(scores[0])
             random.append(scores[1:])
         advance(len(chunk))
@@ -76,8 +76,8 @@ def sentence_pairs(
     """
     others = random_stories(len(data.stories), n_random, seed)
     split = sentence_splitter()
-    told = [story_sentences(story, split) for story in data.stories]
-    uneven = sum(len(story) != len(images) for story, images in zip(told, data.images, strict=True))
+    sentences = [story_sentences(story, split) for story in data.stories]
+    uneven = sum(len(story) != len(images) for story, images in zip(sentences, data.images, strict=True))
     if uneven:
         warn(f"stories that have not one sentence per image: {uneven}; what has no partner at its place is left out")
     own: list[float] = []
@@ -85,7 +85,7 @@ def sentence_pairs(
     signature = ""
     for chunk in chunks(len(data.stories)):
         stories = [(i, j) for i in chunk for j in (i, *others[i])]
-        pairs = [list(zip(told[j], data.images[i], strict=False)) for i, j in stories]
+        pairs = [list(zip(sentences[j], data.images[i], strict=False)) for i, j in stories]
         every = list(chain.from_iterable(pairs))
         if not every:
             raise UsageError("`stories` must have a sentence and an image, got none in a part of them")

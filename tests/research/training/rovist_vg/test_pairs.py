@@ -199,9 +199,9 @@ def detail(**idf):
 
 
 @pytest.fixture
-def rescored():
+def rescore():
     """Function of the metric that scores details with other cosines."""
-    return vlgauge.load("rovist_vg", profile="embedded", regions="grid", keep_in_memory=True).rescored
+    return vlgauge.load("rovist_vg", profile="embedded", regions="grid", keep_in_memory=True).rescore
 
 
 def test_what_heads_that_know_every_shape_find():
@@ -212,9 +212,9 @@ def test_what_heads_that_know_every_shape_find():
     assert [cosine(noun) for noun in (min(shown), absent, "backdrop", "left")] == [1.0, -1.0, 1.0, 0.0]
 
 
-def test_shares_count_the_better_story(rescored):
+def test_shares_count_the_better_story(rescore):
     right, others = [detail(a=1.0), detail(a=1.0), detail(a=1.0)], [detail(a=0.5, b=0.5), detail(a=2.0), detail(a=1.0)]
-    shares = held_out._above("x", rescored, right, others, [lambda noun: 1.0] * 3)
+    shares = held_out._above("x", rescore, right, others, [lambda noun: 1.0] * 3)
     # ln(2 e^0.5) = 1.19 > 1, and the mean 0.5 < 1; equal scores do not count.
     assert shares == {
         "x: right story above another": 0.0,
@@ -224,7 +224,7 @@ def test_shares_count_the_better_story(rescored):
         "x: right story above another of as many nouns, by the mean": 0.0,
         "x: right story above another of more nouns, by the mean": 1.0,
     }
-    shares = held_out._above("x", rescored, others[:1], right[:1], [lambda noun: 1.0])
+    shares = held_out._above("x", rescore, others[:1], right[:1], [lambda noun: 1.0])
     assert shares["x: right story above another of fewer nouns"] == 1.0
 
 

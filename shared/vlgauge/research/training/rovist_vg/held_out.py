@@ -42,11 +42,11 @@ def held_out(folder: Path, vectors: Path, idf: Path | None, n_stories: int) -> d
     found: dict[str, float] = {}
     for kind in ("boxes", "grid"):
         right, others = (_details(metric, each, drawings, kind) for each in (told, swapped))
-        found |= _above(kind, metric.rescored, right, others)
+        found |= _above(kind, metric.rescore, right, others)
         details = _details(metric, [story for story, _ in wrong], drawings, kind)
         lowest = [_is_lowest(each, phrase.split()[-1]) for each, (_, phrase) in zip(details, wrong, strict=True)]
         found[f"{kind}: absent object lowest"] = sum(lowest) / n_stories
-    return found | _above("all shapes known", metric.rescored, right, others, list(map(knowing, told)))
+    return found | _above("all shapes known", metric.rescore, right, others, list(map(knowing, told)))
 
 
 def knowing(story: SceneStory) -> Callable[[str], float]:
@@ -62,7 +62,7 @@ def knowing(story: SceneStory) -> Callable[[str], float]:
 
 def _above(
     name: str,
-    rescored: Callable[..., float],
+    rescore: Callable[..., float],
     right: Sequence[Detail],
     others: Sequence[Detail],
     cosines: Sequence[Callable[[str], float]] | None = None,
@@ -77,7 +77,7 @@ def _above(
         better, more = [], []
         for i, pair in enumerate(zip(right, others, strict=True)):
             cosine = None if cosines is None else cosines[i]
-            own, other = (rescored(detail, cosine=cosine, aggregate=aggregate) for detail in pair)
+            own, other = (rescore(detail, cosine=cosine, aggregate=aggregate) for detail in pair)
             better.append(own > other)
             more.append(len(pair[1]["nouns"]) - len(pair[0]["nouns"]))
         shares[f"{name}: right story above another{suffix}"] = sum(better) / len(better)
