@@ -88,3 +88,9 @@ def count(settings, content):
         if number == settings.get("bad"):
             DEEDS[settings["do"]]()
         yield number, b"abc"
+
+
+def picture(settings, content):
+    """Yield an image without the facts that its reader needs, and wait for it to read the next part."""
+    yield {}, b""
+    yield {}, b""

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import gc
+import io
 import os
 import shutil
 import signal
@@ -13,12 +14,16 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import vlgauge
 from vlgauge.core.errors import NetworkError, UsageError
 from vlgauge.core.files import FileLimitError
+from vlgauge.inputs.media import sandboxed
 from vlgauge.inputs.sandbox import EvictedError, SandboxError, messages, run, stop_idle, stream, use_sandbox, workers
+from vlgauge.inputs.sandbox.parquet import parquet_rows
 
 HELPERS = Path(__file__).resolve().parents[2] / "helpers"
 pytestmark = pytest.mark.usefixtures("tasks")
@@ -59,6 +64,28 @@ def test_the_environment_is_a_list(monkeypatch):
 def test_a_lost_worker_costs_one_sentence_and_the_next_call_gets_another(deed):
     with pytest.raises(SandboxError, match=r"^`x`.*512.*10 s"):
         do(deed)
+    assert do("nothing").body == b"abc"
+
+
+def table_before_year_1():
+    out = io.BytesIO()
+    pq.write_table(pa.table({"x": pa.array([-(2**45)], pa.timestamp("s"))}), out)
+    return parquet_rows(out.getvalue(), "FILE", "a.parquet")
+
+
+def picture_without_size():
+    return sandboxed.picture(b"", "x", max_pixels=1)
+
+
+@pytest.mark.parametrize("read", [table_before_year_1, picture_without_size])
+def test_errors_that_are_kept_block_no_later_call(monkeypatch, read):
+    """The frames of an error hold everything that was in use when it was raised."""
+    monkeypatch.setattr(workers, "_turns", threading.BoundedSemaphore(1))
+    monkeypatch.setattr(sandboxed, "_TASKS", "sandbox_tasks")
+    with pytest.raises((UsageError, KeyError)) as kept:
+        read()
+    assert workers._turns.acquire(timeout=1), kept
+    workers._turns.release()
     assert do("nothing").body == b"abc"
 
 

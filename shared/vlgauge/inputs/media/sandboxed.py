@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,17 +35,18 @@ def picture(content: bytes, place: str, **how: Any) -> Decoded:
     """Decode an image. See `vlgauge.inputs.media.images.open_image`."""
     most = _BYTES_PER_PIXEL * how["max_pixels"] + MEGABYTE
     parts = run(f"{_TASKS}:picture", {"place": place, **how}, content, subject=f"`{place}`", most_bytes=most)
-    told = next(parts).facts
-    image = Image.new(told["mode"], told["size"])
-    if told["palette"] is not None:
-        image.putpalette(bytes.fromhex(told["palette"]), told["palette_mode"])
-    if (transparency := told["transparency"]) is not None:
-        read: dict[type, Any] = {str: bytes.fromhex, list: tuple, int: int}
-        image.info["transparency"] = read[type(transparency)](transparency)
-    # Paste bands to avoid a second copy of all pixels.
-    for part in parts:
-        size = (image.width, part.facts["n_rows"])
-        image.paste(Image.frombytes(image.mode, size, part.body), (0, part.facts["top"]))
+    with closing(parts):
+        told = next(parts).facts
+        image = Image.new(told["mode"], told["size"])
+        if told["palette"] is not None:
+            image.putpalette(bytes.fromhex(told["palette"]), told["palette_mode"])
+        if (transparency := told["transparency"]) is not None:
+            read: dict[type, Any] = {str: bytes.fromhex, list: tuple, int: int}
+            image.info["transparency"] = read[type(transparency)](transparency)
+        # Paste bands to avoid a second copy of all pixels.
+        for part in parts:
+            size = (image.width, part.facts["n_rows"])
+            image.paste(Image.frombytes(image.mode, size, part.body), (0, part.facts["top"]))
     return Decoded(image, told["animated"])
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from vlgauge.core.errors import UsageError
@@ -30,7 +31,8 @@ def parquet_rows(data: bytes, name: str, shown: object, *, form: str = "Parquet"
     """
     known, limit = current_limits(), unpacked_limit(len(data))
     settings = {"form": form, "limit": limit, "max_rows": known.max_rows, "max_row": known.max_row}
-    return [row for batch in _batches(data, name, shown, settings) for row in objects(batch, name, shown)]
+    with closing(_batches(data, name, shown, settings)) as batches:
+        return [row for batch in batches for row in objects(batch, name, shown)]
 
 
 def parquet_table(data: bytes, name: str, shown: str, limit: int) -> pa.Table:
@@ -47,7 +49,8 @@ def parquet_table(data: bytes, name: str, shown: str, limit: int) -> pa.Table:
     """
     import pyarrow as pa
 
-    return pa.Table.from_batches(_batches(data, name, shown, {"form": "Parquet", "limit": limit}))
+    with closing(_batches(data, name, shown, {"form": "Parquet", "limit": limit})) as batches:
+        return pa.Table.from_batches(batches)
 
 
 def batches_of(content: bytes) -> list[pa.RecordBatch]:
@@ -75,7 +78,7 @@ def objects(batch: pa.RecordBatch, name: str, shown: object) -> list[dict[str, A
         ) from error
 
 
-def _batches(data: bytes, name: str, shown: object, settings: dict[str, Any]) -> Iterator[pa.RecordBatch]:
+def _batches(data: bytes, name: str, shown: object, settings: dict[str, Any]) -> Generator[pa.RecordBatch]:
     """Yield the batches. The first one arrives after the worker has checked that all of them are within the limits."""
     limit = settings["limit"]
     parts = run(
@@ -87,5 +90,6 @@ def _batches(data: bytes, name: str, shown: object, settings: dict[str, Any]) ->
         memory=MEMORY * max(1, -(-limit // Limits.max_unpacked)),
         seconds=min(max(SECONDS, len(data) / _BYTES_PER_SECOND), MOST_SECONDS),
     )
-    for part in parts:
-        yield from batches_of(part.body)
+    with closing(parts):
+        for part in parts:
+            yield from batches_of(part.body)

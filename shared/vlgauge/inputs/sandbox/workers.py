@@ -7,7 +7,7 @@ import sys
 import tempfile
 import threading
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -157,8 +157,11 @@ def run(
     most_bytes: int = MEGABYTE,
     memory: int = MEMORY,
     seconds: float | None = None,
-) -> Iterator[Part]:
+) -> Generator[Part]:
     """Run a task in a worker and yield the parts of its result, which must be consumed immediately.
+
+    The worker is released with the last part or by ``close``. If an error can end the caller earlier, use
+    `contextlib.closing`, because the frames of a kept error keep the generator.
 
     Args:
         task: Task as ``"module:function"``.
