@@ -167,9 +167,9 @@ def constants(package: str) -> str:
     for name in found.__all__:
         value = getattr(found, name)
         if not (inspect.isclass(value) or inspect.isroutine(value)):
-            lines += [f".. py:data:: {package}.{name}", f"   :value: {value!r}", ""]
+            lines += [f".. py:data:: {name}", f"   :value: {value!r}", ""]
             lines += [f"   {line}" for line in documented.get(name, ())]
-    return "\n".join(["```{eval-rst}", *lines, "```", ""])
+    return "\n".join(["```{eval-rst}", f".. py:currentmodule:: {package}", "", *lines, "```", ""])
 
 
 def pages() -> dict[str, str]:
