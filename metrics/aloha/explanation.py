@@ -13,9 +13,10 @@ class Aloha(MentionedContent):
 
     name = "aloha"
     reading = (
-        "Each object of a caption gets a partner among the objects of its references, so that all together fit best.",
-        "The score is the similarity of the pair that fits least: one invented object is enough for a low one.",
-        "A caption without an object has 1, as it invents nothing; it may say nothing either.",
+        "Each object of the caption is paired with one object of the references, so that the sum of the similarities "
+        "is as large as possible.",
+        "The score is the similarity of the worst pair: a single hallucinated object is enough for a low score.",
+        "A caption without objects scores 1, because it contains no hallucination; it may also contain no information.",
     )
     why_undefined = "its references name no object, or there are none"
 

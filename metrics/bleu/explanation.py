@@ -13,10 +13,11 @@ class Bleu(ReferencedCaption):
 
     name = "bleu"
     reading = (
-        "The number of the corpus adds the n-grams of all captions before it divides, so it is no mean of the scores.",
-        "Where no four words in a row match, as is common, constants that keep the formula from 0 leave one caption "
-        "next to nothing, at most .032 (a perfect caption of three words): no measure of it alone.",
-        "A word counts as often as in one reference at most, and captions shorter than the nearest reference lose.",
+        "The corpus-level value adds the n-grams of all captions before dividing, so it is not the mean of the scores.",
+        "If no four consecutive words match, which is common, smoothing constants leave the score of a caption near "
+        "0, at most .032 (a perfect caption of three words): do not use it for single captions.",
+        "A word counts at most as often as in one reference, and captions shorter than the closest reference get a "
+        "penalty.",
     )
 
     def nearness(self, detail: Mapping[str, Any]) -> Sequence[float]:

@@ -15,9 +15,11 @@ class Capture(MentionedContent):
 
     name = "capture"
     reading = (
-        "Objects, attributes and relations are matched with those of each reference: as they stand, then synonyms.",
-        "What is left counts by how near it is to the nearest one; three measures weigh 5, 5 and 2.",
-        "An attribute is compared without its object: a red car beside a blue bus is as good as the reverse.",
+        "Objects, attributes and relations are matched with those of each reference, first exactly, then by synonyms.",
+        "Those without a match count by their similarity to the most similar one. Objects, attributes and relations "
+        "have the weights 5, 5 and 2.",
+        "An attribute is compared without its object: a red car next to a blue bus is as good as a blue car next to "
+        "a red bus.",
     )
     why_undefined = "it has no reference to be compared with"
 

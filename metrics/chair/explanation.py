@@ -13,9 +13,10 @@ class Chair(Explanation):
     name = "chair"
     on_axis = (0.0, 1.0)
     reading = (
-        "The score is the share of invented objects among those that a caption names; 0 is best.",
-        "Only objects of the table count: 80 kinds with 403 words, those of MS-COCO, where none other is given.",
-        "A caption that names nothing invents nothing: look at how many objects of the picture are named, too.",
+        "The score is the share of hallucinated objects among the objects that a caption mentions; 0 is best.",
+        "Only objects of the table count: 80 kinds with 403 words, those of MS-COCO, unless you pass another table.",
+        "A caption that mentions no objects hallucinates none, so also report how many objects of the image are "
+        "mentioned.",
     )
     why_undefined = "it names no object that the table knows"
 

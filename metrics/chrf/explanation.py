@@ -17,11 +17,11 @@ class Chrf(ReferencedCaption):
 
     name = "chrf"
     reading = (
-        "The number of the corpus adds the n-grams of all captions before it divides, so it is no mean of the scores.",
-        "Captions that have nothing to do with each other share letters and pairs of them, and have about 0.2 on "
-        "MS-COCO: compare systems on the same references, and never with BLEU.",
-        "A word in another form counts nearly whole, and so does another word with the same letters, such as “man” in "
-        "“woman”.",
+        "The corpus-level value adds the n-grams of all captions before dividing, so it is not the mean of the scores.",
+        "Unrelated captions share single letters and pairs of letters, and score about 0.2 on MS-COCO: compare "
+        "systems on the same references, and never with BLEU.",
+        "Another form of a word counts nearly as much as the word, and so does another word with the same letters, "
+        "such as “man” in “woman”.",
     )
 
     def reason(self, row: int) -> str:

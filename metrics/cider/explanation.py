@@ -16,9 +16,11 @@ class Cider(ReferencedCaption):
 
     name = "cider"
     reading = (
-        "The score is how alike caption and references are in n-grams, where those that few images have count most.",
-        "It depends on the corpus in which n-grams were counted: compare only numbers made with one table.",
-        "It lies between 0 and 10, people among themselves often near 1; many papers print it times 100.",
+        "The score is the similarity of the n-grams of caption and references. N-grams that occur in few images have "
+        "the highest weights.",
+        "It depends on the corpus in which the n-grams were counted: compare only scores with the same document "
+        "frequencies.",
+        "It is between 0 and 10, and often near 1 for human captions; many papers multiply it by 100.",
     )
     note_alone = (
         "One example has no document frequencies of its own: those of the 100 captions that come with vlgauge are "

@@ -16,9 +16,10 @@ class Clair(Explanation):
     name = "clair"
     on_axis = (0.0, 1.0)
     reading = (
-        "A language model is asked how likely the caption describes the same picture as its references, from 0 to 100.",
-        "Compare scores of one model: each uses the scale in its own way, often in steps of 5.",
-        "It sees no picture: what the references leave out cannot be judged, and a caption can talk it round.",
+        "A language model rates how likely the caption describes the same image as its references, from 0 to 100.",
+        "Compare scores of one model only: each model uses the scale differently, often in steps of 5.",
+        "The model does not see the image. It cannot judge facts that are missing from the references, and a caption "
+        "can influence it.",
     )
 
     def reason(self, row: int) -> str:

@@ -8,12 +8,11 @@ class ClipS(ImageCaptions):
 
     name = "clip_s"
     reading = (
-        "The score says how near caption and picture lie to each other in CLIP, times w (2.5 by default), and never "
-        "below 0.",
-        "Compare captions of one picture; sizes differ from picture to picture and from model to model.",
-        "It judges fit, not wording, and CLIP often misses who does what to whom.",
+        "The score is the cosine similarity of caption and image in CLIP, times w (2.5 by default), and at least 0.",
+        "Compare captions of one image; the level of the scores differs between images and models.",
+        "It measures the match, not the wording, and CLIP often confuses who does what to whom.",
     )
     reading_of_videos = (
-        "The mean of two parts from CLIP: words and frames, each with what fits it best, "
-        "and the caption with the whole video."
+        "The score is the mean of two similarities in CLIP: words and frames, each with its best match, and the "
+        "caption with the whole video."
     )

@@ -17,10 +17,10 @@ class DHm(Explanation):
 
     name = "d_hm"
     reading = (
-        "0 means as grounded, as coherent and as free of repetition as the human story of the same pictures.",
-        "The score is the mean of three distances, whichever way they go: a story that scores higher than the human "
-        "one is as far from it as one that scores lower.",
-        "By default grounding is squeezed by tanh first, so that its large numbers do not outweigh the other two.",
+        "0 means as grounded, as coherent and as free of repetition as the human story of the same images.",
+        "The score is the mean of three absolute differences: a story that scores higher than the human story is as "
+        "far from it as one that scores lower.",
+        "By default, tanh is applied to grounding first, so that its large values do not dominate.",
     )
     on_axis = (0.0,)
     why_undefined = "one of the six scores of the two stories is undefined"

@@ -14,11 +14,11 @@ class Fleur(ImageCaptions):
     family_template = family_key = first_config = ""
     on_axis = (0.0, 1.0)
     reading = (
-        "A model of pictures and text grades the caption from 0 to 1; the score is the mean over the digits that it "
-        "might have printed, by their probability.",
-        "Compare scores of one model and one question: others use the scale otherwise, and a number is no share of "
-        "what is right.",
-        "The model can be talked round: a caption that praises itself may get a better grade.",
+        "A vision-language model rates the caption from 0 to 1. The score is the expected value of the rating over "
+        "the probabilities of its digits.",
+        "Compare scores of one model and one prompt only: other models use the scale differently, and a score is not "
+        "the share of correct facts.",
+        "The caption can influence the model: a caption that praises itself may get a higher score.",
     )
 
     def _parts(self, row: int) -> str:

@@ -10,11 +10,11 @@ class FrechetBert(CaptionSets):
 
     name = "frechet_bert"
     reading = (
-        "Each caption becomes a point; the score compares mean and spread of the two clouds, drawn as ellipses.",
-        "It is above 0 even where both sides draw from one cloud, the more so the fewer captions there are: look at "
-        "the tick, which is what chance gives.",
-        "The columns show the score of other ways to split the captions, of all or, where they are too many, of a "
-        "random sample; p is the share at least as far apart as these.",
+        "Each caption is a point. The score compares mean and covariance of the two sets of points, drawn as ellipses.",
+        "It is above 0 even if both sets come from one distribution, and the more so the smaller the sets are: "
+        "compare it with the tick, which is its expected value by chance.",
+        "The columns show the scores of all splits of the captions or, if there are too many, of a random sample. p "
+        "is the share with a score at least as high.",
     )
     statistic = "Fréchet distance"
     ellipses = True

@@ -12,10 +12,11 @@ class Groovist(GroundedStory):
 
     name = "groovist"
     reading = (
-        "Each noun phrase looks for its best match among the regions of all pictures; what lies above a threshold "
-        "counts for the story, and by default what lies below it against.",
-        "By default a phrase weighs more the more concrete it is; the score is the mean over the phrases.",
-        "It asks whether the pictures show what is named, not whether the story is good or in order.",
+        "Each noun phrase is matched with the most similar region of all images. Similarities above a threshold "
+        "raise the score; by default, those below it lower the score.",
+        "By default, concrete phrases have higher weights. The score is the mean over the phrases.",
+        "It measures whether the images show what the story mentions, not whether the story is good or in the right "
+        "order.",
     )
     parts = "noun_phrases"
     bars_title = "What each phrase adds"

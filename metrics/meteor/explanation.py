@@ -15,9 +15,9 @@ from vlgauge.inputs.text.porter import porter_stem
 
 _SAID = {"stem": "has the stem of", "synonym": "is a synonym of", "paraphrase": "is a paraphrase of"}
 _READING_OF_2007 = (
-    "The score is how well the words match those of the best reference: as they are, by stem, or by synonym.",
-    "Matches that do not stand next to each other cost up to half of it, as the right words in the wrong order do.",
-    "This is METEOR of 2007, as NLTK has it: never compare it with METEOR 1.5.",
+    "The score measures how well the words match those of the best reference: exactly, by stem, or by synonym.",
+    "Matches that are not adjacent cost up to half of the score, such as right words in the wrong order.",
+    "This is METEOR of 2007, as implemented in NLTK: never compare it with METEOR 1.5.",
 )
 
 
@@ -26,11 +26,11 @@ class Meteor(ReferencedCaption):
 
     name = "meteor"
     reading = (
-        "The score is how well the words match those of the best reference: as they are, by stem, by synonym or as a "
-        "paraphrase; content words count three times as much as function words.",
-        "A chunk is a run of matches in the same order in both texts. Chunks cost up to 60% of the score, as the right "
-        "words in the wrong order do.",
-        "The number of the corpus adds the counts of all rows before it divides, so it is no mean of the scores.",
+        "The score measures how well the words match those of the best reference: exactly, by stem, by synonym or as "
+        "a paraphrase. Content words count three times as much as function words.",
+        "A chunk is a sequence of matches in the same order in both texts. Chunks cost up to 60% of the score, for "
+        "example if all words are right but in the wrong order.",
+        "The corpus-level value adds the counts of all rows before dividing, so it is not the mean of the scores.",
     )
     match = "match one of a reference by form or stem"
     bars_title = "What 1 lost"

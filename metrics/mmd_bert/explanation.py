@@ -8,11 +8,11 @@ class MmdBert(CaptionSets):
 
     name = "mmd_bert"
     reading = (
-        "Each caption becomes a point, and near points mean alike things.",
-        "By the unbiased estimator, the default, the score is 0 on average where both sides draw from one cloud; it "
-        "grows as the clouds part.",
-        "The columns show the score of other ways to split the captions, of all or, where they are too many, of a "
-        "random sample; p is the share at least as far apart as these.",
+        "Each caption is a point, and captions with similar meanings are close to each other.",
+        "By the unbiased estimator, the default, the score is 0 on average if both sets come from one distribution; "
+        "it increases with the difference of the distributions.",
+        "The columns show the scores of all splits of the captions or, if there are too many, of a random sample. p "
+        "is the share with a score at least as high.",
     )
     on_axis = (0.0,)
     statistic = "squared MMD"

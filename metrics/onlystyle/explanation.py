@@ -18,9 +18,10 @@ class OnlyStyle(StyledCaption):
 
     name = "onlystyle"
     reading = (
-        "Each word and phrase weighs what captions of the style have more often than those of other styles.",
-        "The score is the mean of these weights: above 0 the caption sounds like its style, below 0 like another.",
-        "It knows no picture and no meaning, and an n-gram that no caption of the table has weighs 0.",
+        "The weight of each word and phrase is how much more often it occurs in captions of the style than in other "
+        "styles.",
+        "The score is the mean of these weights: above 0 the caption expresses its style, below 0 another style.",
+        "It does not use the image or the meaning of words, and an n-gram that is not in the table has the weight 0.",
     )
     on_axis = (0.0,)
 

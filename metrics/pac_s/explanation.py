@@ -8,12 +8,12 @@ class PacS(ImageCaptions):
 
     name = "pac_s"
     reading = (
-        "0 to w (2 by default): how well caption and picture fit, after CLIP was trained further with more right "
-        "examples.",
-        "Compare captions of one picture; sizes differ from picture to picture and from model to model.",
-        "It judges fit, not wording: the right words in a salad can score high.",
+        "0 to w (2 by default): the similarity of caption and image in a CLIP that was fine-tuned with additional "
+        "generated captions and images.",
+        "Compare captions of one image; the level of the scores differs between images and models.",
+        "It measures the match, not the wording: the right words in a random order can score high.",
     )
     reading_of_videos = (
-        "The mean of two parts from CLIP trained further: words and frames, each with what fits it best, "
+        "The score is the mean of two similarities in a fine-tuned CLIP: words and frames, each with its best match, "
         "and the caption with the whole video."
     )

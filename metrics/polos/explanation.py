@@ -13,10 +13,10 @@ class Polos(ImageCaptions):
     family_template = first_config = ""
     on_axis = (0.0, 1.0)
     reading = (
-        "The score is what people would rate the caption, as a network guesses that was fitted to ratings: from 0 to "
-        "1, the best over the references.",
-        "It is no share of what is right: compare captions of one picture, with the same references.",
-        "A caption that copies a reference scores well whatever the picture shows.",
+        "The score is the rating that humans would give the caption, as predicted by a network that was fitted to "
+        "human ratings: from 0 to 1, the maximum over the references.",
+        "It is not the share of correct facts: compare captions of one image, with the same references.",
+        "A caption that copies a reference scores high regardless of the image.",
     )
 
     def _parts(self, row: int) -> str:

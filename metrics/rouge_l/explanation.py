@@ -12,9 +12,9 @@ class RougeL(ReferencedCaption):
 
     name = "rouge_l"
     reading = (
-        "The score is how much of caption and reference is one sequence of words that both have, with gaps allowed.",
-        "Precision and recall are each the best over the references, and recall counts for more.",
-        "It knows words only: a synonym counts as nothing, and “a” as much as any other word.",
+        "The score measures how much of caption and reference is a common sequence of words, which may have gaps.",
+        "Precision and recall are each the maximum over the references, and recall has a higher weight.",
+        "It compares only words: a synonym does not count, and “a” counts as much as any other word.",
     )
 
     def nearness(self, detail: Mapping[str, Any]) -> Sequence[float]:

@@ -11,9 +11,10 @@ class Rovist(CombinedScore):
 
     name = "rovist"
     reading = (
-        "The score is a sum: do the pictures show the nouns, does each sentence follow, and how little is said twice.",
-        "Read the parts first, as a sum hides which of them is low.",
-        "Without scaling, grounding has the largest numbers and leads the sum.",
+        "The score is a sum of three parts: the images show the nouns, each sentence follows from the previous ones, "
+        "and the story does not repeat itself.",
+        "Inspect the parts first, because the sum does not show which of them is low.",
+        "Without scaling, grounding has the largest values and dominates the sum.",
     )
     made_of = (("vg", "grounding", "rovist_vg"), ("c", "coherence", "rovist_c"), ("nr", "non-redundancy", "rovist_nr"))
     rows_word = "stories"

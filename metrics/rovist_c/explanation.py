@@ -14,9 +14,10 @@ class RovistC(Explanation):
 
     name = "rovist_c"
     reading = (
-        "For each sentence a model says how likely it follows from what stands before it; the score is the mean.",
-        "1 is a story in which every sentence follows; by default one that is said again at once counts as 0.",
-        "It reads the text alone and judges order, not truth: a coherent story of other pictures scores as well.",
+        "For each sentence, a model estimates the probability that it follows from the previous sentences; the score "
+        "is the mean.",
+        "1 means that every sentence follows; by default, a sentence that repeats the previous one counts as 0.",
+        "It uses only the text and measures order, not truth: a coherent story about other images scores as high.",
     )
     on_axis = (0.0, 1.0)
     why_undefined = "the story has fewer than two sentences, so none follows another"

@@ -27,10 +27,10 @@ class RovistNr(Explanation):
     on_axis = (0.0, 1.0)
     bars_title = "What each word takes"
     reading = (
-        "1 means that no word comes again, neither in another sentence nor from one run of four words to the next; "
-        "in the run it may.",
-        "A sentence said twice takes far more than an article does, and by default a loop can push the score below 0.",
-        "It reads the text alone: shuffled or off-topic stories score as well as good ones.",
+        "1 means that no word is repeated, neither in another sentence nor between sequences of four words of one "
+        "sentence; a sequence itself may contain a word twice.",
+        "A repeated sentence costs much more than a repeated article, and by default a loop can have a score below 0.",
+        "It uses only the text: shuffled or off-topic stories score as high as good ones.",
     )
 
     @cached_property

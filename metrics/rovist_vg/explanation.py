@@ -14,11 +14,11 @@ class RovistVg(GroundedStory):
 
     name = "rovist_vg"
     reading = (
-        "Each noun looks for the region that is most like it; the likeness counts by how rare the noun is.",
-        "By the paper's log-sum-exp every noun raises the score, so it grows with their number: compare stories of one "
-        "length.",
-        "A noun that no picture shows raises it, too, if little, and so does one that is common: it tells what is "
-        "shown, not what is missing.",
+        "Each noun is matched with the most similar region. The similarity is weighted by how rare the noun is.",
+        "With log-sum-exp, as in the paper, every noun raises the score, so it increases with their number: compare "
+        "stories of equal length.",
+        "A noun that is in none of the images raises it a little, and so does a common noun: the score shows what is "
+        "mentioned correctly, not what is hallucinated.",
     )
     parts = "nouns"
     amount = "weighted"

@@ -13,9 +13,11 @@ class SoftSpice(MentionedContent):
 
     name = "soft_spice"
     reading = (
-        "Each object, attribute and relation of a caption is compared with all that its references say.",
-        "The score is the mean of the largest cosines: 1 means that all of it is said there in the same words.",
-        "It does not ask whether the caption says enough: a single right word scores highest.",
+        "Each object, attribute and relation of a caption is compared with all objects, attributes and relations of "
+        "its references.",
+        "The score is the mean of the maximum cosine similarities: 1 means that the references contain all of them "
+        "in the same words.",
+        "It does not penalize omissions: a single right word has the highest score.",
     )
 
     def reason(self, row: int) -> str:

@@ -9,8 +9,8 @@ class Specs(ImageCaptions):
     name = "specs"
     first_config = ""
     reading = (
-        "0.5 is a right angle between caption and picture; the authors' own example has 0.43 to 0.46, so look at "
-        "differences.",
-        "Compare captions of one picture; a right detail more should raise the score by one or two hundredths.",
-        "It judges fit, not wording, and reads 248 tokens of a caption.",
+        "A score of 0.5 means that the embeddings of caption and image are orthogonal. The example of the authors "
+        "scores 0.43 to 0.46, so compare differences.",
+        "Compare captions of one image; an additional right detail should raise the score by 0.01 to 0.02.",
+        "It measures the match, not the wording, and uses the first 248 tokens of a caption.",
     )

@@ -10,9 +10,11 @@ class Spice(MentionedContent):
 
     name = "spice"
     reading = (
-        "A caption and its references are read as graphs: objects, attributes of objects, relations between them.",
-        "The score is the harmonic mean of two shares: what of it they say too, and what of theirs it says.",
-        "Where it is low although all is right, it says little: references of five people say more than one caption.",
+        "A caption and its references are parsed into graphs of objects, their attributes, and relations between "
+        "objects.",
+        "The score is the harmonic mean of two shares: how much of the caption is in the references, and how much of "
+        "the references is in the caption.",
+        "If a correct caption scores low, it contains little: five references together contain more than one caption.",
     )
 
     def reason(self, row: int) -> str:

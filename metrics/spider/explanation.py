@@ -15,8 +15,9 @@ class Spider(CombinedScore):
     name = "spider"
     reading = (
         "The score is the mean of CIDEr-D, which compares words, and SPICE, which compares the described scenes.",
-        "Read both parts: CIDEr-D reaches 10 and SPICE about 1, so CIDEr-D leads the mean.",
-        "CIDEr-D depends on the corpus in which n-grams were counted: compare only numbers made with one table.",
+        "Inspect both parts: CIDEr-D reaches 10 and SPICE about 1, so CIDEr-D dominates the mean.",
+        "CIDEr-D depends on the corpus in which the n-grams were counted: compare only scores with the same document "
+        "frequencies.",
     )
     made_of = (("cider", "CIDEr-D", "cider"), ("spice", "SPICE", "spice"))
     rows_word = "captions"

@@ -17,9 +17,10 @@ class StyleCider(StyledCaption):
 
     name = "stylecider"
     reading = (
-        "The score is how alike a caption and its references are, where an n-gram counts by what it says about style.",
-        "Words that every style has count next to nothing; a shared turn of the style counts most.",
-        "Against many references of other pictures scores are small; compare captions of one set of references only.",
+        "The score is the similarity of the n-grams of caption and references. N-grams that are typical of the style "
+        "have the highest weights.",
+        "Words that are equally frequent in all styles count almost nothing; a shared phrase of the style counts most.",
+        "With many references of other images, scores are small; compare only captions with the same references.",
     )
     on_axis = (0.0,)
 

@@ -25,12 +25,13 @@ class Trm(CaptionSets):
 
     name = "trm"
     reading = (
-        "Take two captions of one side and one of the other: is the thick line between the two the shortest, the "
-        "middle or the longest side of the triangle?",
-        "If the model writes as people do, each happens about as often as over all ways to split the captions: a "
-        "third, but for distances that depend on the direction, as METEOR does. Q adds up how far thirds are missed.",
-        "So fair sets do not reach 0, by chance and by the direction: where there is a p, read it first, the share of "
-        "all ways to split these captions that are at least as uneven.",
+        "Take two captions of one set and one of the other: is the thick line, the distance between the two, the "
+        "shortest, the middle or the longest side of the triangle?",
+        "If model captions are distributed like human captions, each case is about as frequent as in all splits of "
+        "the captions: one third, except for distances that depend on the direction, such as METEOR. Q adds the "
+        "deviations from one third.",
+        "So Q is not 0 for equal distributions. If there is a p-value, use it first: it is the share of all splits "
+        "with deviations at least as large.",
     )
     on_axis = (0.0,)
     statistic = "Q"

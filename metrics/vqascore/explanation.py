@@ -14,10 +14,10 @@ class Vqascore(ImageCaptions):
     family_template = family_key = first_config = ""
     on_axis = (0.0, 1.0)
     reading = (
-        "A model of pictures and text is asked whether the picture shows the caption; the score is the probability of "
-        "the answer Yes.",
-        "Compare scores of one model, one question and one definition: models differ in how sure they are of anything.",
-        "The model doubts what it cannot see, and often misses counts and who does what to whom.",
+        "A vision-language model is asked whether the image shows the caption; the score is the probability of the "
+        "answer Yes.",
+        "Compare scores of one model, one question and one definition only: models differ in their confidence.",
+        "The model doubts what is hard to see, and often misses counts and who does what to whom.",
     )
 
     def _parts(self, row: int) -> str:

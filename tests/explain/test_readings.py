@@ -42,7 +42,7 @@ def test_the_card_of_bleu_tells_what_perfect_short_captions_have(length, told):
 
 def test_every_noun_raises_rovist_vg():
     assert "every noun raises the score" in reading("rovist_vg")
-    assert "A noun that no picture shows raises it" in reading("rovist_vg")
+    assert "A noun that is in none of the images raises it a little" in reading("rovist_vg")
     score = load("rovist_vg").rescore
     seen = {"text": "dog", "cosine": 0.8, "idf": 2.0}
     not_shown, common, unlike = ({"text": "cat", "cosine": c, "idf": idf} for c, idf in ((0, 2), (0.8, 0), (-0.3, 2)))
@@ -51,7 +51,7 @@ def test_every_noun_raises_rovist_vg():
 
 
 def test_a_word_may_come_again_within_a_run_of_four():
-    assert "in the run it may" in reading("rovist_nr")
+    assert "a sequence itself may contain a word twice" in reading("rovist_nr")
     metric = load("rovist_nr")
     stories = ["Dog dog dog dog. Cat runs.", "A dog and hen dog. Cat runs.", "Dog runs. Dog sits."]
     again, next_run, elsewhere = metric.compute(predictions=stories)["rovist_nr_scores"]
@@ -63,7 +63,7 @@ def test_a_word_may_come_again_within_a_run_of_four():
 
 
 def test_words_in_the_wrong_order_cost_most_of_meteor():
-    assert "Chunks cost up to 60% of the score, as the right words in the wrong order do" in reading("meteor")
+    assert "Chunks cost up to 60% of the score" in reading("meteor")
     words = ["one", "two", "three", "four", "five", "six"]
     rows = {"predictions": [" ".join(words[::-1])], "references": [[" ".join(words)]]}
     assert load("meteor").compute(**rows)["meteor"] == pytest.approx(0.4)
@@ -82,5 +82,5 @@ def test_mmd_is_0_on_average_by_the_unbiased_estimator_alone():
 
 
 def test_distances_without_tanh_and_sentences_said_twice_are_settings():
-    assert "By default grounding is squeezed" in reading("d_hm")
-    assert "by default one that is said again at once counts as 0" in reading("rovist_c")
+    assert "By default, tanh is applied to grounding" in reading("d_hm")
+    assert "by default, a sentence that repeats the previous one counts as 0" in reading("rovist_c")

@@ -50,7 +50,7 @@ class ImageCaptions(Explanation):
         """Explanation of the numbers, which differs for videos."""
         if not self.of_videos:
             return self.reading
-        return (self.reading_of_videos, *(line.replace("picture", "video") for line in self.reading[1:]))
+        return (self.reading_of_videos, *(line.replace("image", "video") for line in self.reading[1:]))
 
     @cached_property
     def _seen(self) -> Any:
