@@ -103,7 +103,7 @@ def test_every_tab_can_be_read_and_used(served, chromium):
 def test_a_metric_is_found_by_words_and_an_own_story_scored_from_the_keyboard(served, chromium):
     with visited(chromium, f"{served}?metric=groovist&example=wrong", 1280, "light") as page:
         # A link immediately shows its example.
-        page.get_by_text("Wrong example: The story of other pictures").wait_for()
+        page.get_by_text("Wrong example: The story of other images").wait_for()
         assert page.get_by_role("button", name="Wrong").get_attribute("aria-pressed") == "true"
         assert page.get_by_label("Story").input_value().startswith("Once there was")
         page.keyboard.press("/")
@@ -286,7 +286,7 @@ def test_pictures_come_and_go_by_buttons_and_no_result_stays_beside_a_refusal(se
         page.get_by_text("`Caption` and `LazyImage` must be given, got nothing").first.wait_for()
         page.locator(".res").wait_for(state="detached")
         page.get_by_role("radio", name="video").first.click()
-        page.get_by_text("The right caption of a clip").first.wait_for()
+        page.get_by_text("The right caption of a video").first.wait_for()
         page.get_by_role("radio", name="Published").first.click()
         page.get_by_text(re.compile("These models are not here|Not scored yet: press Score")).wait_for()
 

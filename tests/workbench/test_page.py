@@ -47,7 +47,7 @@ def test_an_address_that_names_nothing_else_changes_nothing(query):
 def test_an_address_names_metric_example_and_text():
     changed = _opened("rovist_nr", "", "embedded", asked(b"metric=clip_s&config=video&example=wrong&profile=nonsense"))
     assert changed[:4] == ["clip_s", "video", "embedded", ("clip_s", "video")]
-    assert "One colour is wrong" in changed[4 + 2 + 6]
+    assert "One color is wrong" in changed[4 + 2 + 6]
     changed = _opened("rovist_nr", "", "embedded", asked(b"metric=rouge_l&predictions=A+dog+ran.&images=x"))
     _, predictions, *_, shown, _ = changed[6 : 6 + 8]
     assert (predictions.value, shown) == ("A dog ran.", "")
