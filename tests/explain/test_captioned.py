@@ -63,10 +63,10 @@ def test_range_legend_and_reading_are_those_of_what_was_scored():
     for of_videos, page in zip((False, True), pages.values(), strict=True):
         assert ("range: about \N{MINUS SIGN}1 to 1" in page) == of_videos
         assert ("range: 0 to 2.5" in page) != of_videos
-        assert ("A frame has below it" in page) == of_videos
+        assert ("Below each frame" in page) == of_videos
         assert ("the caption with the whole video" in page) == of_videos
-        assert ("others of the same picture" in page) != of_videos
-        assert ("never below 0" in page) != of_videos
+        assert ("other captions of the same image" in page) != of_videos
+        assert ("and at least 0" in page) != of_videos
 
 
 def test_range_is_that_of_the_factor_that_was_chosen():

@@ -66,7 +66,7 @@ def test_a_picture_that_is_gone_is_told():
     columns, result = scored("groovist")
     images = [["no/such.png", *row[1:]] for row in columns["images"]]
     body = explain("groovist", columns | {"images": images}, result).body(0)
-    assert body.count("no picture") == 1
+    assert body.count("no image") == 1
     assert body.count("<image ") == 4
 
 

@@ -312,7 +312,7 @@ def test_pictures_are_encoded_once_for_all_systems(tmp_path, monkeypatch):
     path = written(tmp_path / "x.jsonl", rows)
     page = compared("clip_s", [path], ["caption", "other"], images="image", pictures=uploads)
     assert sum(n for side, n in counted if side == "image") == 2
-    assert "A small stand-in for a published model made some of these numbers" in page
+    assert "Some of these scores are from a small demo model" in page
 
 
 def test_titles_and_metrics_are_guessed_and_an_id_is_no_caption(tmp_path):
