@@ -21,8 +21,8 @@ SHARED = {
     "profile": 'source of the models: `"paper"`, the published weights, or `"embedded"`, the bundled models; `None`: '
     'the environment variable `VLGAUGE_PROFILE`, or `"paper"`',
     "progress": "whether to show a progress bar, or a function that receives the progress; `None`: only in a terminal",
-    "reading": "process that decodes images, videos and tables, see "
-    "[Untrusted files](/howto/untrusted_files.md); `None`: this process",
+    "sandbox": "whether worker processes decode images, videos and tables, see "
+    "[Untrusted files](/howto/untrusted_files.md)",
     "device": 'device of the models: `"auto"`, `"cpu"`, `"cuda"`, ...',
     "dtype": "precision of the models",
     "batch_size": "number of inputs that a model processes at once",
