@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -137,8 +136,8 @@ def _line_of(message: str, rows: Sequence[Mapping[str, Any]]) -> str:
 def _details(metric: Metric, wanted: bool) -> dict[str, bool]:
     if not wanted:
         return {}
-    if "return_details" not in inspect.signature(metric._compute).parameters:
-        raise UsageError(f"{as_option('details')} is nothing that {metric.name} can give")
+    if not metric.has_details:
+        raise UsageError(f"{as_option('details')} is not supported by {metric.name}")
     return {"return_details": True}
 
 

@@ -285,6 +285,11 @@ class Metric(EvaluateAdapter, ABC):
         return {**record, **result_record(key, scores, signature, extra)}
 
     @property
+    def has_details(self) -> bool:
+        """Whether `compute` accepts ``return_details``."""
+        return "return_details" in inspect.signature(self._compute).parameters
+
+    @property
     def uses_models(self) -> bool:
         """Whether the current settings require a model.
 
