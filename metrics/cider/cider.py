@@ -65,8 +65,11 @@ class Cider(base.TokenMetric):
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://arxiv.org/abs/1411.5726",)
 
-    def __init__(self, *args: Any, df: Any = "references", **host: Any) -> None:
+    def __init__(self, *args: Any, df: Any = "references", eos: bool = False, **host: Any) -> None:
         self.df = cider.checked_df(df, ("references",))
+        self.eos = base.check_bool("eos", eos)
+        if eos and isinstance(df, cider.DocumentFrequency):
+            cider.check_end_token(df)
         self._counted: tuple[str, cider.DocumentFrequency] | None = None
         self._first: int | None = None  # sum of the digests of the references of the first call
         super().__init__(*args, **host)
@@ -78,11 +81,17 @@ class Cider(base.TokenMetric):
         """
         return {**self.__dict__, "_first": None}
 
+    def signature_fields(self) -> dict[str, Any]:
+        """Return the settings for the signature, without those of other definitions than the one of the COCO code."""
+        fields = super().signature_fields()
+        return {name: value for name, value in fields.items() if name != "eos" or self.eos}
+
     def count(self, columns: Mapping[str, Sequence[Any]]) -> Counts | None:
         """Count the number of rows whose references contain each n-gram. None unless ``df="references"``."""
         if self.df != "references":
             return None
-        counts = cider.document_counts(columns["references"], tokenizer=self.tokenizer or self.split_caption)
+        split = self.tokenizer or self.split_caption
+        counts = cider.document_counts(columns["references"], tokenizer=split, eos=self.eos)
         return counts | {"digests": {"sum": sum_of_digests(columns["references"])}}
 
     def use_counts(self, counts: Counts) -> None:
@@ -102,8 +111,10 @@ class Cider(base.TokenMetric):
             self._warn_of_other_references(total)
             name = named_by(total)
         else:
-            name, table = cider.given_df(self.df, ptb=self.tokenizer is None)
+            name, table = cider.given_df(self.df, ptb=self.tokenizer is None, eos=self.eos)
         cider.warn_of_long_captions(texts, example)
+        if self.eos:
+            texts = texts.ended_by(cider.END)
         parts, of = cider.cider_d_scores(texts, example, table, self.progress)
         scores = np.bincount(of, parts, len(rows)) / np.bincount(of, minlength=len(rows))
         bounds = np.searchsorted(of, np.arange(len(rows) + 1))

@@ -1,4 +1,7 @@
-"""CIDEr-D of two captions by its definition (Vedantam et al., 2015), in plain loops, for comparison in tests."""
+"""CIDEr-D of two captions by its definition (Vedantam et al., 2015), in plain loops, for comparison in tests.
+
+With an end token (Rennie et al., 2017), the last token of both is "<eos>".
+"""
 
 import math
 from collections import Counter

@@ -53,6 +53,10 @@ def test_ngrams_of_references_are_counted_as_cider_does(tmp_path, capsys):
     assert found.digest == DocumentFrequency.from_references(rows).digest
     assert found.counts[("a", "dog")] == 2
     vlgauge.load("cider", df=str(out)).compute(predictions=["a dog"], references=[["a dog"]])
+    assert idf(out, "--references", corpus, "--eos") == 0
+    assert DocumentFrequency.load(out).digest == DocumentFrequency.from_references(rows, eos=True).digest
+    vlgauge.load("cider", df=str(out), eos=True).compute(predictions=["a dog"], references=[["a dog"]])
+    capsys.readouterr()
     assert idf(out, "--references", corpus, "--column", "name") == 0
     assert DocumentFrequency.load(out).counts == {("x",): 4}
 
@@ -77,6 +81,7 @@ def test_the_pickle_is_converted(pickled, tmp_path, capsys):
         (["df.gz", "--references", "corpus.jsonl", "--column", "n"], "`references[0]` must be a list of captions, got"),
         (["df.json", "--references", "corpus.jsonl"], "OUT must end in .gz, got 'df.json'"),
         (["df.gz", "--references", "corpus.jsonl", "--lowercase"], "--lowercase requires --stories"),
+        (["idf.json", "--stories", "corpus.jsonl", "--eos"], "--eos requires --references"),
         (["idf.json", "--pickle", "corpus.jsonl"], "`corpus.jsonl` must be a whole pickle"),
         (["idf.txt", "--pickle", "idf.pkl"], "OUT must end in .json, got 'idf.txt'"),
         (["idf.pkl", "--pickle", "idf.pkl"], "OUT must be another file than FILE, got 'idf.pkl' for both"),

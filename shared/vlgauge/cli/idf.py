@@ -30,6 +30,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     words = f"of the stories (default: {COLUMN}) or the references (default: {REFERENCES})"
     parser.add_argument("--column", metavar="NAME", help=words)
     parser.add_argument("--lowercase", action="store_true", help="words that differ only in case are the same")
+    words = "count an end token in each reference, for cider with eos=true"
+    parser.add_argument("--eos", action="store_true", help=words)
     add_limits(parser)
 
 
@@ -37,6 +39,8 @@ def run(options: argparse.Namespace) -> int:
     """Run the command: count words or n-grams, or convert a pickle, and write the result."""
     if options.references:
         return _count_references(options)
+    if options.eos:
+        raise UsageError("--eos requires --references; a story has no end token")
     check_target(options.output, [options.stories or options.pickle], "OUT")
     table = _table(options)
     table.save(options.output)
@@ -52,7 +56,7 @@ def _count_references(options: argparse.Namespace) -> int:
     references = References(REFERENCES).store_all(cells)
     if not any(references):
         raise UsageError("FILE must have a reference in at least one row, got none; name their column by --column")
-    table = DocumentFrequency.from_references(references)
+    table = DocumentFrequency.from_references(references, eos=options.eos)
     table.save(options.output)
     print(f"n-grams of the references of {table.n_documents} rows: {options.output}")
     return 0

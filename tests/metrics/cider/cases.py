@@ -4,7 +4,11 @@ from signature_cases import Files
 
 
 def changes(files: Files):
-    return {"tokenizer": ({}, {"tokenizer": str.split}), "df": ({}, {"df": files.frequencies("a dog")})}
+    return {
+        "tokenizer": ({}, {"tokenizer": str.split}),
+        "df": ({}, {"df": files.frequencies("a dog")}),
+        "eos": ({}, {"eos": True}),
+    }
 
 
 def named(files: Files):

@@ -59,6 +59,66 @@ def test_a_table_of_the_references_is_the_default():
     assert f"|df:given@{table.digest[:8]}|" in given["cider_signature"]
 
 
+def ended(tokens):
+    return [*tokens.split(), "<eos>"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("given", [False, True])
+def test_an_end_token_is_one_more_word_of_each_text(seed, given):
+    predictions, references = random_examples(40, seed)
+    counted = DocumentFrequency.from_references(references, tokenizer=ended)
+    assert counted.counts[("<eos>",)] == 40
+    table = DocumentFrequency.from_references(references, eos=True)
+    assert table.digest == counted.digest
+    assert table.eos
+    result = scores("cider", predictions, references, eos=True, **({"df": table} if given else {}))
+    by_hand = scores("cider", predictions, references, tokenizer=ended)
+    assert result["cider_scores"] == pytest.approx(by_hand["cider_scores"], rel=1e-12, abs=1e-13)
+    more = [f"{text} <eos>" for text in predictions], [[f"{text} <eos>" for text in own] for own in references]
+    assert result["cider_scores"] == pytest.approx(plain_scores(*more, table), rel=1e-10, abs=1e-13)
+    assert [one["tokens"] for one in result["cider_details"]] == list(map(ended, predictions))
+    without = scores("cider", predictions, references)
+    assert result["cider_scores"] != pytest.approx(without["cider_scores"])
+    assert "eos" not in without["cider_signature"]
+    assert "|eos:True|" in result["cider_signature"]
+
+
+def test_an_end_token_needs_a_table_that_counts_it(tmp_path):
+    references = [["a dog", "a red dog"], ["a cat"], []]
+    plain, end = (DocumentFrequency.from_references(references, eos=eos) for eos in (False, True))
+    assert (plain.eos, end.eos) == (False, True)
+    plain.save(tmp_path / "plain.gz")
+    end.save(tmp_path / "end.gz")
+    with pytest.raises(ValueError, match=r"^`df` must count the end token '<eos>' in every document if `eos=True`"):
+        vlgauge.load("cider", df=plain, eos=True)
+    with pytest.raises(ValueError, match=r"^`df` must count the end token"):
+        scores("cider", ["a dog"], [["a dog"]], df=str(tmp_path / "plain.gz"), eos=True)
+    rows = ["a dog", "a red cat"], [["a dog"], ["a cat"]]
+    # Without an end token in the captions, that of the table makes no difference.
+    own, other = (scores("cider", *rows, df=str(tmp_path / f"{name}.gz")) for name in ("plain", "end"))
+    assert own["cider_scores"] == other["cider_scores"]
+    found = scores("cider", *rows, df=str(tmp_path / "end.gz"), eos=True)
+    assert found["cider_scores"] == scores("cider", *rows, df=end, eos=True)["cider_scores"]
+
+
+@pytest.mark.parametrize("eos", [1, "true", None])
+def test_other_values_of_eos_are_refused(eos):
+    with pytest.raises(ValueError, match=r"^`eos` must be"):
+        vlgauge.load("cider", eos=eos)
+
+
+def test_an_unfinished_caption_loses_by_an_end_token():
+    references = [["a man with a dog", "a man walks a dog"], ["a red bus stops"], ["two cats sleep"]] * 20
+    predictions = [own[0] for own in references]
+    cut = ["a man with a", *predictions[1:]]
+    lost = []
+    for eos in (False, True):
+        whole, short = (scores("cider", texts, references, eos=eos)["cider_scores"][0] for texts in (predictions, cut))
+        lost.append(whole - short)
+    assert lost[1] > lost[0] > 0
+
+
 def test_a_saved_table(tmp_path):
     predictions, references = random_examples(20, 6)
     table = DocumentFrequency({("a",): 30}, 50)

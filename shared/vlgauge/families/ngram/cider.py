@@ -44,6 +44,8 @@ Ngram: TypeAlias = tuple[str, ...]
 ORDERS = (1, 2, 3, 4)
 SIGMA = 6.0
 SCALE = 10.0
+END = "<eos>"
+"""End token. The released tables of self-critical.pytorch use the same one."""
 
 # With fewer documents the frequencies do not show which n-grams are rare.
 _FEW_DOCUMENTS = 50
@@ -97,7 +99,7 @@ class DocumentFrequency:
 
     @classmethod
     def from_references(
-        cls, references: Iterable[Sequence[str]], *, tokenizer: Tokenizer = coco_tokens
+        cls, references: Iterable[Sequence[str]], *, tokenizer: Tokenizer = coco_tokens, eos: bool = False
     ) -> "DocumentFrequency":
         """Count one document per example, which consists of all its references, like the COCO caption evaluation code.
 
@@ -105,8 +107,9 @@ class DocumentFrequency:
             references: References of each example, a string or a list of strings. An example without references is not
                 a document.
             tokenizer: Splits a caption into tokens.
+            eos: Whether each reference ends in an end token, as ``cider(eos=True)`` requires.
         """
-        counts, n_documents = _counted(references, tokenizer)
+        counts, n_documents = _counted(references, tokenizer, eos=eos)
         tokens = PTB if tokenizer is coco_tokens else str(named(tokenizer))
         return cls({ngram: count for ngram, count in counts.items() if count > 1}, n_documents, tokens)
 
@@ -173,6 +176,11 @@ class DocumentFrequency:
         """Hexadecimal SHA-256 of the counts, for signatures."""
         return hashlib.sha256(json.dumps([self.n_documents, self._rows()]).encode()).hexdigest()
 
+    @property
+    def eos(self) -> bool:
+        """Whether the documents have an end token, which then occurs in all of them."""
+        return self.counts.get((END,), 1) == self.n_documents
+
     def weights(self, ngrams: Iterable[Ngram]) -> Floats:
         """Return the inverse document frequencies of n-grams, shape ``(n,)``, see `inverse_frequencies`."""
         found = np.fromiter(map(self.counts.get, ngrams, repeat(1)), np.int64)
@@ -236,12 +244,16 @@ def document_frequency(
     return given_df(df, ptb=ptb)
 
 
-def given_df(df: DocumentFrequency | str | Path, *, ptb: bool) -> tuple[str, DocumentFrequency]:
+def given_df(df: DocumentFrequency | str | Path, *, ptb: bool, eos: bool = False) -> tuple[str, DocumentFrequency]:
     """Return document frequencies from a table or a file, and their name in the signature.
 
     Args:
         df: The setting, validated by `checked_df`.
         ptb: Whether the captions are split into PTB tokens.
+        eos: Whether the captions have an end token.
+
+    Raises:
+        UsageError: If the captions have an end token and the documents have none.
 
     Warns:
         UserWarning: If the frequencies were counted in other tokens, because n-grams that the table cannot contain
@@ -258,21 +270,39 @@ def given_df(df: DocumentFrequency | str | Path, *, ptb: bool) -> tuple[str, Doc
                 else "pass `tokenizer='ptb'`, or count it with your tokenizer"
             )
         )
+    if eos:
+        check_end_token(table)
     return f"{source}@{table.digest[:8]}", table
 
 
-def document_counts(documents: Iterable[Sequence[str]], *, tokenizer: Tokenizer = coco_tokens) -> dict[str, Any]:
+def check_end_token(df: DocumentFrequency) -> None:
+    """Check that document frequencies were counted with an end token.
+
+    Raises:
+        UsageError: If they were not. The end token would be treated as the rarest word.
+    """
+    if not df.eos:
+        raise UsageError(
+            f"`df` must count the end token {END!r} in every document if `eos=True`, got a table without it; count it "
+            "again with `vlgauge idf --references FILE --eos` or `DocumentFrequency.from_references(..., eos=True)`"
+        )
+
+
+def document_counts(
+    documents: Iterable[Sequence[str]], *, tokenizer: Tokenizer = coco_tokens, eos: bool = False
+) -> dict[str, Any]:
     """Count the document frequencies of a part of a corpus, to be added to the counts of the other parts.
 
     Args:
         documents: Captions of each example, a string or a list of strings. An example without captions is not a
             document.
         tokenizer: Splits a caption into tokens.
+        eos: Whether each caption ends in an end token.
 
     Returns:
         ``documents``: the number of documents under "n". ``ngrams``: number of documents by the JSON of an n-gram.
     """
-    counts, n_documents = _counted(documents, tokenizer)
+    counts, n_documents = _counted(documents, tokenizer, eos=eos)
     return {"documents": {"n": n_documents}, "ngrams": {json.dumps(ngram): n for ngram, n in counts.items()}}
 
 
@@ -288,14 +318,14 @@ def counted_documents(counts: Mapping[str, Mapping[str, int]]) -> DocumentFreque
     return DocumentFrequency(several, max(1, n_documents))
 
 
-def _counted(documents: Iterable[Sequence[str]], tokenizer: Tokenizer) -> tuple[Counter[Ngram], int]:
+def _counted(documents: Iterable[Sequence[str]], tokenizer: Tokenizer, *, eos: bool) -> tuple[Counter[Ngram], int]:
     """Count the documents that contain each n-gram, and all documents with at least one caption."""
     counts: Counter[Ngram] = Counter()
     n_documents = 0
-    split = checked_tokenizer(tokenizer)
+    split, end = checked_tokenizer(tokenizer), [END] * eos
     for captions in documents:
         own = [captions] if isinstance(captions, str) else captions
-        counts.update(set().union(*(ngrams(split(caption)) for caption in own)))
+        counts.update(set().union(*(ngrams([*split(caption), *end]) for caption in own)))
         n_documents += bool(own)
     return counts, n_documents
 

@@ -63,6 +63,13 @@ class TokenIds:
         _, places = ranges((np.cumsum(self.lengths) - self.lengths)[texts], lengths)
         return TokenIds(self.tokens, self.ids[places], lengths)
 
+    def ended_by(self, token: str) -> "TokenIds":
+        """Return the texts with one more token at the end of each."""
+        tokens = sorted({*self.tokens, token})
+        number = {token: i for i, token in enumerate(tokens)}
+        ids = np.array([number[token] for token in self.tokens], np.int64)[self.ids]
+        return TokenIds(tokens, np.insert(ids, np.cumsum(self.lengths), number[token]), self.lengths + 1)
+
     def padded(self, texts: Ints, filling: int) -> Ints:
         """Return the token ids of some texts, one text per column, padded to the longest text.
 
