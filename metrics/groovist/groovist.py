@@ -2,7 +2,6 @@
 
 import math
 import os
-from collections.abc import Callable
 from collections.abc import Sequence
 from typing import Any
 
@@ -93,21 +92,13 @@ class Groovist(grounding.GroundingMetric):
         penalize: bool = True,
         units: str = "noun_phrases",
         noun_phrases: Any = None,
-        sentences: str | Callable[[str], list[str]] = "rules",
-        placeholders: str | None = "released",
         deduplicate: bool = True,
         drop_pronouns: bool = True,
-        regions: Any = None,
-        detector_weights: str | os.PathLike[str] | None = None,
-        top_k: int = 10,
-        min_score: float = 0.0,
         normalize: str | None = None,
         backbone: Any = None,
         weights: str | os.PathLike[str] | None = None,
         feature_cache: str | os.PathLike[str] | None = None,
-        device: str = "auto",
         dtype: str = "float32",
-        batch_size: int = 64,
         **host: Any,
     ) -> None:
         self.variant = base.check_choice("variant", variant, VARIANTS)
@@ -123,9 +114,7 @@ class Groovist(grounding.GroundingMetric):
         self.drop_pronouns = base.check_bool("drop_pronouns", drop_pronouns)
         self.normalize = None if normalize is None else base.check_choice("normalize", normalize, ("tanh",))
         self.backbone, self.weights, self.feature_cache, self.dtype = backbone, weights, feature_cache, dtype
-        read: dict[str, Any] = {"sentences": sentences, "placeholders": placeholders, "regions": regions}
-        limits: dict[str, Any] = {"top_k": top_k, "min_score": min_score, "batch_size": batch_size}
-        super().__init__(*args, **read, **limits, detector_weights=detector_weights, device=device, **host)
+        super().__init__(*args, **host)
 
     def signature_fields(self) -> dict[str, Any]:
         """Return the settings that are not sources, by name. `_compute` adds the identity of each source."""
@@ -170,7 +159,7 @@ class Groovist(grounding.GroundingMetric):
         backbone = self.backbone if features is None else NO_ENCODER
         look_for_weights(found, self.concreteness, self.lemmatizer, path=self.concreteness_path, idf=self.idf)
         look_for_encoder(found, backbone, weights=self.weights, profile=self.profile)
-        self.look_for_regions(found, regions, features)
+        self.grouped[grounding.RegionSettings].look_for(found, regions, features, profile=self.profile)
         look_for_theta(found, self.theta, self.dataset, backbone=backbone, profile=self.profile)
         return found
 
@@ -184,21 +173,22 @@ class Groovist(grounding.GroundingMetric):
         return_details: bool = False,
     ) -> dict[str, Any]:
         self.check_sources(images, noun_phrases, regions, features).end()
-        stories, _ = self.split_stories(predictions)
+        stories, _ = self.grouped[grounding.SentenceSettings].split_stories(predictions)
+        source = self.grouped[grounding.RegionSettings]
         groups, phrase_source = self.extract_words(stories, noun_phrases, nouns=self.units == "nouns")
         phrases = [story_phrases(of, deduplicate=self.deduplicate, drop_pronouns=self.drop_pronouns) for of in groups]
         kept = [of.kept for of in phrases]
         weigh, rated_by = load_weigher(self.concreteness, self.lemmatizer, path=self.concreteness_path, idf=self.idf)
         own = {name: getattr(self, name) for name in ENCODER_SETTINGS}
         encoder = load_encoder(self.backbone, **own) if features is None else NO_ENCODER
-        where, region_source = self.choose_regions(regions, features, len(stories))
+        where, region_source = source.choose(regions, features, len(stories), profile=self.profile)
         self.made_with = MadeWith(encoder.identity, self.variant, region_source, phrase_source)
         theta = choose_theta(self.theta, self.dataset, self.made_with, SCALE, is_published=encoder.is_published)
         read = encoder.phrases(kept)
         if features is None:
-            evidence = self.encode_stories(read.rows, read.rows_of(kept), where, images, encoder.regions)
+            evidence = source.encode_stories(read.rows, read.rows_of(kept), where, images, encoder.regions)
         else:
-            evidence = self.read_stories(features, kept, images)
+            evidence = source.read_stories(features, kept, images, unit=self.unit)
         scored = []
         options: dict[str, Any] = {"variant": self.variant, "penalize": self.penalize}
         with base.progress_bar(len(stories), "Scoring stories", self.progress) as advance:

@@ -100,7 +100,7 @@ class RovistVg(grounding.GroundingMetric):
         look_for_idf(found, self.idf, self.profile)
         if features is None:
             look_for_trained(found, self.checkpoint, self.glove_path, self.profile)
-        self.look_for_regions(found, regions, features)
+        self.grouped[grounding.RegionSettings].look_for(found, regions, features, profile=self.profile)
         return found
 
     def rescore(
@@ -127,7 +127,7 @@ class RovistVg(grounding.GroundingMetric):
         return_details: bool = False,
     ) -> dict[str, Any]:
         self.check_sources(images, nouns, regions, features).end()
-        stories, split = self.split_stories(predictions)
+        stories, split = self.grouped[grounding.SentenceSettings].split_stories(predictions)
         groups, noun_source = self.extract_words(stories, nouns, nouns=True, split=split)
         named = [[noun for nouns in story for noun in nouns] for story in groups]
         idf, idf_source = load_idf(self.idf, self.profile)
@@ -157,16 +157,17 @@ class RovistVg(grounding.GroundingMetric):
         self, named: list[list[str]], idf: Any, images: Any, regions: Any, features: Any
     ) -> tuple[list[StoryNouns], Iterator[grounding.Evidence], dict[str, Any]]:
         """Return the nouns and evidence of each story, and the sources for the signature."""
-        where, region_source = self.choose_regions(regions, features, len(named))
+        source = self.grouped[grounding.RegionSettings]
+        where, region_source = source.choose(regions, features, len(named), profile=self.profile)
         if features is not None:
             own = [weigh_nouns(words, idf, [False] * len(words), []) for words in named]
             made_with = {"enc": GIVEN, "vectors": GIVEN, "regions": region_source, "oov": None}
-            return own, self.read_stories(features, named, images), made_with
-        model, vectors = load_trained(self.checkpoint, self.glove_path, profile=self.profile, device=self.device)
+            return own, source.read_stories(features, named, images, unit=self.unit), made_with
+        model, vectors = load_trained(self.checkpoint, self.glove_path, profile=self.profile, device=source.device)
         own, distinct, rows = look_up_nouns(named, vectors, idf, self.oov)
-        encode = partial(model.regions, batch_size=self.batch_size, progress=False)
+        encode = partial(model.regions, batch_size=source.batch_size, progress=False)
         made_with = {**sign_model(model, vectors), "regions": region_source}
-        return own, self.encode_stories(model.words(distinct), rows, where, images, encode), made_with
+        return own, source.encode_stories(model.words(distinct), rows, where, images, encode), made_with
 
     def _score(self, cosines: np.ndarray, idf: np.ndarray, aggregate: str) -> float:
         """Compute the score of a story from the maximum cosine similarity of each noun. NaN without any."""

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from vlgauge.checkpoints.preflight import Preflight
@@ -33,6 +34,109 @@ from vlgauge.models.detectors import (
 Splitter = Callable[[str], list[str]]
 
 
+@dataclass(frozen=True, kw_only=True)
+class RegionSettings:
+    """Settings of the regions of images.
+
+    Attributes:
+        regions: Source of regions. See `vlgauge.models.detectors.region_source`.
+        detector_weights: File of the detector's weights, or its place on the Hub.
+        top_k: Maximum number of regions per image.
+        min_score: Minimum score. Regions with a lower score are omitted.
+        device: Device of the models.
+        batch_size: Number of images or texts per forward pass.
+    """
+
+    regions: Any = None
+    detector_weights: str | os.PathLike[str] | None = None
+    top_k: int = 10
+    min_score: float = 0.0
+    device: str = "auto"
+    batch_size: int = 64
+
+    def __post_init__(self) -> None:
+        check_region_source(self.regions)
+        check_detector_weights(self.detector_weights, self.regions)
+        object.__setattr__(self, "top_k", check_int("top_k", self.top_k, 1))
+        object.__setattr__(self, "min_score", check_float("min_score", self.min_score))
+        object.__setattr__(self, "batch_size", check_int("batch_size", self.batch_size, 1))
+
+    def signature_fields(self) -> dict[str, Any]:
+        """Return the fields for the signature, without the source, whose identity each call adds."""
+        return {"top_k": self.top_k, "min_score": self.min_score}
+
+    def look_for(self, preflight: Preflight, regions: Any, features: Any, *, profile: str) -> None:
+        """Make a preflight check the source of regions, if neither regions nor features are passed."""
+        if features is None and regions is None:
+            look_for_regions(preflight, self.regions, profile=profile, weights=self.detector_weights)
+
+    def choose(
+        self, regions: Any, features: Any, n_stories: int, *, profile: str
+    ) -> tuple[RegionSource | Sequence[Any] | None, str]:
+        """Return the regions or source of regions, and its name for signatures.
+
+        Args:
+            regions: Regions of the call, or None.
+            features: Features of the call, or None. With features, no regions are used.
+            n_stories: Number of stories.
+            profile: Profile of the metric.
+
+        Returns:
+            The regions of the call, or None with features, or otherwise the source of the setting.
+
+        Raises:
+            ValueError: If there is not one entry per story, or the profile has no such detector.
+            WeightsNotFoundError: If the weights of the detector are missing.
+        """
+        if features is not None:
+            return None, GIVEN
+        if regions is not None:
+            return per_story(regions, n_stories, "regions"), GIVEN
+        source = region_source(self.regions, profile=profile, weights=self.detector_weights, device=self.device)
+        return source, source.identity
+
+    def encode_stories(
+        self, text: Floats, rows: Sequence[Sequence[int]], regions: Any, images: Any, encode: Encode
+    ) -> Iterator[Evidence]:
+        """Yield the embeddings of each story from its images.
+
+        See `vlgauge.families.grounding.evidence.encode_stories`.
+        """
+        return encode_stories(text, rows, regions, images, encode, top_k=self.top_k, min_score=self.min_score)
+
+    def read_stories(
+        self, features: Any, words: Sequence[Sequence[str]], images: Any, *, unit: str
+    ) -> Iterator[Evidence]:
+        """Yield the embeddings of each story from features. See `vlgauge.families.grounding.evidence.read_stories`."""
+        return read_stories(features, words, images, unit=unit, top_k=self.top_k, min_score=self.min_score)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentenceSettings:
+    """Settings of the sentences of stories.
+
+    Attributes:
+        sentences: Method for splitting a text into sentences. See `vlgauge.inputs.text.language.sentence_splitter`.
+        placeholders: Which placeholders become words. See `vlgauge.inputs.text.language.replace_placeholders`.
+    """
+
+    sentences: str | Splitter = "rules"
+    placeholders: str | None = "released"
+
+    def __post_init__(self) -> None:
+        check_splitter(self.sentences)
+        check_placeholders(self.placeholders)
+
+    def signature_fields(self) -> dict[str, Any]:
+        """Return the fields for the signature."""
+        return {"sentences": self.sentences, "placeholders": self.placeholders}
+
+    def split_stories(self, predictions: Sequence[Any]) -> tuple[list[list[str]], Splitter]:
+        """Return the sentences of each story, and the function that splits them."""
+        split = sentence_splitter(self.sentences)
+        return [story_sentences(story, split) for story in predictions], split
+
+
 class GroundingMetric(Metric):
     """Base class with the sources of words, regions and features, which are per-call inputs or settings.
 
@@ -42,28 +146,14 @@ class GroundingMetric(Metric):
     """
 
     columns = (Story("predictions"), Images("images", optional=True))
+    setting_groups = (SentenceSettings, RegionSettings)
+    sentences: str | Splitter
+    placeholders: str | None
     words: ClassVar[str]
     unit: ClassVar[str]
 
-    def __init__(
-        self,
-        *args: Any,
-        sentences: str | Splitter = "rules",
-        placeholders: str | None = "released",
-        regions: Any = None,
-        detector_weights: str | os.PathLike[str] | None = None,
-        top_k: int = 10,
-        min_score: float = 0.0,
-        device: str = "auto",
-        batch_size: int = 64,
-        **host: Any,
-    ) -> None:
-        self.sentences, self.placeholders = check_splitter(sentences), check_placeholders(placeholders)
+    def __init__(self, *args: Any, **host: Any) -> None:
         checked_phrases(getattr(self, self.words), self.words)
-        self.regions = check_region_source(regions)
-        self.detector_weights = check_detector_weights(detector_weights, regions)
-        self.top_k, self.min_score = check_int("top_k", top_k, 1), check_float("min_score", min_score)
-        self.device, self.batch_size = device, check_int("batch_size", batch_size, 1)
         super().__init__(*args, **host)
 
     def start_preflight(self, images: Any, words: Any, regions: Any, features: Any) -> Preflight:
@@ -84,16 +174,6 @@ class GroundingMetric(Metric):
         if words is None:
             look_for_phrases(found, getattr(self, self.words), profile=self.profile, argument=self.words)
         return found
-
-    def look_for_regions(self, preflight: Preflight, regions: Any, features: Any) -> None:
-        """Make a preflight check the source of regions, if neither regions nor features are passed."""
-        if features is None and regions is None:
-            look_for_regions(preflight, self.regions, profile=self.profile, weights=self.detector_weights)
-
-    def split_stories(self, predictions: Sequence[Any]) -> tuple[list[list[str]], Splitter]:
-        """Return the sentences of each story, and the function that splits them."""
-        split = sentence_splitter(self.sentences)
-        return [story_sentences(story, split) for story in predictions], split
 
     def extract_words(
         self,
@@ -124,43 +204,6 @@ class GroundingMetric(Metric):
         sentences = [replace_placeholders(sentence, self.placeholders) for story in stories for sentence in story]
         found = iter(extract(sentences, progress=self.progress))
         return [[next(found) for _ in story] for story in stories], source.identity
-
-    def choose_regions(
-        self, regions: Any, features: Any, n_stories: int
-    ) -> tuple[RegionSource | Sequence[Any] | None, str]:
-        """Return the regions or source of regions, and its name for signatures.
-
-        Args:
-            regions: Regions of the call, or None.
-            features: Features of the call, or None. With features, no regions are used.
-            n_stories: Number of stories.
-
-        Returns:
-            The regions of the call, or None with features, or otherwise the source of the setting.
-
-        Raises:
-            ValueError: If there is not one entry per story, or the profile has no such detector.
-            WeightsNotFoundError: If the weights of the detector are missing.
-        """
-        if features is not None:
-            return None, GIVEN
-        if regions is not None:
-            return per_story(regions, n_stories, "regions"), GIVEN
-        source = region_source(self.regions, profile=self.profile, weights=self.detector_weights, device=self.device)
-        return source, source.identity
-
-    def encode_stories(
-        self, text: Floats, rows: Sequence[Sequence[int]], regions: Any, images: Any, encode: Encode
-    ) -> Iterator[Evidence]:
-        """Yield the embeddings of each story from its images.
-
-        See `vlgauge.families.grounding.evidence.encode_stories`.
-        """
-        return encode_stories(text, rows, regions, images, encode, top_k=self.top_k, min_score=self.min_score)
-
-    def read_stories(self, features: Any, words: Sequence[Sequence[str]], images: Any) -> Iterator[Evidence]:
-        """Yield the embeddings of each story from features. See `vlgauge.families.grounding.evidence.read_stories`."""
-        return read_stories(features, words, images, unit=self.unit, top_k=self.top_k, min_score=self.min_score)
 
     def warn_of_images(self, spots: Sequence[Spots]) -> None:
         """Warn once per call about the images without a region."""

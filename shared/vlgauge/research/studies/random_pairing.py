@@ -11,6 +11,7 @@ from typing import Any
 from vlgauge.core.errors import UsageError
 from vlgauge.core.results import mean_of_defined
 from vlgauge.core.validation import warn
+from vlgauge.families.grounding import SentenceSettings
 from vlgauge.inputs.text.language import sentence_splitter, story_sentences
 from vlgauge.research.studies.groovist import N_RANDOM, PairedScores, Stories, chunks, random_stories
 
@@ -32,7 +33,7 @@ def noun_pairs(
         advance: Called with the number of image sequences after each chunk.
     """
     others = random_stories(len(data.stories), n_random, seed)
-    sentences, split = metric.split_stories(data.stories)
+    sentences, split = metric.grouped[SentenceSettings].split_stories(data.stories)
     nouns = [
         list(chain.from_iterable(story)) for story in metric.extract_words(sentences, None, nouns=True, split=split)[0]
     ]
