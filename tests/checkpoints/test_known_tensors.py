@@ -110,7 +110,7 @@ def test_low_rank_updates():
             clip_state({**base, **rest}, TINY, source="x")
             left.append(pair)
         except ValueError as error:
-            assert "must have a LoRA update of each layer, lacks that of" in str(error)  # noqa: PT017
+            assert "LoRA update" in str(error)  # noqa: PT017
     # Modules that the released forward does not use.
     assert left == [pair for pair in pairs if ".mlp." in pair]
 

@@ -14,8 +14,6 @@ def test_safetensors_of_an_odd_type_are_refused_in_a_sentence(tmp_path, kind, n_
     path = tmp_path / "odd.safetensors"
     path.write_bytes(struct.pack("<Q", len(header)) + header + bytes(n_bytes))
     # Older versions of safetensors do not support all of them.
-    unknown = rf"`checkpoint` must be safetensors .* unknown variant `{kind}`"
-    with pytest.raises(
-        ValueError, match=rf"`checkpoint` must contain numbers of the types F.*, got {kind} under 'a.weight'|{unknown}"
-    ):
+    unknown = rf"^`checkpoint`.*`{kind}`"
+    with pytest.raises(ValueError, match=rf"^`checkpoint`.*got {kind}.*'a\.weight'|{unknown}"):
         read_tensors(path)

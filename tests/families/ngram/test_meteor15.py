@@ -174,7 +174,7 @@ def test_a_text_of_absurd_length_is_refused_by_row(toy):
             rows_of(["a", own], [["a"], ["a", reference]], toy)
     with pytest.raises(ValueError, match=message.format(7)):
         coco_rows([long], [["a"]], toy, rows=[7])
-    with pytest.raises(ValueError, match="got 2,049 words in the text that starts with 'a b e"):
+    with pytest.raises(ValueError, match=r"got 2,049 words.*'a b e"):
         list(distance_matrices(["a", long], toy)([["a", long]]))
     assert scores(toy, (long, long)) == [1.0]
 

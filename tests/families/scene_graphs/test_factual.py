@@ -201,7 +201,7 @@ LAYER = "encoder.block.0.layer.0.SelfAttention.q.weight"
         (lambda path: (path / "config.json").unlink(), r"kind t5.*config\.json"),
         (of_another_kind, "kind t5"),
         (without_tokenizer, "include its tokenizer"),
-        (lambda path: (path / "model.safetensors").unlink(), "must have its weights in model.safetensors"),
+        (lambda path: (path / "model.safetensors").unlink(), r"weights.*model\.safetensors"),
         (lambda path: changed_state(path, lambda state: state.pop(LAYER)), f"missing: {LAYER}"),
         (lambda path: changed_state(path, lambda state: state.update(more=state[LAYER].clone())), "known: more"),
         (lambda path: changed_state(path, lambda state: state[LAYER].fill_(torch.nan)), "NaN or infinity"),

@@ -176,7 +176,7 @@ def test_references_are_joined_by_id():
     ("rows", "message"),
     [
         ([{"id": 1, "predictions": "a"}], r"1 of 1.*'1'.*'7'"),
-        ([{"id": 7}, {"image_id": 7}], "got image '7' more than once"),
+        ([{"id": 7}, {"image_id": 7}], "got image '7'"),
         ([{"predictions": "a"}], r"row 0.*lacks"),
     ],
 )
@@ -188,7 +188,7 @@ def test_rows_that_cannot_be_joined(rows, message):
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([{"id": 7}], "got .* in row 0"),
+        ([{"id": 7}], r"got .*row 0"),
         ([{"references": ["a"]}], "in row 0"),
         ([{"id": 7, "references": ["a"]}, {"id": "7", "references": ["b"]}], "got '7'"),
     ],

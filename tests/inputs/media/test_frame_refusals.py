@@ -277,7 +277,7 @@ def test_a_file_that_changes_is_refused(folder):
         (
             {"start": 1.0},
             ValueError,
-            r"must have `path`, with or without `start` and `end`, or `frames`, got \['s",
+            r"^`videos\[1\]`.*`path`.*got \['s",
         ),
         ({"path": "a.mp4", "frames": []}, ValueError, r"or `frames`, got \['frames', 'path'\]"),
         ({"path": "a.mp4", "stop": 1}, ValueError, r"or `frames`, got \['path', 'stop'\]"),

@@ -221,7 +221,7 @@ def test_a_worker_that_cannot_be_started_is_one_sentence(monkeypatch):
     stop_idle()
     with monkeypatch.context() as patched:
         patched.setattr(workers.sys, "executable", "/bin/false")
-        with pytest.raises(UsageError, match=r"^a worker process that decodes untrusted files could not be started; "):
+        with pytest.raises(UsageError, match=r"^a worker process .* started; "):
             do("nothing")
         patched.setattr(workers.sys, "executable", "/no/program")
         with pytest.raises(UsageError, match=r"started \(No such"):

@@ -254,17 +254,17 @@ def test_long_captions_split(load, clip_s):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"variant": "paper"}, "`idf` must be given for videos under variant='paper'"),
-        ({"variant": "paper", "idf": False}, "`idf` must be given for videos under variant='paper'"),
-        ({"variant": "x"}, "`variant` must be one of 'released', 'paper', 'emscore', got 'x'"),
-        ({"w": 2}, "`w` is not supported for videos, whose score has no such factor, got 2"),
-        ({"idf": "all"}, "`idf` must be one of 'references', 'candidates', 'auto' or an existing file, got 'all'"),
-        ({"n_frames": 0}, "`n_frames` must be a whole number of at least 1 or 'all', got 0"),
-        ({"emscore_batch_size": 0}, "`emscore_batch_size` must be a whole number of at least 1, got 0"),
+        ({"variant": "paper"}, r"^`idf`.*variant='paper'"),
+        ({"variant": "paper", "idf": False}, r"^`idf`.*variant='paper'"),
+        ({"variant": "x"}, r"^`variant`.*'emscore', got 'x'"),
+        ({"w": 2}, r"^`w`.*videos.*got 2"),
+        ({"idf": "all"}, r"^`idf`.*got 'all'"),
+        ({"n_frames": 0}, r"^`n_frames`.*at least 1.*got 0"),
+        ({"emscore_batch_size": 0}, r"^`emscore_batch_size`.*at least 1.*got 0"),
     ],
 )
 def test_bad_settings_are_refused(settings, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
+    with pytest.raises(ValueError, match=message):
         vlgauge.load("pac_s", "video", **settings)
 
 

@@ -1,7 +1,6 @@
 """Settings of clip_s and pac_s: their signature fields and their validation, with a fake encoder."""
 
 import math
-import re
 
 import pytest
 from chosen_clip import ChosenAdapter, ChosenClip, grey
@@ -92,24 +91,24 @@ def test_settings_that_change_no_number_are_not_in_the_signature(load, tmp_path)
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"variant": "paprika"}, "`variant` must be one of 'released', 'paper', got 'paprika'"),
-        ({"variant": "emscore"}, "`variant='emscore'` requires config_name='video', got images"),
-        ({"w": 0}, "`w` must be a positive number, got 0"),
-        ({"w": True}, "`w` must be a positive number, got True"),
-        ({"w": math.inf}, "`w` must be a positive number, got inf"),
-        ({"long_text": "cut"}, "`long_text` must be one of 'truncate', 'error', 'split', got 'cut'"),
-        ({"on_error": "skip"}, "`on_error` must be one of 'raise', 'nan', got 'skip'"),
-        ({"idf": "auto"}, "`idf` is not supported for images"),
-        ({"n_frames": 3}, "`n_frames` is not supported for images, got 3"),
-        ({"batch_size": 0}, "`batch_size` must be a whole number of at least 1, got 0"),
-        ({"dtype": "int8"}, "`dtype` must be one of 'float32', 'bfloat16', 'float16', got 'int8'"),
-        ({"details": 1}, "`details` must be True or False, got 1"),
-        ({"config_name": "audio"}, "`config_name` is no configuration of clip_s, got 'audio'; known are image, video"),
+        ({"variant": "paprika"}, r"^`variant`.*got 'paprika'"),
+        ({"variant": "emscore"}, r"^`variant='emscore'`.*config_name='video', got images"),
+        ({"w": 0}, r"^`w`.*got 0"),
+        ({"w": True}, r"^`w`.*got True"),
+        ({"w": math.inf}, r"^`w`.*got inf"),
+        ({"long_text": "cut"}, r"^`long_text`.*got 'cut'"),
+        ({"on_error": "skip"}, r"^`on_error`.*got 'skip'"),
+        ({"idf": "auto"}, r"^`idf`.*images"),
+        ({"n_frames": 3}, r"^`n_frames`.*images, got 3"),
+        ({"batch_size": 0}, r"^`batch_size`.*at least 1, got 0"),
+        ({"dtype": "int8"}, r"^`dtype`.*got 'int8'"),
+        ({"details": 1}, r"^`details`.*got 1"),
+        ({"config_name": "audio"}, r"^`config_name`.*clip_s, got 'audio'"),
     ],
 )
 @pytest.mark.parametrize("name", ["clip_s", "pac_s"])
 def test_bad_settings_are_refused(name, settings, message):
-    with pytest.raises(ValueError, match=re.escape(message.replace("clip_s", name))):
+    with pytest.raises(ValueError, match=message.replace("clip_s", name)):
         vlgauge.load(name, **settings)
 
 

@@ -251,7 +251,7 @@ def test_too_many_partitions_are_told_before_the_captions_are_encoded():
 
     sizes = {"predictions": [["a"] * 200], "references": [["b"] * 200]}
     metric = vlgauge.load("frechet_bert", keep_in_memory=True, pvalue="exact", encoder=never)
-    with pytest.raises(ValueError, match=r"`max_partitions`=20000 partitions, got 1\.0e119 for 200 candidates and 200"):
+    with pytest.raises(ValueError, match=r"`max_partitions`=20000.*got 1\.0e119"):
         metric.compute(**sizes)
 
 

@@ -181,14 +181,14 @@ def test_missing_extra_before_any_work(monkeypatch):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"version": "1.4"}, "`version` must be one of '1.5', '2007', got '1.4'"),
-        ({"version": "2007", "paraphrases": None}, "`paraphrases` is not supported with `version` 2007, got None"),
-        ({"version": "2007", "lists": "a.jar"}, "`lists` is not supported with `version` 2007, got 'a.jar'"),
-        ({"lists": None}, "`lists` must be 'pycocoevalcap' or the path of a file, got None"),
+        ({"version": "1.4"}, r"`version`.*got '1\.4'"),
+        ({"version": "2007", "paraphrases": None}, r"`paraphrases`.*`version` 2007, got None"),
+        ({"version": "2007", "lists": "a.jar"}, r"`lists`.*`version` 2007, got 'a\.jar'"),
+        ({"lists": None}, r"`lists`.*'pycocoevalcap'.*got None"),
     ],
 )
 def test_wrong_settings(settings, message):
-    with pytest.raises(UsageError, match=f"^{re.escape(message)}"):
+    with pytest.raises(UsageError, match=f"^{message}"):
         vlgauge.load("meteor", **settings)
 
 

@@ -250,7 +250,7 @@ def test_bad_embeddings_are_refused(plain, embeddings, message):
         ),
         ({"bandwidth": "modal"}, r"^`bandwidth`"),
         ({"bandwidth": -1.0}, r"^`bandwidth`"),
-        ({"pvalue": "yes"}, "`pvalue` must be one of"),
+        ({"pvalue": "yes"}, r"^`pvalue` must be one of"),
         ({"permutations": 0}, r"^`permutations`.*at least 1"),
         ({"pooling": "max"}, r"^`pooling`.*'model'.*'cls'"),
         ({"encoder": 3}, r"^`encoder`.*function"),

@@ -126,7 +126,7 @@ def pickled(folder):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (remove("config.json"), "`model` must be a folder with config.json"),
+        (remove("config.json"), r"^`model`.*folder with config\.json"),
         (lambda f: (f / "config.json").write_text("{"), r"^`model`.*JSON.*config\.json"),
         (
             configure(auto_map={"AutoModel": "x.Y"}),
@@ -143,7 +143,7 @@ def pickled(folder):
             r"^`model`.*sequence",
         ),
         (cut_short, r"^`model`.*sequence"),
-        (configure(model_type="unheard_of"), "`model` must be a sequence-pair classifier that loads|unheard_of"),
+        (configure(model_type="unheard_of"), r"^`model`.*(sequence-pair classifier|unheard_of)"),
     ],
 )
 def test_broken_folders_are_refused(authors, folder, change, message):

@@ -78,7 +78,7 @@ def test_an_image_without_regions(load):
         ({"text": DOG, "images": [[[1, 0]], ["ab"]]}, r"^`features\[0\]\['images'\]\[1\]`.*numbers"),
         (
             {"text": DOG, "images": [[1, 0]]},
-            r"\['images'\]\[0\]` must be vectors of one width 2, as those before, got shape \(2,\)",
+            r"\['images'\]\[0\]`.*got shape \(2,\)",
         ),
         ({"text": DOG, "images": []}, r"^`features\[0\]`.*regions.*got none"),
         (
@@ -96,7 +96,7 @@ def test_an_image_without_regions(load):
         ({"text": {"dog": None}, "images": [[[1, 0]]]}, r"^`features\[0\]\['text'\]`.*got shape \(1,\)"),
         (
             {"text": {"dog": [1.0]}, "images": [[[1.0, 2.0]]]},
-            r"\['images'\]\[0\]` must be vectors of one width 1, as those before, got shape \(1, 2\)",
+            r"\['images'\]\[0\]`.*got shape \(1, 2\)",
         ),
         (
             {"text": DOG, "images": [[[1, 0]], [[1, 0, 0]]]},

@@ -212,7 +212,7 @@ def test_an_unreadable_picture_raises_or_is_nan(tiny, tmp_path):
         (lambda e: e.image_hidden([], batch_size=0), r"^`batch_size`.*at least 1.*got 0"),
         (lambda e: e.text_hidden([], batch_size=True), r"^`batch_size`.*at least 1.*got True"),
         (lambda e: e.project(np.zeros((2, 64)), "image"), r"^`hidden`.*128.*64"),
-        (lambda e: e.project(np.zeros(64), "text"), r"`hidden` must have the shape \(n, 64\), got \(64,\)"),
+        (lambda e: e.project(np.zeros(64), "text"), r"^`hidden`.*\(n, 64\), got \(64,\)"),
         (lambda e: e.project(np.zeros((2, 64)), "both"), r"^`side`.*got 'both'"),
     ],
 )

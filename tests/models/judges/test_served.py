@@ -290,7 +290,7 @@ def test_addresses_that_are_none(url):
     ("settings", "part"),
     [
         ({"model": " "}, r"^`model`.*got ' '"),
-        ({"model": "a\ud800"}, "`model` must be the name of the model on the server, got"),
+        ({"model": "a\ud800"}, r"^`model`.*server, got"),
         ({"fields": {"seed": 1, "n": 2}}, r"^`fields`.*got 'seed'"),
         ({"fields": {"top_p": math.nan}}, r"^`fields`.*JSON"),
         ({"answer_seconds": 0}, r"^`answer_seconds`.*got 0"),
