@@ -86,7 +86,7 @@ def test_files_of_scores_stand_beside_tables(tmp_path):
     ours.to_json(tmp_path / "ours.json")
     mixed = compared({"ours": tmp_path / "ours.json", "base": frame}, predictions="base")
     assert numbers(mixed) == numbers(compared(frame, predictions=["ours", "base"]))
-    with pytest.raises(ValueError, match="`report` must have the rows of every system, got scores only for ours"):
+    with pytest.raises(ValueError, match=r"^`report`"):
         mixed.report(tmp_path / "page.html")
 
 
@@ -102,7 +102,7 @@ def test_other_scores_are_compared_by_their_names():
     assert "RefCLIP-S (toy) $\\uparrow$" in found.to_latex()
     (record,) = scores.record(model="a/b", dataset="c/d", scores=["ref_clip_s"])
     assert (record.metric, record.title, record.higher_is_better) == ("ref_clip_s", "RefCLIP-S", True)
-    with pytest.raises(ValueError, match="ours must have a score 'clip_s_median' to be compared, it has clip_s, ref_c"):
+    with pytest.raises(ValueError, match=r"'clip_s_median'.*clip_s.*ref_c"):
         vlgauge.compare(frame, "clip_s_median", predictions=["ours", "base"], profile="embedded")
 
 
@@ -134,9 +134,7 @@ def test_rows_that_differ_have_what_was_said():
     assert differing["first_text"].str.contains("green").all()
     assert not differing["second_text"].str.contains("green").any()
     assert len(found.rows_that_differ(3)) == 6
-    with pytest.raises(
-        ValueError, match="`metric` must be one that was compared, got 'cider'; known are bleu, rouge_l"
-    ):
+    with pytest.raises(ValueError, match=r"^`metric`.*got 'cider'"):
         found.rows_that_differ(metric="cider")
 
 
@@ -167,22 +165,22 @@ REFUSED_RECORDS = {
     "one model": (
         {"model": "me", "dataset": "a/b"},
         TypeError,
-        "^`model` must be left out, .* got 'me'; `models` ",
+        r"^`model`.*got 'me'.*`models`",
     ),
     "nothing": (
         {},
         TypeError,
-        r"^`models`, `dataset` must be given to Comparison\.record, got nothing",
+        r"^`models`.*`dataset`.*Comparison\.record",
     ),
     "a text": (
         {"models": "me", "dataset": "a/b"},
         TypeError,
-        "^`models` must be a dictionary, got 'me'; `mod",
+        r"^`models`.*got 'me'",
     ),
     "unknown": (
         {"models": {"our": "me"}, "dataset": "a/b"},
         ValueError,
-        "^`models` must be .* got 'our'; did you mean `ours`",
+        r"^`models`.*got 'our'.*`ours`",
     ),
 }
 
@@ -198,9 +196,9 @@ def test_wrong_records_are_refused(case):
 @pytest.mark.parametrize(
     ("given", "match"),
     [
-        ({"scale": "a"}, "^`scale` must be the number by which every value is multiplied, such as 100, got 'a'$"),
-        ({"intervals": "no"}, "^`intervals` must be True or False, got 'no'$"),
-        ({"digits": 1.5}, "^`digits` must be a whole number of at least 0, got 1.5$"),
+        ({"scale": "a"}, r"^`scale`.*100.*got 'a'"),
+        ({"intervals": "no"}, r"^`intervals`.*got 'no'"),
+        ({"digits": 1.5}, r"^`digits`.*at least 0.*got 1\.5"),
     ],
 )
 def test_numbers_of_a_table_are_checked(given, match):
@@ -211,11 +209,11 @@ def test_numbers_of_a_table_are_checked(given, match):
 
 
 def test_files_and_columns_that_are_not_there_are_told():
-    with pytest.raises(FileNotFoundError, match=r"^`rows` must be the path of a file that is there, got 'nope\.jsonl'"):
+    with pytest.raises(FileNotFoundError, match=r"^`rows`.*got 'nope\.jsonl'"):
         vlgauge.compare({"ours": "nope.jsonl", "base": "nope.jsonl"}, "rouge_l")
-    with pytest.raises(ValueError, match=r"choose another with `system`, did you mean `model`\?$"):
+    with pytest.raises(ValueError, match=r"`system`.*`model`"):
         compared(long(), system="modl", predictions="caption")
-    with pytest.raises(TypeError, match=r"^`limit` must be left out, .* got 3; it belongs to vlgauge\.score"):
+    with pytest.raises(TypeError, match=r"^`limit`.*got 3"):
         compared(wide(), predictions=["ours", "base"], limit=3)
 
 
@@ -234,10 +232,10 @@ def test_groups_are_a_column_or_labels():
     assert by_column.statistics.n_groups == 12
     labels = dict(zip(frame["name"], frame["album"], strict=True))
     assert numbers(compared(frame, predictions=["ours", "base"], groups=labels)) == numbers(by_column)
-    with pytest.raises(ValueError, match="`groups` must be a column that every row has, got 'albums'"):
+    with pytest.raises(ValueError, match=r"^`groups`.*got 'albums'"):
         compared(frame, predictions=["ours", "base"], groups="albums")
     frame.loc[3, "album"] = None
-    with pytest.raises(ValueError, match="`groups` must be a column that every row has, got 'album'"):
+    with pytest.raises(ValueError, match=r"^`groups`.*got 'album'"):
         compared(frame, predictions=["ours", "base"], groups="album")
 
 
@@ -313,41 +311,40 @@ def test_latex_sets_the_table(tmp_path, booktabs):
 
 FRAME = wide(3)
 REFUSED = {
-    "one table": (FRAME, {"predictions": "ours"}, r"`rows` must be of several systems: a dict of tables by name"),
-    "number": (FRAME, {"predictions": 3}, "`predictions` must be the title of a column as a text, .* got 3"),
-    "one system": ({"ours": FRAME}, {"predictions": "ours"}, "`rows` must be of at least two systems, got ours"),
-    "twice": (FRAME, {"predictions": ["ours", "ours"]}, "`predictions` must name each system once, got 'ours' more"),
-    "a column": (FRAME, {"predictions": ["ours", "bass"]}, "`rows` must have the column 'bass' in every row"),
+    "one table": (FRAME, {"predictions": "ours"}, r"^`rows`.*tables"),
+    "number": (FRAME, {"predictions": 3}, r"^`predictions`.*got 3"),
+    "one system": ({"ours": FRAME}, {"predictions": "ours"}, r"^`rows`.*two"),
+    "twice": (FRAME, {"predictions": ["ours", "ours"]}, r"^`predictions`.*got 'ours'"),
+    "a column": (FRAME, {"predictions": ["ours", "bass"]}, r"^`rows`.*'bass'"),
     "rows": (
         {"ours": FRAME, "base": FRAME[:2]},
         {"predictions": "ours"},
-        "`ids` must be the same in every system, ours has 'row 2' that base lacks",
+        r"^`ids`.*ours",
     ),
     "references": (
         {"ours": FRAME, "base": FRAME.assign(refs=[["a"]] * 3)},
         {"predictions": "ours"},
-        "`rows` must have the same references for every system, ours and base differ in row 'row 0'; "
-        'score all against the same, in the same order, and name a column of ids, id="COLUMN"',
+        r'^`rows`.*id="COLUMN"',
     ),
     "a row twice": (
         pd.concat([long(), long()[:1]]),
         {"predictions": "caption", "system": "model"},
-        "`ids` must name each row once",
+        r"^`ids`.*once",
     ),
-    "one value": (long().assign(model="x"), {"system": "model"}, "`system` must name at least two systems, got x"),
+    "one value": (long().assign(model="x"), {"system": "model"}, r"^`system`.*systems"),
     "no value": (
         long().assign(model=[None] * 48),
         {"system": "model"},
-        "`system` must be a column that names a system in every row, got None in row 0",
+        r"^`system`.*got None.*row 0",
     ),
-    "unnamed": (long(), {"system": "model", "id": None}, "`id` must name the rows of a table with the column `system`"),
-    "both": ({"a": FRAME, "b": FRAME}, {"system": "model"}, "`system` cannot be combined with `rows` by system"),
-    "baseline": (FRAME, {"predictions": ["ours", "base"], "baseline": "bas"}, "did you mean `base`"),
-    "in one": ({"ours": FRAME, "base": 3}, {"predictions": "ours"}, "base: `rows` must be a DataFrame, an Arrow"),
+    "unnamed": (long(), {"system": "model", "id": None}, r"^`id`.*`system`"),
+    "both": ({"a": FRAME, "b": FRAME}, {"system": "model"}, r"^`system`.*`rows`"),
+    "baseline": (FRAME, {"predictions": ["ours", "base"], "baseline": "bas"}, "`base`"),
+    "in one": ({"ours": FRAME, "base": 3}, {"predictions": "ours"}, r"`rows`.*DataFrame"),
     "groups": (
         {"a": {"ids": [1], "rouge_l_scores": [1.0]}, "b": {"ids": [1], "rouge_l_scores": [0.5]}},
         {"groups": "album"},
-        "a must have a score 'rouge_l' to be compared",
+        r"'rouge_l'.*compared",
     ),
 }
 
@@ -364,9 +361,9 @@ def test_what_cannot_be_compared_is_told_in_a_sentence(case):
 @pytest.mark.parametrize(
     ("metrics", "match"),
     [
-        ("rouge_l,rouge_l", "`metrics` must name each score once, got 'rouge_l' more than once"),
-        ("rouge", "did you mean `rouge_l`"),
-        ("", "`metrics` must name at least one"),
+        ("rouge_l,rouge_l", r"^`metrics`.*got 'rouge_l'"),
+        ("rouge", "`rouge_l`"),
+        ("", r"^`metrics`.*least"),
     ],
 )
 def test_wrong_metrics_are_told_in_a_sentence(metrics, match):

@@ -53,7 +53,7 @@ def test_a_distribution_has_the_value_of_the_call_and_its_interval(scores):
 def test_other_scores_are_drawn_by_their_names(scores):
     (panel,) = scores.plot(scores=["ref_clip_s"]).axes
     assert lines(panel) == [scores.results["clip_s"]["ref_clip_s"]]
-    with pytest.raises(ValueError, match="`scores` must be of the result, got 'ref_clip'; did you mean `ref_clip_s`"):
+    with pytest.raises(ValueError, match=r"^`scores`.*got 'ref_clip'.*`ref_clip_s`"):
         scores.plot(scores=["ref_clip"])
 
 
@@ -67,7 +67,7 @@ def test_a_heat_map_has_the_rank_correlations(scores):
     values = np.asarray(axes.images[0].get_array())
     ranks = scores.rows[["clip_s", "bleu"]].rank().corr().to_numpy()
     assert values == pytest.approx(ranks)
-    with pytest.raises(ValueError, match="`kind` must be another one than 'correlation' for a single score, got bleu"):
+    with pytest.raises(ValueError, match=r"^`kind`.*'correlation'.*single"):
         scores.plot("correlation", scores=["bleu"])
 
 
@@ -76,7 +76,7 @@ def test_length_counts_words(scores):
     (points,) = axes.get_lines()
     assert list(points.get_xdata()) == [len(text.split()) for text in scores.columns["predictions"]]
     assert list(points.get_ydata()) == scores.results["bleu"]["bleu_scores"]
-    with pytest.raises(ValueError, match="`kind` must be one of 'distribution', 'correlation', 'length', got 'size'"):
+    with pytest.raises(ValueError, match=r"^`kind`.*got 'size'"):
         scores.plot("size")
 
 
@@ -105,9 +105,9 @@ def test_curves_turn_what_is_better_lower_and_mark_the_best():
     assert trm.get_title(loc="left") == "best 0.2 at step 20"
     assert (pac_s.yaxis_inverted(), trm.yaxis_inverted()) == (False, True)
     assert len(training_figure(history, ["trm"]).axes) == 1
-    with pytest.raises(ValueError, match="`scores` must be in a record that has a `step`, got 'clip_s', which is in"):
+    with pytest.raises(ValueError, match=r"^`scores`.*`step`.*got 'clip_s'"):
         training_figure(history, ["clip_s"])
-    with pytest.raises(ValueError, match="`records` must have an evaluation with a `step` and a score, got none"):
+    with pytest.raises(ValueError, match=r"^`records`.*`step`.*got none"):
         training_figure(history[:1])
 
 
@@ -118,7 +118,7 @@ def test_each_curve_has_the_direction_of_its_own_score():
     assert [axes.get_title(loc="left") for axes in (chair, recall)] == ["best 0.2 at step 2", "best 0.9 at step 1"]
     assert [axes.yaxis_inverted() for axes in (chair, recall)] == [True, False]
     assert recall.get_ylabel() == "chair_recall\nhigher is better"
-    with pytest.raises(ValueError, match="must be a score with a direction, got 'trm_pvalue'"):
+    with pytest.raises(ValueError, match=r"^`name`.*got 'trm_pvalue'"):
         training_figure(history, ["trm_pvalue"])
 
 
@@ -154,5 +154,5 @@ def test_wrong_pictures_are_refused_before_the_work(capsys, words, match):
 
 def test_without_matplotlib_a_sentence_names_the_extra(monkeypatch, scores):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(ImportError, match=r'pictures need matplotlib.*; run: pip install --upgrade "vlgauge\[plots\]"'):
+    with pytest.raises(ImportError, match=r'--upgrade.*"vlgauge\[plots\]"'):
         scores.plot()

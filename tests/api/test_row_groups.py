@@ -74,13 +74,11 @@ def test_groups_are_a_column_or_labels_by_id():
     assert (found.run()["groups"], found.run()["grouped_by"]) == (labels, "image")
     assert "intervals draw whole groups of image, 24 of them" in repr(found)
     assert "over whole groups of image" in found._repr_html_()
-    with pytest.raises(ValueError, match=r"must have the column 'imago'.*choose another with `groups`"):
+    with pytest.raises(ValueError, match=r"'imago'.*`groups`"):
         vlgauge.score(rows, "rouge_l", groups="imago")
-    with pytest.raises(
-        ValueError, match="`groups` must be a column that every row has, got 'image', which row '1' lacks"
-    ):
+    with pytest.raises(ValueError, match=r"^`groups`.*got 'image'"):
         vlgauge.score([rows[0], rows[1] | {"image": " "}], "rouge_l", groups="image")
-    with pytest.raises(ValueError, match="`groups` must have a label for every row, got none for '0'"):
+    with pytest.raises(ValueError, match=r"^`groups`.*got none"):
         vlgauge.score(rows, "rouge_l", groups={key: label for key, label in by_id.items() if key != "0"})
 
 
@@ -167,7 +165,7 @@ def test_files_of_scores_are_compared_by_the_groups_that_they_name(folder, capsy
     moved["groups"][0] = "i1"
     (folder / "other.json").write_text(json.dumps(moved), "utf-8")
     assert main(["compare", "rouge_l", "rows.json", "other.json", *how]) == 2
-    assert "row '0' is in 'i0' and, by other, in 'i1'" in capsys.readouterr().err
+    assert "'0' is in 'i0'" in capsys.readouterr().err
 
 
 def test_rows_keep_the_groups_of_a_file_of_scores_beside_predictions(folder, capsys):
@@ -185,7 +183,7 @@ def test_files_of_scores_with_unlike_groups_are_warned_of():
         name: {"ids": [0, 1], "groups": ["a", "a"], "grouped_by": name, **made_run([0.1, 0.2 + len(name)])}
         for name in ("image", "story")
     }
-    with pytest.warns(UserWarning, match="name groups by image and story: each row is drawn independently"):
+    with pytest.warns(UserWarning, match="drawn independently"):
         assert compare(unlike, ["rovist_nr"]).n_groups is None
 
 
@@ -202,7 +200,7 @@ def test_a_row_in_other_groups_by_two_systems_is_refused(folder, capsys, front_e
     rows = [json.loads(line) for line in (folder / "other.jsonl").read_text("utf-8").splitlines()]
     rows[0]["image"] = "elsewhere"
     (folder / "moved.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    said = "must have each row in one group, row '0' is in 'i0' and, by moved, in 'elsewhere'"
+    said = "in 'elsewhere'"
     if front_end == "command":
         assert main(["compare", "rouge_l", "rows.jsonl", "moved.jsonl", "--groups", "image"]) == 2
         assert said in capsys.readouterr().err
@@ -213,7 +211,7 @@ def test_a_row_in_other_groups_by_two_systems_is_refused(folder, capsys, front_e
 
 def test_groups_of_a_command_are_refused_where_there_are_none(folder, capsys):
     assert main(["score", "rouge_l", "rows.jsonl", "--groups", "imago"]) == 2
-    assert "choose another with --groups, did you mean `image`?" in capsys.readouterr().err
+    assert "--groups" in capsys.readouterr().err
 
 
 def test_groups_of_an_archive(tmp_path, capsys):
@@ -259,14 +257,14 @@ def test_rows_that_share_an_image_are_told(images):
 
 def test_one_picture_object_in_several_rows_is_told():
     picture = Image.new("RGB", (8, 8))
-    with pytest.warns(UserWarning, match="2 of 2 rows share their image"):
+    with pytest.warns(UserWarning, match="2 of 2 rows share"):
         warn_of_repeated(range(2), {"images": [picture, picture]})
     warn_of_repeated(range(2), {"images": [picture, Image.new("RGB", (8, 8))]})
 
 
 def test_ids_that_repeat_are_told_once():
     rows = [row | {"id": row["image"]} for row in captions(n=3)]
-    with pytest.warns(UserWarning, match="cannot be joined by these ids, and intervals are too narrow") as told:
+    with pytest.warns(UserWarning, match="ids, and intervals") as told:
         vlgauge.score(rows, "rouge_l")
     assert len(told) == 1
     with pytest.warns(UserWarning, match="cannot be joined by these ids$"):
@@ -282,7 +280,7 @@ def test_compare_tells_of_shared_images(tmp_path):
         Image.new("RGB", (32, 32), (80 * i, 0, 0)).save(paths[-1])
     rows = [{"id": i, "predictions": f"a red square {i}", "images": paths[i // 2]} for i in range(6)]
     systems = {"one": rows, "other": [row | {"predictions": "a dog"} for row in rows]}
-    with pytest.warns(UserWarning, match="6 of 6 rows share their image with another row"):
+    with pytest.warns(UserWarning, match="6 of 6 rows share"):
         vlgauge.compare(systems, "clip_s", profile="embedded")
     found = vlgauge.compare(systems, "clip_s", profile="embedded", groups={i: i // 2 for i in range(6)})
     assert len(found.systems) == 2

@@ -190,7 +190,7 @@ def test_an_archive_is_read_as_the_command_reads_it(tmp_path, capsys):
     assert json.loads(scores.to_json()) == json.loads(there.out)
     assert 'columns taken: predictions="txt" images="png"' in capsys.readouterr().err
     assert scores.rows["clip_s"].tolist() == scores.results["clip_s"]["clip_s_scores"]
-    with pytest.raises(ValueError, match="`videos` is not supported by the metrics; used columns: predictions"):
+    with pytest.raises(ValueError, match=r"^`videos`"):
         vlgauge.score(path, "rouge_l", videos="png")
 
 
@@ -213,7 +213,7 @@ def test_rows_are_named_by_a_column_the_index_or_their_numbers():
     frame["name"] = ["x", "y", "z"]
     assert vlgauge.score(frame, "rouge_l", **columned(id="name")).ids == ["x", "y", "z"]
     assert vlgauge.score(frame.set_index("name"), "rouge_l", **columned(id="name")).ids == ["x", "y", "z"]
-    with pytest.warns(UserWarning, match="ids should name each row once, 1 of 3 rows has the id of another"):
+    with pytest.warns(UserWarning, match="1 of 3 rows"):
         vlgauge.score(texts(3).set_axis(["x", "x", "y"]), "rouge_l", **columned())
 
 
@@ -256,7 +256,7 @@ def test_scores_are_written_as_the_command_writes_them(tmp_path, monkeypatch):
         assert (tmp_path / f"here.{ending}").read_bytes() == (tmp_path / f"there.{ending}").read_bytes()
         assert read_run(f"here.{ending}", ["rouge_l"]) is not None
     assert scores.to_csv() == (tmp_path / "here.csv").read_text("utf-8")
-    with pytest.raises(ValueError, match=r"`path` must end in \.csv, got 'here\.txt'"):
+    with pytest.raises(ValueError, match=r"^`path`.*got 'here\.txt'"):
         scores.to_csv("here.txt")
 
 
@@ -269,9 +269,9 @@ def test_reasons_come_when_they_are_asked_for():
     assert "rouge_l" in reasons.html()
     assert reasons._repr_html_().startswith("<iframe")
     assert "undefined" not in repr(scores.explain(0))
-    with pytest.raises(ValueError, match="`row` must be the ID of one row, 0 rows have the ID 'z'; known are a, b, c"):
+    with pytest.raises(ValueError, match=r"^`row`.*ID.*0 rows"):
         scores.explain("z")
-    with pytest.raises(IndexError, match="`row` must be a row, 0 to 5, got 6"):
+    with pytest.raises(IndexError, match=r"^`row`.*0 to 5.*got 6"):
         scores.explain(6)
 
 
@@ -293,7 +293,7 @@ def test_records_are_added_to_a_file(tmp_path):
     assert [record.metric for record in scores.record(file, **given)] == ["rouge_l", "bleu"]
     assert scores.record(file, **given) == []  # the records exist already
     assert read_records(file) == scores.record(**given)
-    with pytest.raises(ValueError, match="`scores` must be of the result, got 'rouge'; did you mean `rouge_l`"):
+    with pytest.raises(ValueError, match=r"^`scores`.*got 'rouge'.*`rouge_l`"):
         scores.record(scores=["rouge"], **given)
 
 
@@ -333,7 +333,7 @@ FRAME = texts(3)
 TWICE = pd.concat([FRAME, FRAME["caption"]], axis=1)
 REFUSED = {
     "no table": (["a dog"], {}, TypeError, "`rows` must be a DataFrame, an Arrow table"),
-    "columns": ({"caption": ["a"]}, {}, TypeError, r"make a frame of columns: pandas\.DataFrame\(rows\)"),
+    "columns": ({"caption": ["a"]}, {}, TypeError, r"pandas\.DataFrame"),
     "one column": (
         FRAME["caption"],
         {},
@@ -344,70 +344,70 @@ REFUSED = {
         FRAME,
         {"references": 1},
         TypeError,
-        "`references` must be the title of a column as a text.* got 1",
+        r"^`references`.*got 1",
     ),
-    "numbers as titles": (FRAME, {"references": ["refs", 1]}, TypeError, "`references` must be the title .* got 1"),
-    "no rows": (FRAME[:0], {}, ValueError, "`rows` must have at least one row, got none"),
-    "skipped": (FRAME, {"skip": 3}, ValueError, "got none after the first 3"),
-    "twice": (TWICE, {}, ValueError, "`rows` must have each column once, got 'caption' more than once; rename"),
+    "numbers as titles": (FRAME, {"references": ["refs", 1]}, TypeError, r"^`references`.*got 1"),
+    "no rows": (FRAME[:0], {}, ValueError, r"^`rows`.*got none"),
+    "skipped": (FRAME, {"skip": 3}, ValueError, r"got none.*after"),
+    "twice": (TWICE, {}, ValueError, r"^`rows`.*got 'caption'"),
     "splits": (
         datasets.DatasetDict(test=datasets.Dataset.from_pandas(FRAME)),
         {},
         TypeError,
-        r'`rows` must be one split, got test; take one: rows\["test"\]',
+        r'^`rows`.*"test"',
     ),
     "stream": (
         datasets.Dataset.from_pandas(FRAME).to_iterable_dataset(),
         {},
         TypeError,
-        "`rows` must have a length, got a stream",
+        r"^`rows`.*stream",
     ),
-    "taken": (FRAME.assign(rouge_l=1.0), {}, ValueError, "`rows` must have no column 'rouge_l', which the scores"),
+    "taken": (FRAME.assign(rouge_l=1.0), {}, ValueError, r"^`rows`.*'rouge_l'"),
     "title": (FRAME, {"predictions": "captoin"}, ValueError, r'choose with predictions="caption" \(.*\)$'),
-    "style": (FRAME, {"styles": "refs"}, ValueError, "`styles` is not supported by rouge_l"),
-    "split": (FRAME, {"split": "test"}, ValueError, "`split` requires a dataset of the Hub"),
+    "style": (FRAME, {"styles": "refs"}, ValueError, r"^`styles`.*rouge_l"),
+    "split": (FRAME, {"split": "test"}, ValueError, r"^`split`"),
     "absent": (
         FRAME.assign(caption=pd.array(["a", pd.NA, None], dtype="string")),
         {},
         ValueError,
-        r"`rows` must have a text in every row of the column 'caption', got null or NaN in 2 of 3, the first in row 1",
+        r"^`rows`.*2 of 3.*row 1",
     ),
     "file": (
         "rows.xlsx",
         {},
         FileNotFoundError,
-        "^`rows` must be .* got 'rows.xlsx'; give its path",
+        r"^`rows`.*got 'rows\.xlsx'",
     ),
-    "archive": ("rows.tar", {}, FileNotFoundError, "^`rows` must be the path of a file that is there, got 'rows.tar'"),
+    "archive": ("rows.tar", {}, FileNotFoundError, r"^`rows`.*got 'rows\.tar'"),
     "texts": (
         ["a dog"],
         {},
         TypeError,
-        r"^`rows` must be .* got a list with a str; give them a title: \[",
+        r"^`rows`.*title",
     ),
     "lists": ([["a", "b"]], {}, TypeError, "^`rows` must be .* got a list with a list; make a dict of each row"),
-    "number": (3, {}, TypeError, "^`rows` must be .* got int; make a list of dicts of it"),
+    "number": (3, {}, TypeError, r"^`rows`.*got int"),
     "no ids": (
         FRAME,
         {"id": "ref"},
         ValueError,
-        "have the column .ref. .*; choose another with `id`, did you mean",
+        "`id`",
     ),
     "null": (
         FRAME.assign(refs=[["a", None]] * 3),
         {},
         ValueError,
-        r"^`references\[0\]\[1\]` must be a caption \(str\), got NoneType; leave out what is missing",
+        r"^`references\[0\]\[1\]`.*got NoneType",
     ),
-    "nulls": (FRAME.assign(refs=None), {}, ValueError, r"^`references\[0\]` must be .* got NoneType; give \[\] where"),
+    "nulls": (FRAME.assign(refs=None), {}, ValueError, r"^`references\[0\]`.*got NoneType"),
     "system": (
         FRAME,
         {"system": "modl"},
         TypeError,
-        "^`system` must be left out, .* got 'modl'; systems",
+        r"^`system`.*got 'modl'",
     ),
-    "unknown": (FRAME, {"limmit": 3}, TypeError, "^`limmit` must be left out, .* got 3; did you mean `limit`"),
-    "limit": (FRAME, {"limit": 0}, ValueError, "`limit` must be a whole number of at least 1, got 0"),
+    "unknown": (FRAME, {"limmit": 3}, TypeError, r"^`limmit`.*got 3.*`limit`"),
+    "limit": (FRAME, {"limit": 0}, ValueError, r"^`limit`.*at least 1.*got 0"),
 }
 
 
@@ -422,27 +422,27 @@ def test_a_wrong_table_is_told_in_a_sentence(case):
 
 def test_the_file_that_was_meant_is_named(tmp_path):
     (tmp_path / "rows.jsonl").write_text('{"predictions": "a dog", "references": ["a dog"]}\n')
-    with pytest.raises(FileNotFoundError, match=r"did you mean `rows\.jsonl`\?$"):
+    with pytest.raises(FileNotFoundError, match=r"`rows\.jsonl`"):
         vlgauge.score(tmp_path / "row.jsonl", "rouge_l")
 
 
 def test_what_was_not_given_is_named_at_once():
-    with pytest.raises(TypeError, match=r"^`rows`, `metrics` must be given to vlgauge\.score, .* has all$"):
+    with pytest.raises(TypeError, match=r"^`rows`.*`metrics`.*vlgauge\.score"):
         vlgauge.score()
     scores = vlgauge.score(texts(), "rouge_l", **columned())
-    with pytest.raises(TypeError, match=r'^`dataset` must be given to Scores\.record, .* dataset="owner/pictures"$'):
+    with pytest.raises(TypeError, match=r"^`dataset`.*Scores\.record.*dataset="):
         scores.record(model="me")
 
 
 @pytest.mark.parametrize(
     ("metrics", "more", "match"),
     [
-        ("rouge", {}, "did you mean `rouge_l`"),
-        ("", {}, "`metrics` must name at least one metric, got ''"),
-        ("rouge_l,bleu,rouge_l", {}, "`metrics` must name each metric once, got 'rouge_l' more than once"),
-        ("rouge_l,rougel", {}, r"`metrics` must be one of the installed metrics .*, got 'rougel'; did you mean"),
-        ([vlgauge.load("bleu")], {"profile": "paper"}, "`profile` cannot be combined with loaded metrics"),
-        (["bleu", 3], {}, "`metrics` must be names or metrics that `vlgauge.load` returned, got int"),
+        ("rouge", {}, "`rouge_l`"),
+        ("", {}, r"^`metrics`.*got ''"),
+        ("rouge_l,bleu,rouge_l", {}, r"^`metrics`.*got 'rouge_l'"),
+        ("rouge_l,rougel", {}, r"^`metrics`.*got 'rougel'"),
+        ([vlgauge.load("bleu")], {"profile": "paper"}, r"^`profile`"),
+        (["bleu", 3], {}, r"^`metrics`.*`vlgauge\.load`.*got int"),
     ],
 )
 def test_wrong_metrics_are_told_in_a_sentence(metrics, more, match):

@@ -193,7 +193,7 @@ def test_a_damaged_upload_and_a_clip_without_frames_are_left_out(tmp_path):
 def test_all_clips_of_a_run_have_a_limit_and_a_full_disk_ends_it(hub, clips, monkeypatch, temporary):
     cells = [{"bytes": clips["a.mp4"], "path": None}] * 3
     source = opened(hub, "org/manyclips", {"data/test-0.parquet": parquet_of_clips(cells, ["A clip."] * 3)})
-    with pytest.raises(ValueError, match=r"must have at most .* bytes in all rows, got more at row 2; take fewer"):
+    with pytest.raises(ValueError, match="row 2"):
         read(source, limits=RowLimits(run_bytes=2 * len(clips["a.mp4"])))
     gc.collect()
 
@@ -201,7 +201,7 @@ def test_all_clips_of_a_run_have_a_limit_and_a_full_disk_ends_it(hub, clips, mon
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(kept_files.Path, "write_bytes", full)
-    with pytest.raises(ValueError, match=r"must have room for [\d,]+ bytes more, got: No space left on device"):
+    with pytest.raises(ValueError, match="No space left"):
         read(source)
 
 
@@ -215,6 +215,6 @@ def test_without_pyav_no_row_is_left_out(clips, tmp_path, monkeypatch):
         raise MissingExtraError("video files need PyAV")
 
     monkeypatch.setattr("vlgauge.api.row_sources.reading.check_video", fail)
-    with pytest.raises(MissingExtraError, match="video files need PyAV"):
+    with pytest.raises(MissingExtraError, match="PyAV"):
         reader.read(1)
     assert reader.left_out == []

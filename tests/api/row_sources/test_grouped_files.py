@@ -148,9 +148,9 @@ def test_the_table_of_a_folder_names_its_pictures_and_nothing_else(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"no archive at all", "must be a whole tar archive, not packed"),
-        (b"", "must be a whole tar archive, not packed"),
-        (b"\x1f\x8b\x08\x00packed", "must be a whole tar archive, not packed"),
+        (b"no archive at all", "tar archive"),
+        (b"", "tar archive"),
+        (b"\x1f\x8b\x08\x00packed", "tar archive"),
     ],
 )
 def test_what_is_no_archive_is_told(tmp_path, content, message):
@@ -161,17 +161,17 @@ def test_what_is_no_archive_is_told(tmp_path, content, message):
 
 
 def test_archives_and_folders_without_rows_and_with_too_many(tmp_path):
-    with pytest.raises(ValueError, match="must have files of texts, images or videos, got none"):
+    with pytest.raises(ValueError, match=r"files.*got none"):
         tar_rows(archive(tmp_path / "empty.tar", [("a.bin", b"x")]), MOST)
     (tmp_path / "nothing").mkdir()
-    with pytest.raises(ValueError, match="must be a folder of images, videos or texts, got none"):
+    with pytest.raises(ValueError, match=r"folder.*got none"):
         folder_rows(str(tmp_path / "nothing"), MOST)
     path = archive(tmp_path / "rows.tar", samples(3))
     (tmp_path / "many").mkdir()
     for i in range(6):
         (tmp_path / "many" / f"{i}.txt").write_text("x")
     for source in (partial(tar_rows, path), partial(folder_rows, str(tmp_path / "many"))):
-        with limits(max_rows=5), pytest.raises(ValueError, match=r"must have at most 5 files.*--max-rows"):
+        with limits(max_rows=5), pytest.raises(ValueError, match=r"at most 5 files.*--max-rows"):
             read(source(MOST))
 
 
@@ -300,9 +300,9 @@ def test_columns_are_found_in_all_rows_and_files_that_say_nothing_make_none(tmp_
 
 def test_columns_that_are_missing_are_told_all_at_once(tmp_path):
     source = tar_rows(archive(tmp_path / "rows.tar", samples()), MOST)
-    with pytest.raises(ValueError, match="`predictions` and `images` must be columns of the rows, none is chosen"):
+    with pytest.raises(ValueError, match=r"^`predictions`.*`images`"):
         RowReader(source, COLUMNS, {})
-    with pytest.raises(ValueError, match="the rows must have the columns a, b, got __key__, png"):
+    with pytest.raises(ValueError, match="got __key__"):
         RowReader(source, COLUMNS, {"predictions": ["a"], "images": ["b"]})
 
 
@@ -331,5 +331,5 @@ def tar_header(name, kind=tarfile.REGTYPE, size=0):
 def test_headers_that_lie_are_a_damaged_archive(tmp_path, headers):
     path = tmp_path / "rows.tar"
     path.write_bytes(tar_header("a.txt") + headers + tar_header("c.txt") + bytes(1024))
-    with pytest.raises(ValueError, match=r"FILE must be a whole tar archive, not packed, got '.*rows\.tar' \(.+\)$"):
+    with pytest.raises(ValueError, match=r"FILE.*rows\.tar"):
         list(tar_rows(str(path), MOST).rows(["txt"]))

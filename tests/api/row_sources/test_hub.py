@@ -2,7 +2,6 @@
 
 import builtins
 import os
-import re
 
 import pytest
 from hub_data_sets import TOKEN, Repository
@@ -107,49 +106,49 @@ def test_rows_are_called_by_their_column_of_ids(hub):
 def test_gated_and_private_sets_open_with_the_visitors_own_token(hub):
     for name in ("org/gated", "org/private"):
         assert read(opened(name, token=TOKEN), 1).ids == [0]
-        with pytest.raises(ValueError, match=r"must be .*open to you"):
+        with pytest.raises(ValueError, match=r"^`dataset`.*open"):
             opened(name, token=False)
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("org/gated", "`dataset` must be open to you, got 'org/gated', which is gated; accept its terms"),
-        ("org/private", "must be on the Hub and open to you, got 'org/private', which is unknown or private"),
-        ("org/unknown", "must be on the Hub and open to you, got 'org/unknown', which is unknown or private"),
-        ("org/scripted", "must have data files, got 'org/scripted', which is a script; scripts are not run"),
-        ("org/elsewhere", "must have its data files in its own repository, got 'org/elsewhere', which names others"),
-        ("org/above", "must have its data files in its own repository"),
-        ("org/server", "must have its data files in its own repository"),
-        ("org/broken", "`dataset` must be readable, got 'org/broken'"),
-        ("org/empty", "`dataset` must be readable, got 'org/empty'"),
-        ("org/sounds", "must be of one of the forms arrow, csv, imagefolder"),
-        ("parquet", "must be OWNER/NAME of a data set of the Hub, got 'parquet'"),
-        ("../org/x", "must be OWNER/NAME of a data set of the Hub"),
-        ("buckets/org/x", "must be OWNER/NAME of a data set of the Hub"),
+        ("org/gated", r"^`dataset`.*got 'org/gated'"),
+        ("org/private", r"^`dataset`.*got 'org/private'"),
+        ("org/unknown", r"^`dataset`.*got 'org/unknown'"),
+        ("org/scripted", "got 'org/scripted'"),
+        ("org/elsewhere", r"^`dataset`.*got 'org/elsewhere'"),
+        ("org/above", r"^`dataset`.*repository"),
+        ("org/server", r"^`dataset`.*repository"),
+        ("org/broken", r"^`dataset`.*got 'org/broken'"),
+        ("org/empty", r"^`dataset`.*got 'org/empty'"),
+        ("org/sounds", r"^`dataset`.*forms"),
+        ("parquet", r"^`dataset`.*got 'parquet'"),
+        ("../org/x", r"^`dataset`.*OWNER/NAME"),
+        ("buckets/org/x", r"^`dataset`.*OWNER/NAME"),
     ],
 )
 def test_what_cannot_be_opened_is_one_sentence(hub, within, name, message):
-    with pytest.raises(ValueError, match=re.escape(message)) as caught:
+    with pytest.raises(ValueError, match=message) as caught:
         read(opened(name), 1)
     assert "\n" not in str(caught.value)
     assert within[1] == []
 
 
 def test_wrong_configurations_splits_and_revisions_name_the_right_ones(hub):
-    with pytest.raises(ValueError, match="`config` must be one of default, small, got 'large'"):
+    with pytest.raises(ValueError, match=r"^`config`.*got 'large'"):
         opened("org/pictures", config="large")
-    with pytest.raises(ValueError, match="`split` must be one of test, train, got none"):
+    with pytest.raises(ValueError, match=r"^`split`.*got none"):
         opened("org/pictures", split=None)
-    with pytest.raises(ValueError, match="`revision` must be a commit, branch or tag of 'org/pictures'"):
+    with pytest.raises(ValueError, match=r"^`revision`.*'org/pictures'"):
         hub_rows.pinned("org/pictures", "v9")
 
 
 def test_offline_is_told_at_once(hub, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(NetworkError, match="cannot be read, because an offline switch is set"):
+    with pytest.raises(NetworkError, match="offline switch"):
         hub_rows.pinned("org/pictures")
-    with pytest.raises(NetworkError, match="an offline switch is set"):
+    with pytest.raises(NetworkError, match="offline switch"):
         hub_rows.search("pictures")
 
 
@@ -191,7 +190,7 @@ def test_a_file_that_a_card_names_outside_is_not_read(hub, within, tmp_path):
     secret.write_text('{"caption": "what nobody should see"}\n')
     for path in (str(secret), secret.as_uri(), f"zip://*::{within[0]}/x.zip", "~/secret.jsonl", "a/../../secret.jsonl"):
         hub.repositories["org/names"] = Repository({COMMITS[0]: card_of(path)})
-        with pytest.raises(ValueError, match="must have its data files in its own repository"):
+        with pytest.raises(ValueError, match=r"^`dataset`.*repository"):
             opened("org/names")
     assert within[1] == []
 
@@ -205,7 +204,7 @@ def test_pictures_and_rows_have_limits(hub):
     }
     reader = read(opened("org/pictures"), 3, limits=RowLimits(pixels=63))
     assert "must have at most 63 pixels, got 8 x 8" in reader.left_out[0].reason
-    with pytest.raises(ValueError, match="must have at most 100 bytes in all rows, got more at row 1; take fewer rows"):
+    with pytest.raises(ValueError, match=r"at most 100 bytes.*row 1"):
         read(opened("org/pictures"), 3, limits=RowLimits(run_bytes=100))
 
 
@@ -215,7 +214,7 @@ def test_a_hub_that_is_down_ends_the_run_and_leaves_no_row_out(hub):
     reader.read(1)
     hub.is_down = True
     try:
-        with pytest.raises(NetworkError, match="has a fault of its own; try again later"):
+        with pytest.raises(NetworkError, match="again later"):
             reader.read(9)
     finally:
         hub.is_down = False
@@ -239,7 +238,7 @@ def test_a_hub_that_is_down_opens_no_data_set_with_an_unchecked_card(hub):
 def test_a_picture_that_is_not_there_is_told(hub):
     source = opened("org/folder")
     root = f"hf://datasets/org/folder@{COMMITS[0]}/"
-    with pytest.raises(ValueError, match="must be a file of the dataset itself, got one that is not there"):
+    with pytest.raises(ValueError, match=r"file.*dataset"):
         source.file(f"{root}test/none.png", 10_000)
 
 
