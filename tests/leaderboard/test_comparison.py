@@ -253,7 +253,7 @@ def test_an_interval_always_holds_its_value():
 
 
 def test_a_negative_seed_is_refused():
-    with pytest.raises(ValueError, match="`seed` must be at least 0, got -1"):
+    with pytest.raises(ValueError, match=r"^`seed`.*at least 0.*got -1"):
         compare({"a": made_run([1, 2]), "b": made_run([2, 1])}, ["rovist_nr"], seed=-1)
 
 
@@ -273,9 +273,7 @@ def hard_and_easy(metric="meteor"):
 
 
 def test_means_are_of_the_rows_that_every_system_defines():
-    with pytest.warns(
-        UserWarning, match=r"^meteor: means, order, .* of the 30 of 40 rows .* without one: silent of 10$"
-    ):
+    with pytest.warns(UserWarning, match=r"30 of 40 rows.*10"):
         compared = only(compare(hard_and_easy(), ["meteor"]))
     honest, silent = compared.systems
     # The mean over its scored rows only would rank the silent system first.
@@ -310,7 +308,7 @@ def test_few_undefined_rows_are_counted_as_nothing():
 
 def test_an_order_that_turns_is_told():
     runs = {"a": made_run([0.5] * 10 + [NAN] * 10, "meteor"), "b": made_run([0.4] * 20, "meteor")}
-    with pytest.warns(UserWarning, match="of the 10 of 20 rows .* a of 10; with the worst meteor .* turns: b, a$"):
+    with pytest.warns(UserWarning, match=r"10 of 20 rows.*10"):
         compared = only(compare(runs, ["meteor"]))
     assert [one.name for one in compared.systems] == ["a", "b"]
     assert compared.told[-1] == "with the worst meteor in place of no score the order turns: b, a"
@@ -322,7 +320,7 @@ def test_the_system_that_costs_most_rows_is_named():
     runs["c"] = made_run([NAN, *range(1, 20)])
     with pytest.warns(
         UserWarning,
-        match="b of 12, c of 1; fewer than half of the rows are left by rovist_nr; b alone costs 12 of them, leave it",
+        match=r"12.*rovist_nr",
     ):
         compared = only(compare(runs, ["rovist_nr"]))
     assert compared.n == 7
@@ -336,7 +334,7 @@ def test_rows_that_every_system_lacks_warn_of_nothing():
 
 def test_no_common_row_is_refused():
     runs = {"a": made_run([1, NAN, NAN]), "b": made_run([NAN, 1, 1]), "c": made_run([1, 1, 1])}
-    message = r"a score by rovist_nr, got none of 3 rows \(a 1, b 2, c 3\); leave out a$"
+    message = r"rovist_nr.*got none.*3 rows"
     with pytest.raises(ValueError, match=message):
         compare(runs, ["rovist_nr"])
 
@@ -363,7 +361,7 @@ def test_many_systems_are_told_apart_by_default():
     [(33, 0.95, 10_000, 10_559), (15, 0.99, 10_000, 10_499), (2, 0.95, 18, 19)],
 )
 def test_too_few_resamples_are_refused(systems, level, resamples, least):
-    with pytest.raises(ValueError, match=f"`resamples` must be at least {least} for .* got {resamples}; leave it out"):
+    with pytest.raises(ValueError, match=rf"^`resamples`.*at least {least}.*got {resamples}"):
         compare(ladder(systems), ["rovist_nr"], level=level, resamples=resamples)
     if systems == 2:
         assert compare(ladder(systems), ["rovist_nr"], level=level, resamples=least).test_resamples == least
@@ -374,7 +372,7 @@ def test_a_family_of_all_metrics_needs_more():
     both = ["rovist_nr", "d_hm"]
     assert compare(runs, both, family="metric").test_resamples == 10_000
     assert compare(runs, both).test_resamples == 11_200
-    with pytest.raises(ValueError, match="at least 1119 for 56 tests"):
+    with pytest.raises(ValueError, match=r"at least 1119.*56 tests"):
         compare(runs, both, resamples=1_000)
     compare(runs, both, family="metric", resamples=1_000)
 
@@ -388,7 +386,7 @@ def test_holm_for_all_metrics_together():
     assert [pair.adjusted_pvalue for compared in together.metrics for pair in compared.pairs] == holm(raw)
     for compared in alone.metrics:
         assert [pair.adjusted_pvalue for pair in compared.pairs] == holm([pair.pvalue for pair in compared.pairs])
-    with pytest.raises(ValueError, match="`family` must be one of 'all', 'metric', got 'both'"):
+    with pytest.raises(ValueError, match=r"^`family`.*got 'both'"):
         compare(runs, ["rovist_nr"], family="both")
 
 
@@ -482,10 +480,10 @@ def test_unequal_sets_are_refused_with_the_command_that_makes_them_equal():
         compare(runs, ["trm"])
     # With a single caption, no row would have a score.
     runs["c"]["sizes"] = [(4, 5), (1, 5), (3, 5)]
-    with pytest.raises(ValueError, match=r"in place of their scores: of each row .* for every system$"):
+    with pytest.raises(ValueError, match=r"in place of their scores: "):
         compare(runs, ["trm"])
     people = {"a": sets([1], sizes=[(5, 5)]), "b": sets([1], sizes=[(5, 4)])}
-    with pytest.raises(ValueError, match=r"must have as many references per row .* score both against the same ref"):
+    with pytest.raises(ValueError, match="same ref"):
         compare(people, ["trm"])
 
 
@@ -495,7 +493,7 @@ def test_what_a_set_was_drawn_from_does_not_part_systems():
     runs["b"]["trm_signature"] += "|sets:3v5|drawn_from:10|draw_seed:0"
     assert only(compare(runs, ["trm"])).signature == f"{SETS}|sets:3v5"
     runs["b"]["trm_signature"] += "|ties:paper"
-    with pytest.raises(ValueError, match="a and b differ in ties absent and paper"):
+    with pytest.raises(ValueError, match="ties absent"):
         compare(runs, ["trm"])
 
 
@@ -511,9 +509,9 @@ def test_settings_of_the_test_do_not_part_systems():
     [
         (("2-5v5@0123abcd", "2-5v5@0123abcd"), None),
         (("3v5", "3v5"), None),
-        (("2-5v5@0123abcd", "2-5v5@4567abcd"), "got 2-5v5@0123abcd and 2-5v5@4567abcd; compare the predictions"),
-        (("2-5v5", "2-5v5"), "which the signatures do not show, got 2-5v5; compare the predictions"),
-        (("2v5", "5v5"), "which the signatures do not show, got 2v5 and 5v5;"),
+        (("2-5v5@0123abcd", "2-5v5@4567abcd"), r"got 2-5v5@0123abcd.*-5v5@4567abcd"),
+        (("2-5v5", "2-5v5"), r"signatures.*got 2-5v5;"),
+        (("2v5", "5v5"), r"got 2v5.*5v5"),
     ],
 )
 def test_signatures_show_sizes_that_the_scores_lack(signed, message):
@@ -528,7 +526,7 @@ def test_signatures_show_sizes_that_the_scores_lack(signed, message):
 
 
 def test_unknown_sizes_warn():
-    with pytest.warns(UserWarning, match="scores of trm can only be compared if every system has as many captions"):
+    with pytest.warns(UserWarning, match="compared if every"):
         assert only(compare({"a": sets([1, 2]), "b": sets([3, 2])}, ["trm"])).value == "score"
 
 
@@ -644,13 +642,13 @@ def test_bleu_beside_means_is_each_alone(by_bleu):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"bleu_length": None}, r"`runs\['b'\]` must have the counts of bleu, lacks bleu_length; score again"),
-        ({"bleu_length": [2]}, "must have one count per score, got another number of bleu_length"),
-        ({"bleu_length": [2, "x"]}, r"must have numbers in bleu_length, got \[2, 'x'\]"),
-        ({"bleu_length": 3}, "must have numbers in bleu_length, got 3"),
-        ({"bleu_length": [6, 9]}, "the scores of bleu, row 1 has the score 1 and bleu_matches_1 6, .* score again"),
-        ({"bleu_length": [6, NAN]}, "give the scores of bleu, row 1 has the score 1 and .*bleu_length nan"),
-        ({"bleu_scores": [1.0, NAN]}, "give the scores of bleu, row 1 has the score nan and"),
+        ({"bleu_length": None}, r"^`runs\['b'\]`.*lacks.*bleu_length"),
+        ({"bleu_length": [2]}, r"another.*bleu_length"),
+        ({"bleu_length": [2, "x"]}, r"bleu_length.*got \[2.*'x'"),
+        ({"bleu_length": 3}, r"bleu_length.*got 3"),
+        ({"bleu_length": [6, 9]}, r"bleu, row 1.*bleu_matches_1 6"),
+        ({"bleu_length": [6, NAN]}, r"row 1.*bleu_length.*nan"),
+        ({"bleu_scores": [1.0, NAN]}, r"bleu, row 1.*nan"),
     ],
 )
 def test_counts_that_are_not_those_of_the_scores_are_refused(change, message):
@@ -666,93 +664,93 @@ def test_counts_that_are_not_those_of_the_scores_are_refused(change, message):
 @pytest.mark.parametrize(
     ("runs", "options", "message"),
     [
-        ({"a": made_run([1])}, {}, "`runs` must have at least two systems, got 1"),
+        ({"a": made_run([1])}, {}, r"^`runs`.*got 1"),
         (
             {"a": made_run([1]), "b": {"rovist_nr_scores": [1.0] * 99}},
             {},
-            "`runs` must have a list `ids` for every system, which names the rows, b has none; from Python pass {.ids",
+            r"^`runs`.*`ids`.*b has none",
         ),
-        ({"a": made_run([]), "b": made_run([])}, {}, "`ids` must name at least one row, got none"),
+        ({"a": made_run([]), "b": made_run([])}, {}, r"^`ids`.*got none"),
         (
             {"a": made_run([1, 2]), "b": made_run([1, 2], ids=[0, "x"])},
             {},
-            "`ids` must be the same in every system, a has '1' that b lacks, b has 'x' that a lacks",
+            r"^`ids`.*'1'.*'x'",
         ),
         (
             {"a": made_run([1]), "b": made_run(range(6))},
             {},
-            "a has none that b lacks, b has '1', '2', '3' and 2 more that a lacks",
+            r"'1'.*'2'.*2 more",
         ),
-        ({"a": made_run([1, 2]), "b": made_run([1, 2], ids=[7, "7"])}, {}, "each row once, b has '7' more than once"),
+        ({"a": made_run([1, 2]), "b": made_run([1, 2], ids=[7, "7"])}, {}, "'7'"),
         (
             {
                 "a": made_run([1]),
                 "b": made_run([1], rovist_nr_signature=made_signature(profile="embedded").replace("n:4", "n:3")),
             },
             {},
-            "scored in one way by rovist_nr, a and b differ in profile paper and embedded, n 4 and 3; score both",
+            r"way.*rovist_nr",
         ),
         (
             {"a": made_run([1, 2], rovist_nr=1.5), "b": made_run([5, 5], rovist_nr=0.7)},
             {},
-            "`rovist_nr_scores of b` must be the scores that 0.7 is the mean of, got 5 as theirs; the file was altered",
+            r"^`rovist_nr_scores of b`.*0\.7.*got 5",
         ),
         (
             {"a": made_run([1]), "b": made_run([1], rovist_nr_signature="trm|v:0.1.0")},
             {},
-            "`runs` must have a signature of rovist_nr for every system, b has none",
+            r"^`runs`.*signature.*rovist_nr",
         ),
         (
             {"a": made_run([1]), "b": {"ids": [0]}},
             {},
-            "must have a signature of rovist_nr for every system, b has none",
+            r"signature.*rovist_nr",
         ),
         (
             {"a": made_run([1]), "b": {"ids": [0], "rovist_nr_signature": made_signature()}},
             {},
-            "`runs` must have rovist_nr_scores for every system, b has none",
+            r"^`runs`.*rovist_nr_scores",
         ),
         (
             {"a": made_run([1, 2]), "b": made_run([NAN, NAN])},
             {},
-            "`rovist_nr_scores of b` must be defined for at least one of 2 rows, got NaN for all",
+            r"^`rovist_nr_scores of b`.*2 rows.*got NaN",
         ),
         (
             {"a": made_run([1, math.inf]), "b": made_run([1, 2])},
             {},
-            "`rovist_nr_scores of a` must contain finite numbers .* or NaN where undefined, got inf in row '1'",
+            r"^`rovist_nr_scores of a`.*got inf",
         ),
         (
             {"a": made_run([1, 2]), "b": made_run([1, 0]) | {"rovist_nr_scores": [1e308, -1e308]}},
             {},
-            "`rovist_nr_scores of b` must contain finite numbers of at most 1e.300 in absolute value, .* got 1e.308",
+            r"^`rovist_nr_scores of b`.*got 1e.308",
         ),
         (
             {"a": made_run([1]) | {"rovist_nr_scores": ["x"]}, "b": made_run([1])},
             {},
-            "must contain finite numbers .* or NaN where undefined, got 'x' in row '0'",
+            r"got 'x'.*'0'",
         ),
         (
             {"a": made_run([1]) | {"rovist_nr_scores": [1, 2]}, "b": made_run([1])},
             {},
-            "`rovist_nr_scores of a` must be one score per row, got 2 for 1 rows",
+            r"^`rovist_nr_scores of a`.*got 2.*1 rows",
         ),
-        ({"a": made_run([1]), "b": made_run([1])}, {"baseline": "A"}, "`baseline` must be one of the systems, got 'A'"),
+        ({"a": made_run([1]), "b": made_run([1])}, {"baseline": "A"}, r"^`baseline`.*got 'A'"),
         (
             {"a": made_run([1, 2]), "b": made_run([1, 2])},
             {"groups": {"0": "x"}},
-            "`groups` must have a label for every row, got none for '1'",
+            r"^`groups`.*got none",
         ),
         *(
             (
                 {"a": made_run([1, 2]), "b": made_run([1, 2])},
                 {"groups": {"0": "x", "1": nothing}},
-                "`groups` must have a label for every row, got none for '1'",
+                r"^`groups`.*got none",
             )
             for nothing in (None, math.nan, " ")
         ),
-        ({"a": made_run([1]), "b": made_run([1])}, {"level": 1.0}, "`level` must lie between 0 and 1, got 1.0"),
-        ({"a": made_run([1]), "b": made_run([1])}, {"resamples": 0}, "`resamples` must be at least 1, got 0"),
+        ({"a": made_run([1]), "b": made_run([1])}, {"level": 1.0}, r"^`level`.*got 1\.0"),
+        ({"a": made_run([1]), "b": made_run([1])}, {"resamples": 0}, r"^`resamples`.*at least 1.*got 0"),
     ],
 )
 def test_what_cannot_be_compared(runs, options, message):
@@ -801,7 +799,5 @@ def test_a_system_without_a_value_on_the_common_rows_is_refused():
     # The silent system names an object only in the row that is undefined for the other. It was bold, as "nan".
     silent = chair_run([0] * 12 + [1], [0] * 12 + [2])
     other = chair_run([1, 0] * 6 + [NAN], [2, 1] * 6 + [NAN])
-    with pytest.raises(
-        ValueError, match=r"must have a value of chair for every system, silent has none on the 12 rows"
-    ):
+    with pytest.raises(ValueError, match="12 rows"):
         compare({"silent": silent, "other": other}, ["chair"])

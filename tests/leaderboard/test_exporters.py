@@ -54,7 +54,7 @@ def only(exports):
 @pytest.fixture
 def skipping():
     """Expected warning about omitted records."""
-    with pytest.warns(UserWarning, match="left out, because the Hub ranks from high to low and lower is better here"):
+    with pytest.warns(UserWarning, match="ranks from high"):
         yield
 
 
@@ -147,9 +147,7 @@ def test_model_index_comes_back_through_the_hubs_classes(paper):
 
 def test_two_sources_of_one_data_set_are_refused(paper):
     moved = dataclasses.replace(paper[1], source=None)
-    with pytest.raises(
-        ValueError, match=r"must have one source per model and data set for model-index, got two for org/t"
-    ):
+    with pytest.raises(ValueError, match=r"source.*org/t"):
         model_index([paper[0], moved])
 
 
@@ -250,9 +248,7 @@ def test_ties_share_a_rank_and_what_is_absent_comes_last(paper):
 def test_signatures_are_never_mixed(paper):
     own = paper[0].signature.replace("theta:1", "theta:0.7")
     other = dataclasses.replace(paper[2], signature=own)
-    with pytest.raises(
-        ValueError, match=r"one signature per metric in a table, got 2 of groovist: groovist\|.*theta:0.7;"
-    ):
+    with pytest.raises(ValueError, match=r"got 2.*0\.7"):
         records_table([paper[0], other])
     table = records_table([paper[0], other], split_signatures=True)
     assert table.header == ["#", "model", "GROOViST ↑ (1)", "GROOViST ↑ (2)", "n", "undefined"]
@@ -273,22 +269,22 @@ def test_embedded_results_have_a_table_of_their_own_below(records):
 @pytest.mark.parametrize(
     ("card", "message"),
     [
-        ("nothing", "got 0 and 0 of them"),
-        (f"{CARD}{CARD}", "got 2 and 2 of them"),
-        ("<!-- leaderboard:end --> <!-- leaderboard:start -->", "got 1 and 1 of them, swapped"),
-        ("<!-- leaderboard:start -->", "got 1 and 0 of them"),
+        ("nothing", "got 0"),
+        (f"{CARD}{CARD}", "got 2"),
+        ("<!-- leaderboard:end --> <!-- leaderboard:start -->", r"got 1.*swapped"),
+        ("<!-- leaderboard:start -->", "got 1 and 0"),
     ],
 )
 def test_wrong_markers(records, card, message):
-    with pytest.raises(ValueError, match=f"`card` must have the line <!-- leaderboard:start --> .* {message}"):
+    with pytest.raises(ValueError, match=rf"^`card`.*{message}"):
         dataset_card(records, card)
 
 
 def test_a_card_is_of_one_data_set(records):
     moved = dataclasses.replace(records[0], dataset=dataclasses.replace(records[0].dataset, id="org/b"))
-    with pytest.raises(ValueError, match=r"must be of one data set, got org/vist, org/b; choose with --dataset"):
+    with pytest.raises(ValueError, match=r"got org/vist.*org/b.*--dataset"):
         dataset_card([*records, moved], CARD)
-    with pytest.raises(ValueError, match="`by` must be a metric of the records, got 'bleu'"):
+    with pytest.raises(ValueError, match=r"^`by`.*got 'bleu'"):
         dataset_card(records, CARD, by="bleu")
 
 
@@ -355,31 +351,29 @@ def test_a_results_repository_has_the_rank_groups_of_its_scores(metric, tests):
 
 
 def test_scores_of_no_record_are_refused(records):
-    with pytest.raises(ValueError, match=r"scores of org/teller by groovist must have been made as the record says"):
+    with pytest.raises(ValueError, match=r"org/teller.*been"):
         results_repository(records, "org/results", {"org/teller": [made_run([1], "groovist")]})
-    with pytest.raises(ValueError, match=r"by the metrics of the records, got only other ones for org/other"):
+    with pytest.raises(ValueError, match=r"records.*org/other"):
         dataset_card(records, CARD, {"org/other": [made_run([1], "rovist_nr")]})
 
 
 # -- errors -----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("export", [eval_results, model_index, eval_yaml])
 def test_embedded_results_are_refused(records, export):
-    with pytest.raises(
-        ValueError, match=r"must be of the paper profile for .*, got groovist of org/toy with toy weights"
-    ):
+    with pytest.raises(ValueError, match="org/toy"):
         export(records)
 
 
 @pytest.mark.sending
 def test_one_number_per_model_data_set_and_metric(paper):
     other = dataclasses.replace(paper[0], dataset=dataclasses.replace(paper[0].dataset, split="val"))
-    with pytest.raises(ValueError, match=r"got two for org/teller, org/vist and groovist; leave one out"):
+    with pytest.raises(ValueError, match=r"org/teller.*org/vist.*groovist"):
         eval_results([paper[0], other])
 
 
 @pytest.mark.sending
 def test_unknown_direction(paper):
-    with pytest.raises(ValueError, match="`lower_is_better` must be one of 'skip', 'negate', got 'raw'"):
+    with pytest.raises(ValueError, match=r"^`lower_is_better`.*got 'raw'"):
         eval_results(paper, lower_is_better="raw")
 
 

@@ -60,7 +60,7 @@ def test_values_order_and_bold_are_those_of_the_rows_that_every_system_has():
     records = recorded(runs, "rovist_nr")
     every, scores = [*records.values()], {records[name].key: run for name, run in runs.items()}
     assert max(every, key=lambda record: record.value).model.name == "silent"
-    with pytest.warns(UserWarning, match="rovist_nr: means, order, groups and tests are of the 32 of 60 rows"):
+    with pytest.warns(UserWarning, match=r"rovist_nr.*32 of 60 rows"):
         expected = compare(runs, ["rovist_nr"])
     table = records_table(every, groups=record_groups.record_groups(every, scores, {}))
     shown = [(row[1].text, row[2].text, row[2].bold, row[3].text) for row in table.rows]
@@ -149,9 +149,7 @@ def test_scores_of_bleu_without_counts_are_not_enough():
     assert (back["bleu_scores"], back["bleu_matches_2"]) == (run["bleu_scores"], run["bleu_matches_2"])
     stream = io.BytesIO()
     pq.write_table(pq.read_table(io.BytesIO(content)).select(["id", "score"]), stream)
-    with pytest.raises(
-        ValueError, match=r"org--one\.parquet must have rows with the columns id and score and matches_1"
-    ):
+    with pytest.raises(ValueError, match=r"org--one\.parquet.*matches_1"):
         score_files.run_of_file(stream.getvalue(), record)
 
 
@@ -160,8 +158,8 @@ def test_ids_that_are_no_texts_and_too_many_rows_are_refused(monkeypatch):
     (record,) = recorded({"one": run}, "rovist_nr").values()
     stream = io.BytesIO()
     pq.write_table(pa.table({"id": [b"a", b"b"], "score": [0.1, 0.2]}), stream)
-    with pytest.raises(ValueError, match="must have strings as ids, got ids of other types"):
+    with pytest.raises(ValueError, match="other types"):
         score_files.run_of_file(stream.getvalue(), record)
     monkeypatch.setattr(score_files, "MOST_ROWS", 1)
-    with pytest.raises(ValueError, match="the file must have at most 1 row"):
+    with pytest.raises(ValueError, match="at most 1 row"):
         score_files.run_of_file(score_files.score_file(run, "rovist_nr"), record)

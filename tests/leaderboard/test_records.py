@@ -82,7 +82,7 @@ def test_a_record_is_added_once_and_never_replaced(tmp_path):
     assert append_records(path, [record(date="2026-11-21")]) == []
     other = record(model=dataclasses.replace(MODEL, revision=None))
     assert append_records(path, [record(), other]) == [other]
-    with pytest.raises(ValueError, match=r"one for rovist_nr, org/teller and org/vist with another value and ci and n"):
+    with pytest.raises(ValueError, match=r"rovist_nr.*org/teller.*org/vist.*value"):
         append_records(path, [record([0.5, 0.0])])
     assert path.read_text("utf-8") == LINE + other.line()
 
@@ -93,7 +93,7 @@ def test_another_signature_of_the_same_result_is_told_once(tmp_path):
     run = made_run([0.25, 0.5])
     run["rovist_nr_signature"] = run["rovist_nr_signature"].replace("n:4", "n:3")
     other = record_of(run, "rovist_nr", MODEL, DATASET, date="2026-11-20")
-    with pytest.warns(UserWarning, match="now has 2 results of org/teller on org/vist by rovist_nr") as told:
+    with pytest.warns(UserWarning, match=r"2 results.*org/teller.*org/vist") as told:
         assert append_records(path, [other]) == [other]
     (message,) = (str(one.message) for one in told)
     assert f"{record().signature} and {other.signature};" in message
@@ -237,14 +237,14 @@ def test_what_is_no_record_is_told_with_its_line(tmp_path, line, message):
 def test_a_line_that_is_longer_than_any_record_is_not_parsed(tmp_path):
     path = tmp_path / "results.jsonl"
     path.write_text(f"\n \n\n{LINE}\n\n[{'[],' * 50_000}0]\n", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"of at most 131,072 characters, got 150,003 in line 7 of"):
+    with pytest.raises(ValueError, match=r"at most 131,072 characters.*got 150,003.*line 7"):
         read_records(path)
 
 
 def test_records_are_bounded_in_number(tmp_path):
     path = tmp_path / "results.jsonl"
     path.write_text(f"\n{LINE}\n \n{LINE}", encoding="utf-8")
-    with limits(max_rows=1), pytest.raises(ValueError, match=r"at most 1 rows, got more in '.*results.jsonl'"):
+    with limits(max_rows=1), pytest.raises(ValueError, match=r"at most 1 rows.*results\.jsonl"):
         read_records(path)
     with limits(max_rows=2):
         assert len(read_records(path)) == 1
@@ -274,7 +274,7 @@ def test_a_record_has_the_direction_of_its_own_score():
 
 
 def test_an_undefined_value_is_not_recorded():
-    with pytest.raises(ValueError, match=r"`rovist_nr_scores` must be defined for at least one row to be recorded"):
+    with pytest.raises(ValueError, match=r"^`rovist_nr_scores`"):
         record([math.nan])
 
 
@@ -300,5 +300,5 @@ def test_an_interval_beyond_the_range_of_the_settings_is_refused():
     found = record_of(run, "rovist_nr", MODEL, DATASET, date="2026-11-20")
     assert found.ci.low == 0.0
     beyond = dataclasses.replace(found, ci=dataclasses.replace(found.ci, low=-0.02))
-    with pytest.raises(ValueError, match=r"`ci\.low` must be at least 0 and at most 1, as every score of rovist_nr is"):
+    with pytest.raises(ValueError, match=r"^`ci\.low`.*at least 0.*at most 1"):
         parse_record(json.loads(beyond.line()))

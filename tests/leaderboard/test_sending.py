@@ -100,10 +100,7 @@ def test_another_number_in_the_card_of_the_hub_is_not_replaced(hub, capsys):
     theirs = capsys.readouterr().out.replace("0.9\n", "0.8\n")
     hub.files["/org/other/resolve/main/README.md"] = theirs.encode()
     assert export("model-index", "--model", "org/other", "--send") == 2
-    assert (
-        "the card of org/other has 0.8 for vlgauge/groovist on org/vist, not 0.9; take that out there first"
-        in capsys.readouterr().err
-    )
+    assert "org/other has 0.8" in capsys.readouterr().err
     assert commits(hub) == []
 
 
@@ -179,7 +176,7 @@ def test_a_card_that_breaks_its_reader_is_one_sentence(hub, capsys, monkeypatch,
 def test_an_offline_switch_stops_at_once_and_is_named(hub, monkeypatch, capsys):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     assert export("eval-yaml", "--lower-is-better=negate", "--send") == 2
-    assert "unset HF_HUB_OFFLINE and HF_EVALUATE_OFFLINE to send something" in capsys.readouterr().err
+    assert "HF_HUB_OFFLINE and HF_EVALUATE_OFFLINE" in capsys.readouterr().err
     assert hub.log == []
 
 

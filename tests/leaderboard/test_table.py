@@ -301,5 +301,5 @@ def test_rows_that_differ_name_the_better_one(comparison):
 
 
 def test_unknown_form():
-    with pytest.raises(ValueError, match="`form` must be one of 'text', 'markdown', 'latex', 'html', got 'pdf'"):
+    with pytest.raises(ValueError, match=r"^`form`.*got 'pdf'"):
         render(TABLE, "pdf")
