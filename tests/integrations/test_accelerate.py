@@ -20,15 +20,15 @@ def test_rows_come_once_and_in_the_order_of_their_ids():
     [
         (
             [(0, "a"), (0, "b")],
-            "`rows` must have one id per row, got two different rows of the id 0; give the index",
+            r"^`rows`.*id 0",
         ),
-        ([(0, "a"), ("0", "b")], "`rows` must have ids of one type, got int and str"),
-        (["a"], r"`rows\[0\]` must be a tuple or list that begins with an id, or a mapping .*got 'a'"),
-        ([(0, "a"), ()], r"`rows\[1\]` must be a tuple"),
-        ([{"name": 1}], r"`rows\[0\]` must be a tuple"),
-        ([(True, "a")], r"`rows\[0\]` must be a tuple"),
-        ([(0.5, "a")], r"`rows\[0\]` must be a tuple"),
-        ("rows", "`rows` must be a list of rows"),
+        ([(0, "a"), ("0", "b")], r"^`rows`.*got int"),
+        (["a"], r"^`rows\[0\]`.*got 'a'"),
+        ([(0, "a"), ()], r"^`rows\[1\]`"),
+        ([{"name": 1}], r"^`rows\[0\]`"),
+        ([(True, "a")], r"^`rows\[0\]`"),
+        ([(0.5, "a")], r"^`rows\[0\]`"),
+        ("rows", r"^`rows`.*list"),
     ],
 )
 def test_rows_without_an_id_of_their_own_are_refused(rows, message):

@@ -160,12 +160,12 @@ ROW = {"id": ["a"], "predictions": ["a dog"], "references": [["a dog"]]}
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"id": None}, r"`batch` must have the columns id, got predictions, references$"),
-        ({"id": None, "references": None}, "must have the columns id, references, got predictions$"),
-        ({"id": [None]}, "`id` must be a whole number or a text in every row, got None"),
-        ({"id": [True]}, "`id` must be a whole number or a text in every row, got True"),
-        ({"id": [1.5]}, r"`id` must be a whole number or a text in every row, got 1\.5"),
-        ({"predictions": [7]}, r"the row of the id 'a': `predictions\[0\]` must be a string, got int"),
+        ({"id": None}, r"^`batch`.*predictions.*references"),
+        ({"id": None, "references": None}, "references, got predictions"),
+        ({"id": [None]}, r"^`id`.*got None"),
+        ({"id": [True]}, r"^`id`.*got True"),
+        ({"id": [1.5]}, r"^`id`.*got 1\.5"),
+        ({"predictions": [7]}, r"'a'.*`predictions\[0\]`.*got int"),
     ],
 )
 def test_wrong_batches_are_refused(change, message):
@@ -176,12 +176,12 @@ def test_wrong_batches_are_refused(change, message):
 
 def test_the_row_that_a_metric_refuses_is_named():
     rows = {"id": [4, 5], "predictions": ["a", "b"], "images": [drawn()["images"][0], b"no picture"]}
-    with pytest.raises(ValueError, match=r"the row of the id 5: `images\[0\]"):
+    with pytest.raises(ValueError, match=r"id 5.*images\[0\]"):
         RowScorer("clip_s", **EMBEDDED).score_rows(rows)
 
 
 def test_a_batch_of_another_kind_is_refused():
-    with pytest.raises(TypeError, match="`batch` must be an Arrow table or record batch, a pandas frame or a mapping"):
+    with pytest.raises(TypeError, match=r"^`batch`.*pandas"):
         RowScorer("bleu").score_rows([1, 2])
 
 
@@ -192,11 +192,11 @@ def scored(**changes):
 @pytest.mark.parametrize(
     ("batches", "message"),
     [
-        ([], "`scored` must have at least one row, got none"),
-        ([scored(), scored()], "`id` must name each row once, got 'a' 2 times"),
-        ([scored(), scored(id=[1])], "`id` must be of one type in all rows, got int and str"),
-        ([{**scored(), OF_BATCH: [None]}], "must have all rows that `score_rows` returned, got 1 where 0 were scored"),
-        ([scored(), {"id": [], OF_BATCH: scored()[OF_BATCH]}], "got 1 where 2 were scored"),
+        ([], r"^`scored`.*got none"),
+        ([scored(), scored()], r"^`id`.*got 'a'.*2 times"),
+        ([scored(), scored(id=[1])], r"^`id`.*got int"),
+        ([{**scored(), OF_BATCH: [None]}], r"`score_rows`.*got 1"),
+        ([scored(), {"id": [], OF_BATCH: scored()[OF_BATCH]}], r"got 1.*scored"),
     ],
 )
 def test_what_cannot_be_combined_is_refused(batches, message):
@@ -206,25 +206,25 @@ def test_what_cannot_be_combined_is_refused(batches, message):
 
 def test_rows_of_other_settings_are_refused():
     others = [RowScorer("rovist_nr", n=n).score_rows({"id": [n], **stories(1)}) for n in (3, 4)]
-    with pytest.raises(ValueError, match=r"must be scored alike, got for `rovist_nr_signature`: .*n:3.* and .*n:4"):
+    with pytest.raises(ValueError, match="`rovist_nr_signature`"):
         RowScorer("rovist_nr").combine(others)
 
 
 def test_stories_of_two_forms_are_refused_across_batches():
     scorer = RowScorer("rovist_nr")
     forms = ({"id": [1], "predictions": ["One. Two."]}, {"id": [2], "predictions": [["One.", "Two."]]})
-    with pytest.raises(ValueError, match="one form in all rows, got a list of sentences and a string"):
+    with pytest.raises(ValueError, match="list of sentences"):
         scorer.combine([scorer.score_rows(batch) for batch in forms])
 
 
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
-        ("trm", {"distance": "precomputed"}, "trm: `distance='precomputed'` requires matrices of the whole call"),
+        ("trm", {"distance": "precomputed"}, "`distance='precomputed'`"),
         (
             "clip_s",
             {"config_name": "video", "variant": "emscore"},
-            "with `variant='emscore'` depends on the other videos",
+            "`variant='emscore'`",
         ),
     ],
 )
@@ -234,9 +234,9 @@ def test_what_cannot_be_scored_apart_is_refused_with_the_reason(name, settings, 
 
 
 def test_wrong_settings_are_refused():
-    with pytest.raises(ValueError, match=r"`columns` must name columns of bleu, got 'prediction'; .*predictions"):
+    with pytest.raises(ValueError, match=r"^`columns`.*got 'prediction'"):
         RowScorer("bleu", columns={"prediction": "x"})
-    with pytest.raises(TypeError, match="`nn` is no setting of rovist_nr"):
+    with pytest.raises(TypeError, match=r"^`nn`.*rovist_nr"):
         RowScorer("rovist_nr", nn=3)
 
 
@@ -275,7 +275,7 @@ def test_few_documents_warn_once():
     counted = [scorer.count_rows(batch) for batch in batches]
     assert not RowScorer("rouge_l").needs_counts
     counted_scorer = scorer.with_counts(counted)
-    with pytest.warns(UserWarning, match="references of 6 rows") as told:
+    with pytest.warns(UserWarning, match=r"references.*6 rows") as told:
         scores = [counted_scorer.score_rows(batch) for batch in batches]
     assert len(told) == 1
     assert math.isnan(counted_scorer.combine(scores)["cider_scores"][3])
@@ -286,7 +286,7 @@ def test_no_references_to_count_words_in_are_refused():
     columns = clips() | {"references": [None] * 4}
     scorer = RowScorer("clip_s", config_name="video", idf="references", **EMBEDDED)
     counted = scorer.count_rows(cut(columns, list(range(4)), [4], 0)[0])
-    with pytest.raises(ValueError, match="`idf='references'` needs references, got none"):
+    with pytest.raises(ValueError, match=r"^`idf='references'`.*got none"):
         scorer.with_counts([counted]).metric  # noqa: B018  # loads it
 
 
@@ -299,7 +299,7 @@ def test_frames_of_two_kinds_are_both_in_the_signature():
 
     signed = [f"clip_s|v:1|frames:{frames}|on_error:raise" for frames in ("10", "given")]
     assert combined(*signed) == "clip_s|v:1|frames:10+given|on_error:raise"
-    with pytest.raises(ValueError, match="must be scored alike"):
+    with pytest.raises(ValueError, match="scored alike"):
         combined(*signed, "clip_s|v:2|frames:10|on_error:raise")
 
 
@@ -320,11 +320,11 @@ def test_a_run_with_another_table_or_server_is_another_run(tmp_path):
     tables = [StyleTable.fit(["a dog", text], ["plain", "angry"]) for text in ("a cat", "a sea")]
     ScoredBatches(tmp_path / "style", RowScorer("onlystyle", table=tables[0]).described())
     ScoredBatches(tmp_path / "style", RowScorer("onlystyle", table=tables[0]).described())
-    with pytest.raises(ValueError, match=r"got another one in '.*', which differs in .*settings \(table\).*; give"):
+    with pytest.raises(ValueError, match=r"settings \(table"):
         ScoredBatches(tmp_path / "style", RowScorer("onlystyle", table=tables[1]).described())
     judges = [ServedJudge("http://127.0.0.1:8000/v1", name) for name in ("one", "other")]
     ScoredBatches(tmp_path / "judge", RowScorer("clair", model=judges[0]).described())
-    with pytest.raises(ValueError, match=r"which differs in settings \(model\); give another folder"):
+    with pytest.raises(ValueError, match=r"differs in settings.*model"):
         ScoredBatches(tmp_path / "judge", RowScorer("clair", model=judges[1]).described())
 
 

@@ -185,5 +185,5 @@ def test_guards_are_switched_off_by_name():
     assert checked_guards("markup") == ("wordless", "repetition", "context")
     assert checked_guards(["context", "wordless"]) == ("markup", "repetition")
     for wrong, shown in (("markups", "'markups'"), (["markup", "x"], "'x'"), (3, "3"), ([None], r"\[None\]")):
-        with pytest.raises(ValueError, match=f"`unguarded` must be names among 'wordless', .*'context', got {shown}$"):
+        with pytest.raises(ValueError, match=rf"^`unguarded`.*got {shown}"):
             checked_guards(wrong)

@@ -59,7 +59,7 @@ def test_a_ray_that_does_not_start_is_one_sentence(address, where):
 
 def test_a_ray_that_other_machines_can_reach_is_not_started():
     ray = ray_or_skip()
-    message = r"Ray must listen on 127\.0\.0\.1 only, got 10\.0\.0\.5, because it was imported before .*=0; set it"
+    message = r"127\.0\.0\.1.*got 10\.0\.0\.5.*=0"
     with (
         patch.object(ray, "is_initialized", lambda: False),
         patch.object(ray.util, "get_node_ip_address", lambda: "10.0.0.5"),
@@ -79,7 +79,7 @@ def test_a_cluster_at_whose_door_nobody_listens_is_one_sentence_at_once(scheme):
         with (
             patch.object(ray, "is_initialized", lambda: False),
             patch.object(ray, "init", side_effect=AssertionError("asked")),
-            pytest.raises(ConnectionError, match=rf"with the cluster at '{re.escape(address)}': .*refused; see that"),
+            pytest.raises(ConnectionError, match=f"'{re.escape(address)}'"),
             of_ray.session(address, 1, 0),
         ):
             pass
@@ -168,7 +168,7 @@ def test_three_workers_have_the_result_of_a_plain_loop(stories, tmp_path):
 def test_a_row_that_always_kills_its_worker_ends_the_run_and_costs_no_row_that_was_done(stories, tmp_path):
     files, rows = stories
     how = {"batch_rows": 4, "progress": False}
-    message = r"a worker died .1 tries. or could not be started; Ray says: .* scored rows are kept in .*kept"
+    message = r"died.*\.1"
     scorer = RowScorer("rovist_nr", sentences=watched_splitter(tmp_path))
     (tmp_path / "kill 33").touch()
     with patch.object(of_ray, "_RESTARTS", 0), pytest.raises(ChildProcessError, match=message):
@@ -213,7 +213,7 @@ def test_what_a_row_raises_ends_the_run(tmp_path, monkeypatch):
     monkeypatch.setattr(of_ray._Rows, "_answers", answers_here)
     (tmp_path / "rows.jsonl").write_text('{"id": "a", "predictions": "A dog. A cat."}\n')
     # A usage error, so that the command shows one line.
-    with pytest.raises(UsageError, match=r"^the row of the id 'a': this story is cursed") as caught:
+    with pytest.raises(UsageError, match=r"'a'.*cursed") as caught:
         score_files(RowScorer("rovist_nr", sentences=curse), [tmp_path / "rows.jsonl"], tmp_path / "kept")
     assert ", in curse" in caught.value.__notes__[0]
 
@@ -233,7 +233,7 @@ def test_rows_that_changed_are_not_answered_by_scores_of_others(tmp_path, monkey
     assert score_files(scorer, [rows], kept, progress=False)["rovist_nr_scores"] == [0.5]
     assert not left.exists()
     rows.write_text('{"id": 1, "predictions": "a dog. no cat"}\n')
-    message = r"--parts must be of the same run, got another one .*, which differs in files \(.*rows.jsonl \(sha256\)\)"
+    message = r"--parts.*rows\.jsonl.*sha256"
     with pytest.raises(ValueError, match=message):
         score_files(scorer, [rows], kept, progress=False)
 
@@ -241,9 +241,7 @@ def test_rows_that_changed_are_not_answered_by_scores_of_others(tmp_path, monkey
     with (
         patch.object(of_ray, "_scored", return_value={}),
         patch.object(of_ray, "_states", side_effect=[{str(rows): (1, 1)}, {str(rows): (1, 2)}]),
-        pytest.raises(
-            ValueError, match=r"FILE must stay as it is while it is scored, '.*rows.jsonl' did not; remove the"
-        ),
+        pytest.raises(ValueError, match=r"FILE.*rows\.jsonl"),
     ):
         score_files(scorer, [rows], tmp_path / "other", progress=False)
 
@@ -251,7 +249,7 @@ def test_rows_that_changed_are_not_answered_by_scores_of_others(tmp_path, monkey
 @pytest.mark.ray
 def test_the_second_of_two_runs_is_refused_before_ray_starts(stories, tmp_path):
     ray_or_skip()
-    message = "--parts must be written by one run at a time, got '.*kept'"
+    message = r"--parts.*time"
     with (
         patch.object(of_ray, "session", side_effect=AssertionError),
         exclusive_run(tmp_path / "kept", "this"),
@@ -320,7 +318,7 @@ def test_the_command_counts_scores_and_writes_what_compare_reads(tmp_path, capsy
     assert scores[:3] == pytest.approx(expected["cider_scores"][:3], rel=1e-12)
     loop, rows = RowScorer("cider"), {"id": list(range(7)), **columns}
     loop = loop.with_counts([loop.count_rows(rows)])
-    with pytest.warns(UserWarning, match="references of 6 rows"):
+    with pytest.warns(UserWarning, match="6 rows"):
         found = loop.combine([loop.score_rows(rows)])["cider_scores"]
     assert scores == pytest.approx(found, rel=1e-12, nan_ok=True)
     result = json.loads((tmp_path / "out" / "result.json").read_text())
@@ -364,15 +362,15 @@ def score_here(path, **how):
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([{"id": "a"}, {"id": "a"}], "`id` must name each row once, got 'a' 2 times"),
-        ([{"id": "a"}, {"id": 1}], "`id` must be of one type in all rows, got int and str"),
-        ([{"id": None}], "`id` must be a whole number or a text in every row, got None"),
-        ([{"id": 1}, {"key": 2}], "FILE must have the column 'id' in every row, row 1 has: key, predictions"),
+        ([{"id": "a"}, {"id": "a"}], r"^`id`.*got 'a'.*2 times"),
+        ([{"id": "a"}, {"id": 1}], r"^`id`.*got int"),
+        ([{"id": None}], r"^`id`.*got None"),
+        ([{"id": 1}, {"key": 2}], r"FILE.*'id'.*row 1"),
         (
             [{"id": 1, "image": "a"}, {"id": 2, "image": " "}],
-            "`groups` must be a column that every row has, got 'image', which row 2 lacks",
+            r"^`groups`.*got 'image'.*row 2",
         ),
-        ([{"id": 1, "references": ...}], "FILE must have the column 'references' in every row, row 0 has: id"),
+        ([{"id": 1, "references": ...}], r"FILE.*'references'.*row 0"),
     ],
 )
 def test_wrong_files_are_refused_before_ray_starts(rows, message, tmp_path):
@@ -384,7 +382,7 @@ def test_wrong_files_are_refused_before_ray_starts(rows, message, tmp_path):
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     with patch.object(of_ray, "session", side_effect=AssertionError), pytest.raises(ValueError, match=message):
         score_here(tmp_path / "rows.jsonl", groups="image" if "groups" in message else None)
-    if "FILE" not in message and "type" not in message:
+    if "FILE" not in message and "got int" not in message:
         pd.DataFrame(lines).to_parquet(tmp_path / "rows.parquet")
         with patch.object(of_ray, "session", side_effect=AssertionError), pytest.raises(ValueError, match=message):
             score_here(tmp_path / "rows.parquet", groups="image" if "groups" in message else None)
@@ -401,7 +399,7 @@ def test_no_parquet_file_of_a_stranger_is_opened_here(tmp_path, monkeypatch):
     monkeypatch.setattr(of_ray.pq, "ParquetFile", refuse)
     found = of_ray._columns_of_parquet(path, ["id", "more"], ["id", "predictions"], True)
     assert found == {"id": ["b", "a"], "more": [1, 2]}
-    with pytest.raises(ValueError, match="must have the columns references"):
+    with pytest.raises(ValueError, match="columns references"):
         of_ray._columns_of_parquet(path, ["id"], ["id", "references"], True)
     table = of_ray._read_sandboxed_parquet(of_ray.pa.table({"file": [path]}), ["id", "predictions", "references"])
     assert table.to_pydict() == {"id": ["b", "a"], "predictions": ["A dog.", "A cat."]}
@@ -424,10 +422,10 @@ def test_no_text_file_of_a_stranger_is_parsed_here(tmp_path, monkeypatch):
 def test_a_parquet_file_without_a_column_or_a_row_is_refused(tmp_path):
     ray_or_skip()
     pd.DataFrame({"name": ["a"], "predictions": ["b"]}).to_parquet(tmp_path / "rows.parquet")
-    with pytest.raises(ValueError, match=r"FILE must have the columns id, references, .* has name, predictions"):
+    with pytest.raises(ValueError, match=r"FILE.*name"):
         score_here(tmp_path / "rows.parquet")
     pd.DataFrame({"id": [], "predictions": [], "references": []}).to_parquet(tmp_path / "none.parquet")
-    with pytest.raises(ValueError, match=r"FILE must have at least one row, got none in .*none\.parquet"):
+    with pytest.raises(ValueError, match=r"FILE.*got none.*none\.parquet"):
         score_here(tmp_path / "none.parquet")
 
 
@@ -501,7 +499,7 @@ def test_pictures_of_several_folders_are_refused(tmp_path):
         Path(file).touch()
     assert common_folder(files, False) is None
     assert common_folder(files[:1], True) == str(tmp_path / "a")
-    with pytest.raises(ValueError, match=r"FILE must be files of one folder, .* got 2 folders"):
+    with pytest.raises(ValueError, match=r"FILE.*got 2 folders"):
         common_folder(files, True)
 
 
@@ -511,18 +509,18 @@ def test_files_of_several_formats_are_refused(tmp_path):
     files = [tmp_path / "a.jsonl", tmp_path / "b.parquet"]
     for file in files:
         file.touch()
-    with pytest.raises(ValueError, match=r"FILE must be files of one format of .*, got jsonl, parquet"):
+    with pytest.raises(ValueError, match=r"FILE.*format"):
         score_files(RowScorer("bleu"), files, tmp_path / "kept")
-    with pytest.raises(ValueError, match="FILE must be at least one file, got none"):
+    with pytest.raises(ValueError, match=r"FILE.*file.*got none"):
         score_files(RowScorer("bleu"), [], tmp_path / "kept")
 
 
 @pytest.mark.ray
 @pytest.mark.usefixtures("session")
 def test_workers_that_leave_nothing_to_read_are_refused(stories, tmp_path):
-    with pytest.raises(ValueError, match="`workers` must leave 1 CPU to read, got 3 of the 3 that Ray has"):
+    with pytest.raises(ValueError, match=r"^`workers`.*got 3 of the 3 that"):
         score_files(RowScorer("rovist_nr"), stories[0], tmp_path / "kept", workers=3)
-    with pytest.raises(ValueError, match="`workers` must leave 0 GPU to read, got 1 of the 0 that Ray has"):
+    with pytest.raises(ValueError, match=r"^`workers`.*got 1 of the 0 that"):
         score_files(RowScorer("rovist_nr"), stories[0], tmp_path / "kept", gpus=1)
 
 

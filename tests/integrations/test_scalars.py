@@ -63,7 +63,7 @@ def test_direction_of_every_metric_is_that_of_its_class_and_of_the_readme():
 
 
 def test_direction_of_an_unknown_metric_is_refused():
-    with pytest.raises(ValueError, match=r"`name` must be one of the installed metrics .*, got 'loss'"):
+    with pytest.raises(ValueError, match=r"^`name`.*got 'loss'"):
         greater_is_better("loss")
 
 

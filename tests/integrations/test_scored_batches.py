@@ -33,9 +33,7 @@ def test_a_batch_that_is_scored_twice_is_there_once(tmp_path):
 
 def test_another_run_is_refused_by_what_differs(tmp_path):
     ScoredBatches(tmp_path, RUN)
-    with pytest.raises(
-        ValueError, match=r"of the same run, got another one in .*, which differs in profile, settings \(n\);"
-    ):
+    with pytest.raises(ValueError, match="differs in profile"):
         ScoredBatches(tmp_path, RUN | {"settings": {"n": 3}, "profile": "paper"})
 
 
@@ -53,7 +51,7 @@ def test_one_of_two_files_with_the_same_ids_counts(tmp_path):
 
 def test_a_folder_of_other_files_is_refused(tmp_path):
     (tmp_path / "mine.txt").write_text("x")
-    with pytest.raises(ValueError, match=r"must be the folder of a run, or empty, got .* with other files"):
+    with pytest.raises(ValueError, match="run, or empty"):
         ScoredBatches(tmp_path, RUN)
 
 
@@ -71,9 +69,7 @@ def test_every_byte_that_turns_over_is_noticed(tmp_path):
     whole = path.read_bytes()
     for at in range(0, len(whole), 7):
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
-        with pytest.raises(
-            ValueError, match=f"must hold whole files, got .*{path.name}.*; remove it, and its rows are"
-        ):
+        with pytest.raises(ValueError, match=f"{path.name}"):
             list(files.batches())
     path.write_bytes(whole)
     assert len(list(files.batches())) == 1
@@ -85,7 +81,7 @@ def test_a_file_of_another_run_is_refused(tmp_path):
     (path,) = other.folder.glob("*.parquet")
     files = ScoredBatches(tmp_path / "own", RUN)
     path.rename(files.folder / path.name)
-    with pytest.raises(ValueError, match=r"must hold whole files, .* its content is not what was written"):
+    with pytest.raises(ValueError, match="what was written"):
         files.ids("id")
 
 
@@ -94,5 +90,5 @@ def test_a_damaged_file_is_named(tmp_path):
     files.add([1], pa.table({"id": [1]}))
     (path,) = tmp_path.glob("*.parquet")
     path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(ValueError, match=f"--parts must hold whole files, got .*{path.name}.*; remove it, and its"):
+    with pytest.raises(ValueError, match=rf"--parts.*{path.name}"):
         files.ids("id")

@@ -85,7 +85,7 @@ def test_rows_with_one_id_count_once():
     assert metric.compute() == whole.compute()
     assert metric.result == whole.result
     metric.update(ids=[0], predictions=["a lie"], images=PICTURES[:1])
-    with pytest.raises(ValueError, match="two different rows of the id 0"):
+    with pytest.raises(ValueError, match="id 0"):
         metric.compute()
 
 
@@ -293,13 +293,13 @@ def test_value_is_plotted():
 
 
 WRONG = [
-    ((), ValueError, "`predictions` is missing: clip_s needs `predictions` and `images`"),
-    ((CAPTIONS[:1],), ValueError, "`images` is missing: clip_s needs"),
-    ((CAPTIONS[:1], PICTURES[:2]), ValueError, "`images` must have one row per row of `predictions`, got 2 and 1"),
-    (([None], PICTURES[:1]), ValueError, r"`predictions\[0\]` must be a string, got NoneType"),
+    ((), ValueError, r"^`predictions`.*`predictions`.*`images`"),
+    ((CAPTIONS[:1],), ValueError, r"^`images`.*clip_s"),
+    ((CAPTIONS[:1], PICTURES[:2]), ValueError, r"^`images`.*`predictions`.*got 2"),
+    (([None], PICTURES[:1]), ValueError, r"^`predictions\[0\]`.*got NoneType"),
     ((["a dog"], [None]), ValueError, r"`images\[0\]` must be"),
-    ((["a dog"], ["/no/such.png"]), ValueError, r"`images\[0\]` must be an existing image file"),
-    ((["a dog"], PICTURES[:1], None, ["x"]), TypeError, "at most the columns predictions, images, references, got 4"),
+    ((["a dog"], ["/no/such.png"]), ValueError, r"^`images\[0\]`.*existing"),
+    ((["a dog"], PICTURES[:1], None, ["x"]), TypeError, "got 4"),
 ]
 
 
@@ -318,11 +318,11 @@ def test_wrong_rows_are_refused_when_they_come_and_not_kept(rows, error, message
 
 def test_columns_by_name_are_checked():
     metric = VlgaugeMetric("rouge_l")
-    with pytest.raises(TypeError, match="`captions` is no keyword of rouge_l"):
+    with pytest.raises(TypeError, match=r"^`captions`.*rouge_l"):
         metric.update(predictions=["a"], references=["a"], captions=["a"])
-    with pytest.raises(TypeError, match="`return_details` is no column of rouge_l, which reads"):
+    with pytest.raises(TypeError, match=r"^`return_details`.*rouge_l"):
         metric.update(predictions=["a"], references=["a"], return_details=True)
-    with pytest.raises(TypeError, match="`predictions` must be given once"):
+    with pytest.raises(TypeError, match=r"^`predictions`.*once"):
         metric.update(["a"], ["a"], preds=["a"])
     metric.update(predictions=["a"], references=["a"], images=[None])  # a column of another metric
     assert metric.compute() == 1
@@ -331,16 +331,16 @@ def test_columns_by_name_are_checked():
 def test_rows_that_cannot_stand_beside_earlier_ones_are_refused():
     metric = VlgaugeMetric("rovist_nr")
     metric.update(["One. Two."])
-    with pytest.raises(ValueError, match="`predictions` must have one form in a call"):
+    with pytest.raises(ValueError, match=r"^`predictions`.*form"):
         metric.update([["One.", "Two."]])
-    with pytest.raises(ValueError, match="`ids` must be given in every call of `update`, or in none"):
+    with pytest.raises(ValueError, match=r"^`ids`.*`update`"):
         metric.update(["One. Three."], ids=[1])
     named = VlgaugeMetric("rouge_l")
     named.update(["a"], ["a"], ids=[1])
     for ids, message in (
         (["b"], "of one type"),
         ([None], "a whole number or a text"),
-        ([1, 2], "one id per row, got 2 for 1 rows"),
+        ([1, 2], r"got 2.*1 rows"),
     ):
         with pytest.raises(ValueError, match=message):
             named.update(["b"], ["b"], ids=ids)
@@ -354,7 +354,7 @@ def test_score_with_references_is_a_value_of_its_own():
     collection.update(CAPTIONS, PICTURES, references)
     found = vlgauge.load("clip_s", profile="embedded").compute(**EXPECTED, references=references)
     assert collection.compute() == {"ClipS": found["clip_s"], "RefClipS": found["ref_clip_s"]}
-    with pytest.raises(ValueError, match="`references` must be given for ref_clip_s, got None in every row"):
+    with pytest.raises(ValueError, match=r"^`references`.*got None"):
         both["ref_clip_s"].update(CAPTIONS, PICTURES)
 
 
@@ -366,9 +366,7 @@ def test_other_scores_have_directions_of_their_own():
     assert collection.compute() == {"Chair": 0.5, "ChairRecall": 1.0}
     missing = VlgaugeMetric("mmd_bert", profile="embedded", score="mmd_bert_excess")
     missing.update([["a dog", "a cat"]], [["a dog", "a bird"]])
-    with pytest.raises(
-        ValueError, match="`score` must be in the result of mmd_bert with its settings, got 'mmd_bert_excess'"
-    ):
+    with pytest.raises(ValueError, match=r"^`score`.*got 'mmd_bert_excess'"):
         missing.compute()
 
 
@@ -380,21 +378,17 @@ def test_undefined_value_is_nan():
 
 
 def test_what_is_no_metric_score_or_setting_is_refused():
-    with pytest.raises(ValueError, match="`metric` must be one of the installed metrics"):
+    with pytest.raises(ValueError, match=r"^`metric`.*metrics"):
         VlgaugeMetric("rogue")
-    with pytest.raises(
-        TypeError, match=r"`metric` must be the name of a metric, or a metric from vlgauge\.load, got 3"
-    ):
+    with pytest.raises(TypeError, match=r"^`metric`.*got 3"):
         VlgaugeMetric(3)
-    with pytest.raises(ValueError, match="`score` must be a score of rouge_l, got 'rouge'; did you mean `rouge_l`"):
+    with pytest.raises(ValueError, match=r"^`score`.*got 'rouge'.*`rouge_l`"):
         VlgaugeMetric("rouge_l", score="rouge")
-    with pytest.raises(
-        ValueError, match="`score` must be a score of rouge_l, got 'ref_rouge_l', which needs references"
-    ):
+    with pytest.raises(ValueError, match=r"^`score`.*got 'ref_rouge_l'"):
         VlgaugeMetric("rouge_l", score="ref_rouge_l")
-    with pytest.raises(TypeError, match=r"`tokenizer` must be left out with a metric from vlgauge\.load"):
+    with pytest.raises(TypeError, match=r"^`tokenizer`.*from vlgauge\.load"):
         VlgaugeMetric(vlgauge.load("rouge_l"), tokenizer=str.split)
-    with pytest.raises(TypeError, match="`prefix` is no setting of rouge_l"):
+    with pytest.raises(TypeError, match=r"^`prefix`.*rouge_l"):
         VlgaugeMetric("rouge_l", prefix="val_")
-    with pytest.raises(ValueError, match="must have at least one row, got none"), pytest.warns(match="before the"):
+    with pytest.raises(ValueError, match="got none"), pytest.warns(match="before the"):
         VlgaugeMetric("rouge_l").compute()

@@ -84,7 +84,7 @@ def test_rows_of_a_dataset_stay_undecoded_and_score_alike(tmp_path):
     texts = ["a red circle", "a blue square", "a red circle", "", "a green star"]
     ids = tiny_captioner.tokenizer()(texts, padding=True)["input_ids"]
     prediction = EvalPrediction(predictions=np.array([[0, *row] for row in ids]), label_ids=None)
-    with pytest.warns(UserWarning, match="1 of .* are empty"):
+    with pytest.warns(UserWarning, match=r"1.*empty"):
         found = [metrics_of(data, ["pac_s"], device="cpu")(prediction) for data in (rows, given)]
     assert found[0] == found[1]
 
@@ -178,7 +178,7 @@ def test_captions_that_fill_up_the_last_batches_are_known_by_their_labels():
 
 @pytest.mark.parametrize("predictions", [np.zeros((2, 3, 4)), np.zeros((2, 3)), (np.zeros((2, 3)), np.zeros(2))])
 def test_logits_are_refused(predictions):
-    with pytest.raises(ValueError, match=r"`predictions` must be token ids .* set `predict_with_generate=True`"):
+    with pytest.raises(ValueError, match=r"^`predictions`.*`predict_with_generate=True`"):
         decoded(predictions, tiny_captioner.tokenizer())
 
 
@@ -186,7 +186,7 @@ def test_number_of_captions_must_be_that_of_the_rows():
     metrics = metrics_of(tiny_captioner.rows(3), ["rouge_l"])
     prediction = EvalPrediction(predictions=np.array([[0, 5, 1]] * 2), label_ids=None)
     for _ in range(2):  # the remainder is forgotten
-        with pytest.raises(ValueError, match=r"one caption for each of the 3 rows of `rows`, got 2; evaluate on"):
+        with pytest.raises(ValueError, match=r"3 rows.*`rows`.*got 2"):
             metrics(prediction)
 
 
@@ -196,27 +196,27 @@ ROWS = [{"image": "a.png", "captions": ["one"], "scene": 0}]
 @pytest.mark.parametrize(
     ("metrics", "given", "error", "message"),
     [
-        (["rouge_l"], {"rows": iter(ROWS)}, TypeError, "`rows` must have a length and positions, .*got list_iterator"),
+        (["rouge_l"], {"rows": iter(ROWS)}, TypeError, r"^`rows`.*got list_iterator"),
         (
             ["rouge_l"],
             {"rows": datasets.Dataset.from_list(ROWS).to_iterable_dataset()},
             TypeError,
             "got IterableDataset",
         ),
-        (["rouge_l"], {"rows": []}, ValueError, "`rows` must have at least one row"),
-        (["rouge_l"], {"columns": {"image": "image"}}, ValueError, r"`columns` .*got 'image'; did you mean `images`\?"),
-        (["rouge_l"], {"columns": {"predictions": "image"}}, ValueError, "`columns` must name columns of metrics"),
-        (["rouge_l", "pac_s"], {"columns": {}}, ValueError, r"has references \(rouge_l\), images \(pac_s\), got \{\}"),
-        (["trm"], {}, ValueError, "`groups` must be the column .* because trm compares sets"),
+        (["rouge_l"], {"rows": []}, ValueError, r"^`rows`.*least"),
+        (["rouge_l"], {"columns": {"image": "image"}}, ValueError, r"^`columns`.*got 'image'.*`images`"),
+        (["rouge_l"], {"columns": {"predictions": "image"}}, ValueError, r"^`columns`.*metrics"),
+        (["rouge_l", "pac_s"], {"columns": {}}, ValueError, r"rouge_l.*images.*pac_s"),
+        (["trm"], {}, ValueError, r"^`groups`"),
         (
             ["rouge_l"],
             {"groups": "no", "columns": {"references": "none"}},
             ValueError,
-            "the columns none, no, got image",
+            "columns none",
         ),
-        ("rouge_l", {}, ValueError, "`metrics` must be a list"),
-        ([3], {}, TypeError, "`metrics` must be names of metrics, .*got 3"),
-        (["d_hm"], {}, ValueError, "`metrics` must score captions, got d_hm"),
+        ("rouge_l", {}, ValueError, r"^`metrics`.*list"),
+        ([3], {}, TypeError, r"^`metrics`.*got 3"),
+        (["d_hm"], {}, ValueError, r"^`metrics`.*got d_hm"),
     ],
 )
 def test_what_cannot_be_scored_is_refused_before_the_training(metrics, given, error, message):
@@ -226,21 +226,21 @@ def test_what_cannot_be_scored_is_refused_before_the_training(metrics, given, er
 
 def test_metric_of_several_processes_is_refused(rows_folder):
     metric = vlgauge.load("rouge_l", num_process=2, process_id=0, experiment_id="e", cache_dir=str(rows_folder))
-    with pytest.raises(ValueError, match="`num_process` of rouge_l must be 1 here"):
+    with pytest.raises(ValueError, match=r"^`num_process`.*rouge_l.*1 here"):
         GenerationMetrics([metric], tokenizer=None, rows=ROWS, columns=COLUMNS)
 
 
 def test_best_must_be_one_of_the_metrics():
     metrics = metrics_of(ROWS, ["rouge_l"])
     assert metrics.arguments() == {"predict_with_generate": True, "eval_strategy": "epoch"}
-    with pytest.raises(ValueError, match="`best` must be one of 'rouge_l', got 'loss'"):
+    with pytest.raises(ValueError, match=r"^`best`.*got 'loss'"):
         metrics.arguments(best="loss")
     metrics = metrics_of(ROWS, ["rouge_l", "pac_s"])
     assert metrics.arguments(best="ref_pac_s")["metric_for_best_model"] == "ref_pac_s"
-    with pytest.raises(ValueError, match="must be one of 'rouge_l', 'pac_s', 'ref_pac_s', got 'ref_rouge_l'"):
+    with pytest.raises(ValueError, match=r"^`best`.*got 'ref_rouge_l'"):
         metrics.arguments(best="ref_rouge_l")
     alone = GenerationMetrics(["pac_s"], tokenizer=None, rows=ROWS, columns={"images": "image"}, profile="embedded")
-    with pytest.raises(ValueError, match="must be one of 'pac_s', got 'ref_pac_s'"):
+    with pytest.raises(ValueError, match=r"^`best`.*got 'ref_pac_s'"):
         alone.arguments(best="ref_pac_s")
 
 
@@ -251,7 +251,7 @@ def test_arguments_are_those_that_a_trainer_needs_to_keep_the_best_checkpoint(tm
     for given in (metrics.arguments(best="rouge_l", output_dir=str(tmp_path)), steps):
         arguments = Seq2SeqTrainingArguments(**given, use_cpu=True, report_to=[])  # raises on invalid combinations
         assert arguments.load_best_model_at_end
-    with pytest.raises(ValueError, match='`eval_strategy` must be "epoch" or "steps" next to `best`, got "no"'):
+    with pytest.raises(ValueError, match=r'^`eval_strategy`.*`best`.*got "no"'):
         metrics.arguments(best="rouge_l", eval_strategy="no")
 
 
@@ -349,11 +349,11 @@ def test_plain_trainer_scores_what_is_scored_by_hand(tmp_path):
 
 
 def test_own_captions_need_a_trainer_a_function_and_a_number_of_steps(tmp_path):
-    with pytest.raises(TypeError, match="`generate` must be a function of model and rows, got str"):
+    with pytest.raises(TypeError, match=r"^`generate`.*got str"):
         evaluation_of(ROWS, "captions")
-    with pytest.raises(ValueError, match="`every` must be a whole number of at least 1, got 0"):
+    with pytest.raises(ValueError, match=r"^`every`.*at least 1.*got 0"):
         evaluation_of(ROWS, print, every=0)
     rows = tiny_captioner.rows(2)
     trainer = tiny_captioner.trainer(tmp_path, rows, None, callbacks=[evaluation_of(rows, lambda model, rows: [])])
-    with pytest.raises(RuntimeError, match="`CaptionEvaluation` logs with its trainer, got none; add it"):
+    with pytest.raises(RuntimeError, match=r"^`CaptionEvaluation`.*got none"):
         trainer.evaluate()

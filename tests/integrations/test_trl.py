@@ -65,9 +65,7 @@ def test_what_clip_reads_a_caption_behind_pays_nothing():
 
 
 def test_a_score_that_depends_on_the_batch_is_no_reward():
-    with pytest.raises(
-        ValueError, match=r"must give a caption one score in every batch, got polos: with variant='released'"
-    ):
+    with pytest.raises(ValueError, match="variant='released'"):
         caption_reward("polos", profile="embedded", references="references", variant="released")
 
 
@@ -112,14 +110,14 @@ def test_row_whose_references_are_none_has_no_reward(metric):
 @pytest.mark.parametrize("n_rows", [1, 3])
 def test_column_of_another_length_is_refused(n_rows):
     reward = caption_reward("rouge_l", references="captions")
-    message = f"`captions` must have one row per completion, got {n_rows} for 2 completions"
+    message = rf"^`captions`.*got {n_rows}.*2 completions"
     for texts in (["a dog", "a cat"], ["", ""]):  # also if guards stop all of them
         with pytest.raises(UsageError, match=message):
             reward(["p"] * 2, texts, captions=[["a dog"]] * n_rows)
     pictured = caption_reward("clip_s", profile="embedded")
     with pytest.raises(UsageError, match=message.replace("captions", "image")):
         pictured(["p"] * 2, ["a dog", "a cat"], image=[drawn(0)] * n_rows)
-    with pytest.raises(UsageError, match="`captions` must be a list of rows, got str"):
+    with pytest.raises(UsageError, match=r"^`captions`.*got str"):
         reward(["p"] * 2, ["a dog", "a cat"], captions="a dog")
 
 
@@ -291,7 +289,7 @@ def test_text_of_a_completion():
     ]
     assert completion_text([{"role": "user", "content": "c"}, *messages("d")]) == "d"
     for wrong in (3, [], ["a"], messages(3)):
-        with pytest.raises(ValueError, match="`completions` must be texts or lists of messages, got"):
+        with pytest.raises(ValueError, match=r"^`completions`"):
             completion_text(wrong)
     assert caption_reward("rovist_nr")([], []) == []
 
@@ -299,36 +297,35 @@ def test_text_of_a_completion():
 @pytest.mark.parametrize(
     ("metric", "settings", "error", "message"),
     [
-        ("trm", {}, ValueError, "`metric` must score one caption at a time, got trm"),
-        ("d_hm", {}, ValueError, "`metric` must score one caption at a time, got d_hm"),
-        (3, {}, TypeError, "`metric` must be the name of a metric, or a metric from vlgauge.load, got 3"),
-        ("clip_s", {"scale": -1}, ValueError, "`scale` must be positive for clip_s, or the reward leads away"),
-        ("clip_s", {"scale": 0}, ValueError, "`scale` must be positive for clip_s"),
-        ("clip_s", {"scale": "1"}, ValueError, "`scale` must be a finite number"),
-        ("clip_s", {"offset": math.nan}, ValueError, "`offset` must be a finite number"),
+        ("trm", {}, ValueError, r"^`metric`.*trm"),
+        ("d_hm", {}, ValueError, r"^`metric`.*got d_hm"),
+        (3, {}, TypeError, r"^`metric`.*got 3"),
+        ("clip_s", {"scale": -1}, ValueError, r"^`scale`.*clip_s"),
+        ("clip_s", {"scale": 0}, ValueError, r"^`scale`.*clip_s"),
+        ("clip_s", {"scale": "1"}, ValueError, r"^`scale`.*finite"),
+        ("clip_s", {"offset": math.nan}, ValueError, r"^`offset`"),
         (
             "cider",
             {"references": "told"},
             ValueError,
-            "in every batch, got cider, which counts words in it",
+            "batch, got cider",
         ),
-        ("clip_s", {"unguarded": "empty"}, ValueError, "`unguarded` must be names among .*, got 'empty'"),
-        ("clip_s", {"lowest": math.inf}, ValueError, "`lowest` must be a finite number"),
+        ("clip_s", {"unguarded": "empty"}, ValueError, r"^`unguarded`.*got 'empty'"),
+        ("clip_s", {"lowest": math.inf}, ValueError, r"^`lowest`.*finite"),
         (
             "pac_s",
             {"references": "told", "variant": "released"},
             ValueError,
-            "`lowest` must be the score of a text that is no caption, as ref_pac_s has no lowest one under these "
-            "settings, got None; or load it with variant='paper'",
+            r"^`lowest`.*ref.*got None",
         ),
         (
             "rovist_nr",
             {"variant": "released"},
             ValueError,
-            "as rovist_nr has no lowest .* or load it with variant='paper'",
+            r"rovist_nr.*variant='paper'",
         ),
-        ("rouge_l", {}, ValueError, "^`references` must be a column of the data for rouge_l, got None$"),
-        ("onlystyle", {}, ValueError, "no column but images and references, onlystyle needs styles"),
+        ("rouge_l", {}, ValueError, r"^`references`.*got None"),
+        ("onlystyle", {}, ValueError, "references, onlystyle"),
     ],
 )
 def test_what_is_no_reward_is_refused(metric, settings, error, message):
@@ -338,10 +335,10 @@ def test_what_is_no_reward_is_refused(metric, settings, error, message):
 
 def test_columns_that_the_data_lack_and_weights_that_are_none():
     reward = caption_reward("clip_s", column="picture", references="told", profile="embedded")
-    with pytest.raises(ValueError, match=r"clip_s_reward must find picture, told among the columns .*got image"):
+    with pytest.raises(ValueError, match="clip_s_reward"):
         reward(["p"], ["a"], image=[drawn(0)])
     for weights in ({}, ["clip_s"]):
-        with pytest.raises(ValueError, match="`weights` must be a mapping from metrics to numbers, got"):
+        with pytest.raises(ValueError, match=r"^`weights`"):
             combined_reward(weights)
 
 
@@ -392,7 +389,7 @@ def test_two_steps_of_the_trainer_of_trl(tmp_path):
 
 @pytest.mark.parametrize(("name", "sign"), [("chair", -1.0), ("aloha", 1.0), ("soft_spice", 1.0)])
 def test_a_metric_that_silence_pleases_is_no_reward_by_itself(name, sign):
-    with pytest.raises(ValueError, match=f"must have a term that falls when a caption says less, got {name},"):
+    with pytest.raises(ValueError, match=f"got {name}"):
         caption_reward(name, scale=sign, references="references", profile="embedded")
     reward = combined_reward({load(name): sign, load("rouge_l"): 1.0}, references="references")
     full, empty = reward(prompts=["", ""], completions=["a dog on a bed", "a"], references=[["a dog on a bed"]] * 2)
@@ -403,5 +400,5 @@ def test_capture_has_a_lowest_score_but_as_released():
     reward = caption_reward("capture", references="references", profile="embedded")
     full, empty = reward(prompts=["", ""], completions=["a dog on a bed", ""], references=[["a dog on a bed"]] * 2)
     assert full > empty == 0
-    with pytest.raises(ValueError, match="as capture has no lowest one"):
+    with pytest.raises(ValueError, match=r"capture.*no lowest"):
         caption_reward("capture", references="references", profile="embedded", variant="released")
