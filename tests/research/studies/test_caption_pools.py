@@ -86,5 +86,5 @@ def test_a_context_ends_and_the_outer_one_counts(sets):
 
 
 def test_sides_of_unequal_length():
-    with pytest.raises(ValueError, match="`predictions` and `references` must have equally many rows, got 2 and 1"):
+    with pytest.raises(ValueError, match=r"^`predictions`.*`references`.*got 2"):
         together([["a"], ["b"]], [["c"]])

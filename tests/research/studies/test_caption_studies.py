@@ -78,9 +78,9 @@ def test_curve_without_pvalues(equal):
     assert [point.metric for point in points] == ["t", "t:separate"]
     assert math.isnan(points[0].pvalue)
     assert math.isnan(points[0].null_mean)
-    with pytest.raises(ValueError, match="`predictions` must have candidates of at least one temperature, got none"):
+    with pytest.raises(ValueError, match=r"^`predictions`.*got none"):
         curve({}, equal[1], {})
-    with pytest.raises(ValueError, match=r"`predictions\[0.5\]\[0\]` must be a list of captions, got str"):
+    with pytest.raises(ValueError, match=r"^`predictions\[0\.5\]\[0\]`.*got str"):
         curve({0.5: ["a dog"]}, [["a"]], {})
 
 
@@ -127,15 +127,15 @@ def test_plain_scores_ask_how_many_are_right_and_trm_also_how_many_differ(trm):
 @pytest.mark.parametrize(
     ("captions", "given", "message"),
     [
-        ([["a", "b"]], {"per_side": 1}, "`per_side` must be at least 2, got 1"),
-        ([["a", "b", "c"]], {"per_side": 2}, "`references` must have 4 captions of an image, 2 per side, got 3"),
+        ([["a", "b"]], {"per_side": 1}, r"^`per_side`.*at least 2.*got 1"),
+        ([["a", "b", "c"]], {"per_side": 2}, r"^`references`.*4 captions.*got 3"),
         (
             [["a", "b", "c", "d"]],
             {"per_side": 2},
-            "`references` must have 2 captions of other images for each image, got 0",
+            r"^`references`.*2 captions.*got 0",
         ),
-        ([["a"]], {"uniques": [0]}, "`uniques` must be from 1 to 10, the number per side, got 0"),
-        ([["a"]], {"corrects": [11]}, "`corrects` must be from 0 to 10, the number per side, got 11"),
+        ([["a"]], {"uniques": [0]}, r"^`uniques`.*from 1 to 10.*got 0"),
+        ([["a"]], {"corrects": [11]}, r"^`corrects`.*from 0 to 10.*got 11"),
     ],
 )
 def test_grids_that_are_refused(captions, given, message):
@@ -155,9 +155,9 @@ def test_groups_of_a_size_are_paired():
     halves = equal_splits(captions)
     assert [[len(row) for row in side] for side in halves[0]] == [[4, 3, 0], [4, 4, 0]]
     assert equal_splits(captions, seed=1) != halves
-    with pytest.raises(ValueError, match="`size` must be at least 1, got 0"):
+    with pytest.raises(ValueError, match=r"^`size`.*at least 1.*got 0"):
         equal_splits(captions, size=0)
-    with pytest.raises(ValueError, match="`references` must have 10 captions of an image for two groups, got 8"):
+    with pytest.raises(ValueError, match=r"^`references`.*10 captions.*got 8"):
         equal_splits(captions, size=5)
 
 
@@ -170,7 +170,7 @@ def test_people_are_like_people(trm):
         assert row.lowest <= row.mean_log_pvalue <= row.highest
         assert row.mean_log_pvalue == pytest.approx(row.expected_mean_log_pvalue, abs=0.3)
         assert abs(row.z) < 3
-    with pytest.raises(ValueError, match="`draws` must be a whole number of at least 1, got 0"):
+    with pytest.raises(ValueError, match=r"^`draws`.*at least 1.*got 0"):
         people_splits(drawn(2, 8, seed=7), {}, draws=0)
 
 

@@ -109,12 +109,10 @@ def test_stories_without_phrases_are_undefined():
 
 
 def test_inputs_of_the_misalignment_that_are_refused():
-    with pytest.raises(ValueError, match=r"one list per sentence for temporal misalignment, got 1 for 2 sentences"):
+    with pytest.raises(ValueError, match=r"got 1.*2 sentences"):
         analyzed(load(), phrases=[["a red dog"]])
     for given in ([0], [0, 2], [0, True], 3):
-        with pytest.raises(
-            ValueError, match=r"`sentence_image\[0\]` must name one of 2 images for each of 2 sentences"
-        ):
+        with pytest.raises(ValueError, match=r"^`sentence_image\[0\]`.*2 images.*2 sentences"):
             analyzed(load(), sentence_image=[given])
-    with pytest.raises(ValueError, match="`sentence_image` must have one entry per story, 1 in all, got 2"):
+    with pytest.raises(ValueError, match=r"^`sentence_image`.*got 2"):
         analyzed(load(), sentence_image=[[0, 1], [0, 1]])

@@ -40,16 +40,16 @@ def test_vectors_and_seed_reach_the_package(asked):
 
 
 def test_small_sides_are_warned_of(asked):
-    with pytest.warns(UserWarning, match=r"fewer than 100 on a side it has few values, got \(100, 3\) and \(99, 3\)"):
+    with pytest.warns(UserWarning, match=r"than 100.*100.*99"):
         mauve_with_curve(MANY, MANY[:99])
 
 
 @pytest.mark.parametrize(
     ("p", "q", "message"),
     [
-        (MANY, MANY[:, :2], r"must be vectors of one width, \(n, d\) and \(m, d\), got \(100, 3\) and \(100, 2\)"),
-        (MANY, [], "must be vectors of one width"),
-        (MANY, [[1.0, np.nan, 2.0]], "`q_features` must be finite, got nan"),
+        (MANY, MANY[:, :2], r"got \(100, 3\) and \(100, 2\)"),
+        (MANY, [], "vectors"),
+        (MANY, [[1.0, np.nan, 2.0]], r"^`q_features`.*got nan"),
     ],
 )
 def test_vectors_that_are_refused(asked, p, q, message):
@@ -68,7 +68,7 @@ def test_the_package_is_named_where_it_is_missing(monkeypatch):
         return real(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(ImportError, match="MAUVE needs the package mauve-text, not installed here; run: pip install"):
+    with pytest.raises(ImportError, match=r"MAUVE.*mauve"):
         mauve_with_curve(MANY, MANY)
 
 
@@ -122,9 +122,9 @@ def test_without_a_second_reference_there_is_no_line_of_people(asked, against_pe
 @pytest.mark.parametrize(
     ("predictions", "references", "message"),
     [
-        ([["a"], []], [[], ["b"]], "must have captions of one image, got none with both"),
-        ([["a"]], [["b"], ["c"]], "must have equally many rows, got 1 and 2"),
-        ([["a"]], ["b"], r"`references\[0\]` must be a list of captions, got str"),
+        ([["a"], []], [[], ["b"]], "got none"),
+        ([["a"]], [["b"], ["c"]], "got 1"),
+        ([["a"]], ["b"], r"^`references\[0\]`.*got str"),
     ],
 )
 def test_corpora_that_are_refused(asked, predictions, references, message):

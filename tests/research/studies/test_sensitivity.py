@@ -95,12 +95,12 @@ def test_sizes_are_those_of_the_examples_that_were_tested():
 
 
 def test_a_metric_without_pvalues_is_refused():
-    with pytest.raises(ValueError, match="`metrics` must be loaded with the setting `pvalue`, got x without p-values"):
+    with pytest.raises(ValueError, match=r"^`metrics`.*`pvalue`"):
         rows_of_result(1, [(1, 1)], "x", "x", {"x": 1.0})
 
 
 def test_sizes_below_one_are_refused():
-    with pytest.raises(ValueError, match="`sizes` must be numbers of candidates of at least 1, got 0"):
+    with pytest.raises(ValueError, match=r"^`sizes`.*at least 1.*got 0"):
         sensitivity(PREDICTIONS, REFERENCES, {}, sizes=[0])
 
 
@@ -183,7 +183,7 @@ def test_the_command_prints_writes_and_draws(file, tmp_path, capsys):
         ),
         (["--metrics", "trx"], "must be one of the installed metrics"),
         (["--sizes", "1;2"], "--sizes must be whole numbers with commas between them, got '1;2'"),
-        (["--sizes", "0"], "`sizes` must be numbers of candidates of at least 1"),
+        (["--sizes", "0"], "`sizes`"),
         (["--sizes", "999"], "`sizes` must be at most"),
         (["--output", "nowhere/rows.json"], "--output must be a file in an existing folder"),
         (["--plot", "nowhere/picture.png"], "--plot must be a file in an existing folder"),

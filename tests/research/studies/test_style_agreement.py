@@ -146,7 +146,7 @@ def test_references_of_one_style_only_leave_nothing_to_compare():
 @pytest.mark.parametrize(("captions", "styles"), [([], ["A"]), (["a"], ["A", "B"]), (["a", "b"], ["A"])])
 def test_unequal_columns_are_refused(captions, styles):
     table = StyleTable.fit(*columns_of(TOY["corpus"]))
-    message = f"`styles` must have one style for each caption, got {len(styles)} for {len(captions)} captions"
+    message = rf"^`styles`.*got {len(styles)}.*{len(captions)}"
     with pytest.raises(ValueError, match=message):
         style_agreement(captions, styles, table)
     with pytest.raises(ValueError, match=message.replace("styles", "references", 1)):
@@ -154,15 +154,15 @@ def test_unequal_columns_are_refused(captions, styles):
 
 
 def test_no_captions_are_refused():
-    with pytest.raises(ValueError, match="`captions` must have at least one caption, got none"):
+    with pytest.raises(ValueError, match=r"^`captions`.*got none"):
         style_agreement([], [])
 
 
 def test_unknown_style_is_refused():
     table = StyleTable.fit(*columns_of(TOY["corpus"]))
-    with pytest.raises(ValueError, match=r"`styles\[0\]` is 'D', not one of the table's 3 styles"):
+    with pytest.raises(ValueError, match=r"^`styles\[0\]`.*'D'.*3 styles"):
         style_agreement(["i love it"], ["D"], table)
-    with pytest.raises(ValueError, match=r"`references\[1\]\[0\]` is 'D', not one of"):
+    with pytest.raises(ValueError, match=r"^`references\[1\]\[0\]`.*'D'"):
         style_agreement(["i love it"], ["A"], table, references=(["x"], ["D"]))
 
 

@@ -54,12 +54,12 @@ def test_table_of_any_format(tmp_path, name, content):
 
 def test_table_needs_its_columns_and_text_in_them(tmp_path):
     path = written(tmp_path / "a.jsonl", '{"caption": "a", "style": "x"}\n{"caption": "b", "style": null}')
-    with pytest.raises(ValueError, match="FILE must have text in the column 'style', row 1 has: None"):
+    with pytest.raises(ValueError, match=r"FILE.*'style'.*row 1"):
         read_table(path)
-    with pytest.raises(ValueError, match="FILE must have the column 'text' in every row, row 0 has: caption, style"):
+    with pytest.raises(ValueError, match=r"FILE.*'text'.*row 0"):
         read_table(path, "text")
     path = written(tmp_path / "a.csv", "caption,style,image\na,x,1\nb,y,\n")
-    with pytest.raises(ValueError, match="FILE must have a group in the column 'image', row 1 has: ''"):
+    with pytest.raises(ValueError, match=r"FILE.*'image'.*row 1"):
         read_table(path, group="image")
 
 
@@ -88,18 +88,18 @@ def test_personality_captions(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ({"a": 1}, "FILE must hold a JSON list, got dict in .*x.json"),
-        ("[", "FILE must contain JSON, got .*x.json"),
-        ([3], "FILE must have 'image_hash' in every entry, and row 0 of .*x.json has not"),
+        ({"a": 1}, r"FILE.*JSON.*got dict"),
+        ("[", r"FILE.*contain.*JSON.*x\.json"),
+        ([3], r"FILE.*'image_hash'.*row 0"),
         (
             [person("a"), {"personality": "x", "image_hash": "0"}],
-            "FILE must have 'comment' in every entry, and row 1 of",
+            r"FILE.*'comment'.*row 1",
         ),
-        ([person(None)], "FILE must have str as 'comment', got None in row 0 of .*x.json"),
-        ([person("a", additional_comments="b")], "FILE must have list as 'additional_comments', got 'b' in row 0"),
-        ([person("a", additional_comments=[3])], "FILE must have strings as 'additional_comments', got 3 in row 0"),
-        ([person("[TIMEOUT]")], "FILE must have at least one caption, got none in .*x.json"),
-        ([], "FILE must have at least one caption, got none in"),
+        ([person(None)], r"FILE.*got None.*row 0"),
+        ([person("a", additional_comments="b")], r"FILE.*got 'b'.*row 0"),
+        ([person("a", additional_comments=[3])], r"FILE.*got 3.*row 0"),
+        ([person("[TIMEOUT]")], r"FILE.*got none.*x\.json"),
+        ([], r"FILE.*got none"),
     ],
 )
 def test_broken_personality_captions_are_refused(tmp_path, content, message):
@@ -131,7 +131,7 @@ def test_text_files_by_style(tmp_path):
     path = written(tmp_path / "a.txt", "one\ntwo")
     assert read_lines({"x": path, "y": path}).styles == ["x", "x", "y", "y"]
     assert read_lines({"x": path}).dropped == {}
-    with pytest.raises(ValueError, match="FILE must have at least one caption, got none in"):
+    with pytest.raises(ValueError, match=r"FILE.*got none"):
         read_lines({"x": written(tmp_path / "b.txt", "\n \n")})
 
 
@@ -153,13 +153,13 @@ def test_senticap(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ([], "FILE must hold a JSON dict, got list in .*s.json"),
-        ({}, "FILE must have 'images' in every entry, and .*s.json has not"),
-        ({"images": [{"filename": "a"}]}, "FILE must have 'sentences' in every entry, and image 0 of"),
-        ({"images": [image("a", ("b", 2))]}, "FILE must have sentiment 0 or 1, got 2 in image 0 of"),
-        ({"images": [image("a", ("b", "1"))]}, "FILE must have int as 'sentiment', got '1' in image 0"),
-        ({"images": [image("a", (3, 1))]}, "FILE must have str as 'raw', got 3 in image 0"),
-        ({"images": []}, "FILE must have at least one caption, got none in"),
+        ([], r"FILE.*JSON.*got list"),
+        ({}, r"FILE.*'images'.*s\.json"),
+        ({"images": [{"filename": "a"}]}, r"FILE.*'sentences'.*image 0"),
+        ({"images": [image("a", ("b", 2))]}, r"FILE.*got 2.*image 0"),
+        ({"images": [image("a", ("b", "1"))]}, r"FILE.*got '1'.*image 0"),
+        ({"images": [image("a", (3, 1))]}, r"FILE.*got 3.*image 0"),
+        ({"images": []}, r"FILE.*got none"),
     ],
 )
 def test_broken_senticap_is_refused(tmp_path, content, message):
@@ -187,7 +187,7 @@ def test_goemotions_rows(tmp_path, header, end, packed):
 )
 def test_broken_goemotions_are_refused(tmp_path, row):
     path = written(tmp_path / "a.tsv", f"fine\t3\tid\n{row}\n")
-    message = r"FILE must have text, numbers below 28 and id, separated by tabs, got .* in line 2 of .*a\.tsv"
+    message = r"FILE.*28.*line 2"
     with pytest.raises(ValueError, match=message):
         read_goemotions(path)
 
@@ -195,20 +195,20 @@ def test_broken_goemotions_are_refused(tmp_path, row):
 @pytest.mark.parametrize(
     ("name", "data", "message"),
     [
-        ("a.tsv.gz", b"fine\t3\tid\n", "a whole gzip file"),
-        ("a.tsv.gz", gzip.compress(b"fine\t3\tid\n" * 99, mtime=0)[:-12], "a whole gzip file"),
-        ("a.tsv.gz", gzip.compress(b"fine\t3\tid\n", mtime=0)[:10] + b"\xff" * 20, "a whole gzip file"),
+        ("a.tsv.gz", b"fine\t3\tid\n", r".*gzip file"),
+        ("a.tsv.gz", gzip.compress(b"fine\t3\tid\n" * 99, mtime=0)[:-12], r".*gzip file"),
+        ("a.tsv.gz", gzip.compress(b"fine\t3\tid\n", mtime=0)[:10] + b"\xff" * 20, r".*gzip file"),
         ("a.tsv", b"f\xffne\t3\tid\n", "UTF-8 text"),
     ],
     ids=["not packed", "cut short", "altered", "not UTF-8"],
 )
 def test_goemotions_that_are_no_text_are_refused(tmp_path, name, data, message):
-    with pytest.raises(ValueError, match=rf"FILE must be {message}, got .*a\.tsv"):
+    with pytest.raises(ValueError, match=rf"FILE.*{message}.*a\.tsv"):
         read_goemotions(written(tmp_path / name, data))
 
 
 def test_goemotions_without_a_row_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="FILE must have at least one caption, got none in"):
+    with pytest.raises(ValueError, match=r"FILE.*got none"):
         read_goemotions(written(tmp_path / "a.tsv", "text\tlabel\tid\nboth\t1,2\tx\n"))
 
 

@@ -39,7 +39,7 @@ def test_report_of_a_corpus():
 def test_held_out_caption_of_a_style_that_no_other_has():
     captions, styles = columns_of(ASYMMETRIC["corpus"])
     held_out = [style == "calm" or i == 2 for i, style in enumerate(styles)]
-    with pytest.warns(UserWarning, match="1 of 2 held-out captions have a style that no other has") as caught:
+    with pytest.warns(UserWarning, match="1 of 2 held") as caught:
         report = style_report(captions, styles, held_out=held_out, shuffle_seed=None)
     assert report["held out"].captions == 1
     assert len(caught) == 1
@@ -48,12 +48,12 @@ def test_held_out_caption_of_a_style_that_no_other_has():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"held_out": [True]}, "`held_out` must have one entry per caption, got 1 for 6"),
-        ({"held_out": ["False"] * 6}, r"`held_out\[0\]` must be True or False, got 'False'"),
-        ({"held_out": [False] * 6}, "`captions` must have at least one caption, got none"),
-        ({"test": (["a"], ["A", "B"])}, "`test` must have one style for each caption, got 2 for 1 captions"),
-        ({"test": (["a", "b"], ["D", "E"])}, "`captions` must have others of the style of a held-out one, got none"),
-        ({"shuffle_seed": -1}, "`shuffle_seed` must be a whole number of at least 0, got -1"),
+        ({"held_out": [True]}, r"^`held_out`.*got 1"),
+        ({"held_out": ["False"] * 6}, r"^`held_out\[0\]`.*got 'False'"),
+        ({"held_out": [False] * 6}, r"^`captions`.*caption.*got none"),
+        ({"test": (["a"], ["A", "B"])}, r"^`test`.*got 2.*1 captions"),
+        ({"test": (["a", "b"], ["D", "E"])}, r"^`captions`.*held.*got none"),
+        ({"shuffle_seed": -1}, r"^`shuffle_seed`.*at least 0.*got -1"),
     ],
 )
 def test_wrong_reports_are_refused(options, message):
@@ -76,16 +76,16 @@ def test_groups_are_not_parted():
 @pytest.mark.parametrize(
     ("groups", "share", "message"),
     [
-        ([1, 2], 0.0, "`share` must be between 0 and 1, got 0.0"),
-        ([1, 2], 1.0, "`share` must be between 0 and 1, got 1.0"),
-        ([1, 2], math.nan, "`share` must be between 0 and 1, got nan"),
-        ([1, 1], 0.5, "`groups` must be at least 2, one of them to hold out, got 1"),
+        ([1, 2], 0.0, r"^`share`.*got 0\.0"),
+        ([1, 2], 1.0, r"^`share`.*got 1\.0"),
+        ([1, 2], math.nan, r"^`share`.*got nan"),
+        ([1, 1], 0.5, r"^`groups`.*at least 2.*got 1"),
     ],
 )
 def test_wrong_parts_are_refused(groups, share, message):
     with pytest.raises(ValueError, match=message):
         parted_by_group(groups, share)
-    with pytest.raises(ValueError, match="`seed` must be a whole number of at least 0, got -1"):
+    with pytest.raises(ValueError, match=r"^`seed`.*at least 0.*got -1"):
         parted_by_group([1, 2], 0.5, seed=-1)
 
 

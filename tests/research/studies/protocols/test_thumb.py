@@ -37,16 +37,16 @@ def test_without_references_their_file_is_not_needed(tmp_path):
     write(tmp_path)
     (tmp_path / "mscoco_references.json").unlink()
     assert list(read_thumb([tmp_path], references=0).columns) == ["predictions", "images"]
-    with pytest.raises(ValueError, match=r"DATA must have .* without mscoco_references\.json"):
+    with pytest.raises(ValueError, match=r"DATA.*mscoco_references\.json"):
         read_thumb([tmp_path])
 
 
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("hyp", None, "row 0 of .* must have a text as 'hyp', got NoneType"),
-        ("human_score", "5", "row 0 of .* must have a number as 'human_score', got str"),
-        ("seg_id", "8", r"`.*mscoco_references\.json` must have references of 'seg_id' '8', got none"),
+        ("hyp", None, r"row 0.*'hyp'.*got NoneType"),
+        ("human_score", "5", r"row 0.*'human_score'.*got str"),
+        ("seg_id", "8", r"mscoco_references\.json`.*'seg_id' '8', got none"),
     ],
 )
 def test_other_files(tmp_path, key, value, message):
@@ -55,5 +55,5 @@ def test_other_files(tmp_path, key, value, message):
 
 
 def test_references_that_are_no_list(tmp_path):
-    with pytest.raises(ValueError, match=r"row 0 of .* must have a list as 'refs', got str"):
+    with pytest.raises(ValueError, match=r"row 0.*'refs'.*got str"):
         read_thumb([write(tmp_path, references=[{"seg_id": "7", "refs": "A dog."}])])

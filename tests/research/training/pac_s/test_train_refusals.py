@@ -120,22 +120,22 @@ def test_rows_are_refused_by_file_and_line(line, message, train, drawings):
 def test_other_files_are_refused(tmp_path, drawings):
     path = tmp_path / "rows.csv"
     for text, message in (
-        ("image,caption\na.png\n", r"`rows.csv:2` must have as many fields as the header, got another number"),
-        ("image,caption\na.png,b,c\n", r"`rows.csv:2` must have as many fields as the header"),
+        ("image,caption\na.png\n", r"^`rows\.csv:2`.*fields"),
+        ("image,caption\na.png,b,c\n", r"^`rows\.csv:2`.*fields"),
         ('image,caption\n"a,b\n', r"`rows.csv:\d` must be a row of CSV, got an error"),
     ):
         path.write_text(text, "utf-8")
         with pytest.raises(ValueError, match=message):
             data.read_rows(path, data.Columns())
     path.write_text("image,caption,foil\n", "utf-8")
-    with pytest.raises(ValueError, match=r"`.*rows.csv` must have at least one row, got none"):
+    with pytest.raises(ValueError, match=r"^`.*rows\.csv`.*got none"):
         data.read_foils(path, data.Columns())
     path.write_text("image,caption,foil\n0.png,a,\n", "utf-8")
-    with pytest.raises(ValueError, match=r"`rows.csv:2` must have the columns image, caption and foil, got"):
+    with pytest.raises(ValueError, match=r"^`rows\.csv:2`.*foil"):
         data.read_foils(path, data.Columns(), drawings.parent)
     path.write_text("image,caption\n0.png,a\n0.png,b\n", "utf-8")
-    with pytest.raises(ValueError, match=r"`.*rows.csv` must have rows of at least 2 images, got 2 rows"):
+    with pytest.raises(ValueError, match=r"^`.*rows\.csv`.*at least 2 images"):
         data.read_rows(path, data.Columns(), drawings.parent)
     path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ValueError, match="must be a readable file of UTF-8 text"):
+    with pytest.raises(ValueError, match="UTF-8"):
         data.read_rows(path, data.Columns())

