@@ -83,14 +83,13 @@ def test_partitions_are_shared_and_read_only(pvalue):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"n": 2, "m": 2, "pvalue": "all"}, "`pvalue` must be one of 'exact', 'auto', 'monte_carlo', got 'all'"),
-        ({"n": 0, "m": 2}, "`n` must be at least 1, got 0"),
-        ({"n": 2, "m": 0}, "`m` must be at least 1, got 0"),
-        ({"n": 2, "m": 2, "draws": 0}, "`draws` must be at least 1, got 0"),
+        ({"n": 2, "m": 2, "pvalue": "all"}, r"^`pvalue`.*got 'all'"),
+        ({"n": 0, "m": 2}, r"^`n`.*at least 1.*got 0"),
+        ({"n": 2, "m": 0}, r"^`m`.*at least 1.*got 0"),
+        ({"n": 2, "m": 2, "draws": 0}, r"^`draws`.*at least 1.*got 0"),
         (
             {"n": 10, "m": 10, "pvalue": "exact"},
-            "`pvalue`='exact' must have at most `max_partitions`=20000 partitions, got 184756 for 10 candidates and 10 "
-            "references; raise `max_partitions` or use 'auto'",
+            r"^`pvalue`.*=20000.*got 184756",
         ),
     ],
 )
@@ -189,7 +188,7 @@ def test_combined_pvalues_leave_nan_out_and_ignore_the_order(combine):
 @pytest.mark.parametrize("combine", COMBINED)
 @pytest.mark.parametrize("wrong", [0.0, -0.1, 1.5])
 def test_combined_pvalues_refuse_what_is_no_pvalue(combine, wrong):
-    with pytest.raises(ValueError, match=rf"`pvalues` must lie in \(0, 1\] or be NaN, got {wrong}"):
+    with pytest.raises(ValueError, match=rf"^`pvalues`.*got {wrong}"):
         combine([0.5, wrong])
 
 
@@ -255,7 +254,7 @@ def test_small_values_can_speak_against_the_null_hypothesis(seed):
 
 
 def test_unknown_extremes_are_refused():
-    with pytest.raises(ValueError, match="`extreme` must be one of 'large', 'small', got 'least'"):
+    with pytest.raises(ValueError, match=r"^`extreme`.*got 'least'"):
         SetTest(1, extreme="least")
 
 
@@ -356,10 +355,10 @@ def test_summary_holds_plain_floats():
 @pytest.mark.parametrize(
     ("rows", "null", "message"),
     [
-        ([0, 1], [[1.0, 0.0]], r"`null` must have one row for each of 2 `rows`, got shape \(1, 2\)"),
-        ([0], [1.0, 0.0], r"`null` must have one row for each of 1 `rows`, got shape \(2,\)"),
-        ([1, 2], [[1.0, 0.0]] * 2, r"`rows` must contain each row once and no row added before, got \[1, 2\]"),
-        ([0, 0], [[1.0, 0.0]] * 2, r"`rows` must contain each row once and no row added before, got \[0, 0\]"),
+        ([0, 1], [[1.0, 0.0]], r"^`null`.*got shape \(1, 2\)"),
+        ([0], [1.0, 0.0], r"^`null`.*got shape \(2,\)"),
+        ([1, 2], [[1.0, 0.0]] * 2, r"^`rows`.*got \[1"),
+        ([0, 0], [[1.0, 0.0]] * 2, r"^`rows`.*got \[0"),
     ],
 )
 def test_set_test_refuses(rows, null, message):

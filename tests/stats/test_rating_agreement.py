@@ -191,9 +191,9 @@ def test_what_has_no_agreement():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([0.1, 0.2], [3]), "`ratings` must have one rating per score, got shapes"),
-        (([0.1, math.inf], [3, 4]), "`scores` must be finite or NaN, got inf"),
-        (([0.1, 0.2], [3, -math.inf]), "`ratings` must be finite or NaN, got -inf"),
+        (([0.1, 0.2], [3]), r"^`ratings`.*rating"),
+        (([0.1, math.inf], [3, 4]), r"^`scores`.*got inf"),
+        (([0.1, 0.2], [3, -math.inf]), r"^`ratings`.*inf"),
     ],
 )
 def test_wrong_numbers(arguments, message):
@@ -202,9 +202,9 @@ def test_wrong_numbers(arguments, message):
 
 
 def test_wrong_options():
-    with pytest.raises(ValueError, match="`groups` must have one label per score, got 1 and 2"):
+    with pytest.raises(ValueError, match=r"^`groups`.*got 1"):
         agreement([1, 2], [1, 2], groups=["a"])
-    with pytest.raises(ValueError, match="`coefficients` must be of tau_b, tau_c, spearman, pearson, got 'tau'"):
+    with pytest.raises(ValueError, match=r"^`coefficients`.*got 'tau'"):
         agreement([1, 2], [1, 2], coefficients=["tau"])
 
 

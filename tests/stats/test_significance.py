@@ -45,13 +45,10 @@ def test_samples_of_many_tests(n_tests, level, sides, enough):
 
 
 def test_samples_that_cannot_succeed_are_refused():
-    message = (
-        "`resamples` must be at least 10559 for 528 tests at level 0.95, with fewer no difference can be significant, "
-        "got 10000; leave it out for 105600"
-    )
+    message = r"^`resamples`.*at least 10559.*got 10000"
     with pytest.raises(ValueError, match=message):
         check_enough_resamples(10_000, 528, 0.95, by_default=105_600)
-    with pytest.raises(ValueError, match=r"at least 19 for 1 test at level 0.95, .* got 18; leave it out for 10000"):
+    with pytest.raises(ValueError, match=r"at least 19.*1 test.*got 18"):
         check_enough_resamples(18, 1, 0.95, by_default=10_000)
 
 

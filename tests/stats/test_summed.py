@@ -218,21 +218,21 @@ def test_groups_are_drawn_whole():
     [
         (
             lambda c: count_statistic_tests([c[0], c[1][:3]], [(0, 1)], ratio),
-            r"`counts` must have one shape .* \(3, 10\), \(4,",
+            r"^`counts`.*\(3, 10\), \(4,",
         ),
-        (lambda c: count_statistic_tests([], [], ratio), r"one shape \(items, counts\) for every system, got none"),
-        (lambda c: count_statistic_tests([c[0, 0]] * 2, [(0, 1)], ratio), r"for every system, got \(10,\)"),
+        (lambda c: count_statistic_tests([], [], ratio), "got none"),
+        (lambda c: count_statistic_tests([c[0, 0]] * 2, [(0, 1)], ratio), r"got \(10,\)"),
         (
             lambda c: count_statistic_tests(c / 0.0, [(0, 1)], ratio),
-            "`counts` must contain finite numbers of at most 1e.300, or NaN .* got a larger",
+            "^`counts`.*at most 1e.300",
         ),
-        (lambda c: count_statistic_tests(c, [(0, 1)], ratio, resamples=0), "`resamples` must be at least 1, got 0"),
-        (lambda c: count_statistic_tests(c, [(0, 1)], ratio, groups=[1]), "must have one label per score, got 1 and 4"),
-        (lambda c: count_statistic_intervals(c, [(0,)], ratio, resamples=0), "`resamples` must be at least 1, got 0"),
-        (lambda c: count_statistic_intervals(c, [(0,)], ratio, level=1.0), "`level` must lie between 0 and 1, got 1.0"),
+        (lambda c: count_statistic_tests(c, [(0, 1)], ratio, resamples=0), r"^`resamples`.*at least 1.*got 0"),
+        (lambda c: count_statistic_tests(c, [(0, 1)], ratio, groups=[1]), r"label.*got 1"),
+        (lambda c: count_statistic_intervals(c, [(0,)], ratio, resamples=0), r"^`resamples`.*at least 1.*got 0"),
+        (lambda c: count_statistic_intervals(c, [(0,)], ratio, level=1.0), r"^`level`.*got 1\.0"),
         (
             lambda c: count_statistic_intervals(c, [(0,)], ratio, groups=[1]),
-            "must have one label per score, got 1 and 4",
+            r"label.*got 1",
         ),
     ],
 )
