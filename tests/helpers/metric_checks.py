@@ -183,7 +183,7 @@ def check_sandbox(folder):
     rows = ROWS[family_of(class_of(folder)).__name__]
     found = [load(folder, sandbox=sandbox, keep_in_memory=True).compute(**rows) for sandbox in (False, True)]
     assert repr(found[0]) == repr(found[1])
-    with pytest.raises(ValueError, match="`sandbox` must be True or False, got 'fast'"):
+    with pytest.raises(ValueError, match=r"^`sandbox`.*got 'fast'"):
         load(folder, sandbox="fast")
 
 

@@ -331,18 +331,18 @@ def test_titles_and_metrics_are_guessed_and_an_id_is_no_caption(tmp_path):
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ([], "`Files` must be systems of yours, got none; upload a file for each, or one for all"),
-        (["greedy.jsonl"], "`Files` must hold two systems or more, got 1; upload another file, or choose another"),
+        ([], r"^`Files`.*got none"),
+        (["greedy.jsonl"], r"^`Files`.*got 1"),
         (
             ["greedy.jsonl", "short.jsonl"],
-            "`ids` must be the same in every system, greedy has .* that short lacks, short has none that",
+            r"^`ids`",
         ),
         (
             ["greedy.jsonl", "changed.jsonl"],
-            "`references` must be the same in every system, greedy and changed differ in row 'scene-01'",
+            r"^`references`.*'scene-01'",
         ),
-        (["greedy.jsonl", "other/greedy.jsonl"], "`Files` must have names that differ, got two called 'greedy.jsonl'"),
-        (["greedy.jsonl", "untitled.jsonl"], "`Columns: predictions` must name a column of untitled.jsonl, got none"),
+        (["greedy.jsonl", "other/greedy.jsonl"], r"^`Files`.*'greedy\.jsonl'"),
+        (["greedy.jsonl", "untitled.jsonl"], r"^`Columns: predictions`.*got none"),
     ],
 )
 def test_what_cannot_be_compared_is_one_sentence(tmp_path, files, message):
@@ -358,30 +358,28 @@ def test_what_cannot_be_compared_is_one_sentence(tmp_path, files, message):
 
 
 def test_what_the_package_has_not_is_refused_in_a_sentence():
-    with pytest.raises(ValueError, match="`Systems` must be two or more, got 1; choose another one"):
+    with pytest.raises(ValueError, match=r"^`Systems`.*got 1"):
         compare._bundled(["sampler"], ["trm"], "embedded")
-    with pytest.raises(ValueError, match="`Metrics` must be at least one, got none; choose some"):
+    with pytest.raises(ValueError, match=r"^`Metrics`.*got none"):
         compare._bundled(["sampler", "greedy"], [], "embedded")
-    with pytest.raises(ValueError, match="`Metrics` must be at most 8 here, got 9; take some out"):
+    with pytest.raises(ValueError, match=r"^`Metrics`.*at most 8 here.*got 9"):
         compare._bundled(["sampler", "greedy"], ["trm"] * 9, "embedded")
-    with pytest.raises(
-        ValueError, match="`Metrics` must read sets of captions or stories alone for these systems, CLIP"
-    ):
+    with pytest.raises(ValueError, match=r"^`Metrics`.*CLIP"):
         compare._bundled(["sampler", "greedy"], ["trm", "clip_s"], "embedded")
 
 
 def test_what_anybody_may_ask_for_is_bounded(wide, monkeypatch):
     words = {"references": "references", "id": "id"}
-    with pytest.raises(ValueError, match="must have at most 3 rows to score here, got 4; score them on your own"):
+    with pytest.raises(ValueError, match=r"at most 3 rows.*got 4"):
         shown("rouge_l", [wide], ["mine", "yours"], most_rows=3, **words)
     assert shown("rouge_l", [wide], ["mine", "yours"], most_rows=4, **words)
-    with pytest.raises(ValueError, match=r"must have at most 32 scores to make here, .* got 40; take fewer metrics"):
+    with pytest.raises(ValueError, match=r"at most 32 scores.*got 40"):
         shown("rouge_l,bleu,chrf,cider,meteor", [wide], ["mine", "yours"], most_rows=4, **words)
     monkeypatch.setattr(compare, "MOST_SCORES", 7)
-    with pytest.raises(ValueError, match="must have at most 7 scores here, got 8; compare them on your own machine"):
+    with pytest.raises(ValueError, match=r"at most 7 scores.*got 8"):
         shown("rouge_l", [wide], ["mine", "yours"], most_rows=4, **words)
     monkeypatch.setattr(compare, "MOST_SYSTEMS", 1)
-    with pytest.raises(ValueError, match="must hold at most 1 systems here, got 2; take some out"):
+    with pytest.raises(ValueError, match=r"at most 1 systems.*got 2"):
         shown("rouge_l", [wide], ["mine", "yours"], **words)
 
 
@@ -389,7 +387,7 @@ def test_signatures_that_differ_are_refused(tmp_path):
     run = {"ids": [0, 1], "rovist_nr_scores": [0.1, 0.2]}
     for name, n in (("a", 4), ("b", 3)):
         (tmp_path / f"{name}.json").write_text(json.dumps(run | {"rovist_nr_signature": f"rovist_nr|v:0.1.0|n:{n}"}))
-    with pytest.raises(ValueError, match="must have been scored in one way by rovist_nr"):
+    with pytest.raises(ValueError, match="rovist_nr"):
         compared("rovist_nr", [tmp_path / "a.json", tmp_path / "b.json"])
 
 
@@ -399,7 +397,7 @@ def test_scores_of_another_metric_are_refused_without_their_folder(tmp_path):
     path.write_text(json.dumps(run), encoding="utf-8")
     with pytest.raises(gr.Error) as caught, errors.in_words_of({}):
         compared("rovist_nr", [path])
-    assert "`Files` must have scores of rovist_nr, scores.json has those of bleu" in caught.value.message
+    assert "`Files`" in caught.value.message
     assert "/" not in caught.value.message
 
 

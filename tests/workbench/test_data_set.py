@@ -145,7 +145,7 @@ def test_a_stopped_run_keeps_what_was_read_and_goes_on(pictures):
     assert status.endswith("the rows before row 10 are scored.")
     assert (stop.interactive, again.visible, again.value) == (False, True, "Go on from row 10")
     data_set._gone_on(run)
-    with pytest.raises(gr.Error, match="must have a run that ended before all rows"):
+    with pytest.raises(gr.Error, match="ended before"):
         data_set._gone_on(run)
     assert list(run.read())[-1] == "20 rows read, 0 of them left out."
     whole, _ = run_over(pictures, PICTURES, first=2, rows=20)
@@ -237,7 +237,7 @@ def test_clips_of_a_data_set_are_scored_and_gone_afterwards(hub, tmp_path, tempo
     assert [row[1] for row in table["data"]] == sorted(round(score, 4) for score in expected["pac_s_scores"])
     assert "must be a readable video, got 7 bytes" in page
     assert "data:image/" in page  # frames
-    with pytest.raises(gr.Error, match="must have a run that ended before all rows were read"):
+    with pytest.raises(gr.Error, match="ended before"):
         data_set._gone_on(run)
 
 
@@ -263,10 +263,10 @@ def test_hostile_rows_are_counted_with_their_reasons(hub):
 @pytest.mark.parametrize(
     ("first", "rows", "hosting", "message"),
     [
-        (0, 10_000, SPACE, "`rows` must be at most 200 here, got 10,000; `vlgauge workbench`"),
-        (0, None, SPACE, "`rows` must be at most 200 here, got all"),
-        (0, 0, OWN_MACHINE, "`rows` must be a whole number of at least 1, got 0"),
-        (-1, 1, OWN_MACHINE, "`first_row` must be a whole number of at least 0, got -1"),
+        (0, 10_000, SPACE, r"^`rows`.*at most 200 here.*got 10,000"),
+        (0, None, SPACE, r"^`rows`.*at most 200.*got all"),
+        (0, 0, OWN_MACHINE, r"^`rows`.*at least 1.*got 0"),
+        (-1, 1, OWN_MACHINE, r"^`first_row`.*at least 0.*got -1"),
     ],
 )
 def test_numbers_of_rows_are_checked(pictures, first, rows, hosting, message):
@@ -276,13 +276,11 @@ def test_numbers_of_rows_are_checked(pictures, first, rows, hosting, message):
 
 def test_runs_without_a_row_and_too_large_ones_say_so(pictures):
     run, _ = run_over(pictures, PICTURES, first=99)
-    with pytest.raises(
-        ValueError, match="must have one that can be scored, got none: there is no row from this number"
-    ):
+    with pytest.raises(ValueError, match=r"^`rows`.*got none.*number"):
         run.scored()
     small = Hosting(limits=RowLimits(picture_bytes=10))
     run, _ = run_over(pictures, PICTURES, hosting=small)
-    with pytest.raises(ValueError, match="got none: `images` must be a file of at most 10 bytes"):
+    with pytest.raises(ValueError, match=r"^`rows`.*got none.*at most 10 bytes"):
         run.scored()
     run, told = run_over(pictures, PICTURES, hosting=Hosting(limits=RowLimits(run_bytes=250)))
     assert "must have at most 250 bytes in all rows" in told[-1]
@@ -315,9 +313,9 @@ def test_the_call_scores_a_data_set(hub, monkeypatch):
     assert grouped["interval"] == [expected.low, expected.high] != shared["interval"]
     assert not any("share their image" in note for note in grouped["notes"])
     assert call("rouge_l", "org/private", "test", rows=2, references=["refs"], token=TOKEN)["left_out"] == []
-    with pytest.raises(ValueError, match="must be at most 200 here, got 201"):
+    with pytest.raises(ValueError, match=r"^`rows`.*at most 200 here.*got 201"):
         call("clip_s", "org/pictures", "test", rows=201)
-    with pytest.raises(ValueError, match="which is unknown or private"):
+    with pytest.raises(ValueError, match=r"^`dataset`.*private"):
         call("clip_s", "org/private", "test")
 
 
@@ -349,9 +347,9 @@ def test_the_call_scores_an_uploaded_table_with_its_images(client, tmp_path):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"dataset": "org/pictures", "files": [{}]}, "`files` cannot be combined with a dataset of the Hub"),
-        ({"dataset": {"path": "/etc/hostname"}}, "`dataset` must be a file that was uploaded, got"),
-        ({"dataset": 3}, "`dataset` must be a file that was uploaded, got 3; send it with gradio_client.handle_file"),
+        ({"dataset": "org/pictures", "files": [{}]}, r"^`files`"),
+        ({"dataset": {"path": "/etc/hostname"}}, r"^`dataset`.*uploaded"),
+        ({"dataset": 3}, r"^`dataset`.*got 3"),
     ],
 )
 def test_the_call_opens_no_file_but_an_upload(given, message):
@@ -363,9 +361,9 @@ def test_settings_of_the_hub_are_refused_with_an_upload(monkeypatch, tmp_path):
     monkeypatch.setattr(uploads, "get_upload_folder", lambda: str(tmp_path))
     (tmp_path / "rows.csv").write_text("caption\na dog\n")
     sent = {"path": str(tmp_path / "rows.csv"), "meta": {"_type": "gradio.FileData"}}
-    with pytest.raises(ValueError, match="`split` cannot be combined with an uploaded table"):
+    with pytest.raises(ValueError, match=r"^`split`"):
         score_dataset_of(OWN_MACHINE)("bleu", sent, "test")
-    with pytest.raises(ValueError, match=r"`files\[0\]` must be a file that was uploaded, got '/etc/hostname'"):
+    with pytest.raises(ValueError, match=r"^`files\[0\]`.*got '/etc/hostname'"):
         score_dataset_of(OWN_MACHINE)("bleu", sent, files=["/etc/hostname"])
 
 
@@ -404,19 +402,19 @@ def test_what_a_search_finds_stands_before_what_was_listed(hub, space):
 
 @pytest.mark.parametrize("model", ["my model", "captioner", "a/b/c"])
 def test_a_model_that_no_record_can_name_is_refused_before_a_row_is_read(pictures, begin, model):
-    with pytest.raises(gr.Error, match="`Model` must be OWNER/NAME as on the Hub, or empty for no record, got"):
+    with pytest.raises(gr.Error, match=r"`Model`.*OWNER/NAME"):
         begin(pictures, model=model)
     assert begin(pictures, model=" me/captioner ").reader.next_row == 0
 
 
 def test_rows_with_clips_ask_for_the_configuration_of_clips(pictures, begin):
     source = SimpleNamespace(origin=pictures.origin, kinds={"caption": "text", "video": "video"})
-    with pytest.raises(gr.Error, match="`Configuration` must be video for rows that have clips, got image; choose it"):
+    with pytest.raises(gr.Error, match="`Configuration`"):
         begin(source, images=None)
 
 
 def test_numbers_are_called_as_on_the_page(pictures, begin):
-    with pytest.raises(gr.Error, match="`From row` must be a whole number of at least 0, got -1"):
+    with pytest.raises(gr.Error, match=r"`From row`.*at least 0.*got -1"):
         begin(pictures, first=-1)
 
 
@@ -461,7 +459,7 @@ def test_a_list_that_is_left_as_it_was_opens_nothing(pictures):
 def test_the_configuration_of_another_metric_is_none(pictures, begin):
     assert begin(pictures, "groovist", "image").config == ""
     assert begin(pictures, "pac_s", "demo").config == "image"
-    with pytest.raises(gr.Error, match="`videos` must be columns"):
+    with pytest.raises(gr.Error, match="`videos`"):
         begin(pictures, "pac_s", "video")
     assert data_set.guessed("groovist", "image", pictures)[-1].visible
 
@@ -485,7 +483,7 @@ def test_scores_of_an_upload_are_those_of_compute():
     found = run.scored()
     assert list(found.ids) == [row["id"] for row in rows]
     assert str({key: found.result[key] for key in expected}) == str(expected)
-    with pytest.raises(gr.Error, match="`Model` must be empty for a file"):
+    with pytest.raises(gr.Error, match=r"`Model`.*file"):
         data_set._scored(run, "me/teller")
 
 
@@ -591,14 +589,14 @@ def test_no_row_gets_the_picture_of_another_folder(tmp_path):
     (tmp_path / "0.png").write_bytes(picture("red"))
     beside = uploaded_rows(str(tmp_path / "rows.jsonl"), [str(tmp_path / "0.png")])
     for path in paths[:2]:
-        with pytest.raises(ValueError, match=r"got that of several '0\.png'"):
+        with pytest.raises(ValueError, match=r"'0\.png'"):
             beside.file(path, 10_000)
 
 
 def test_a_table_in_an_archive_is_told_by_its_name(tmp_path):
     with zipfile.ZipFile(tmp_path / "rows.zip", "w") as made:
         made.writestr("set/rows.csv", "caption\né".encode("latin-1"))
-    with pytest.raises(ValueError, match=r"^FILE must be UTF-8 text, got byte 0xe9 in line 2 of 'set/rows\.csv'; save"):
+    with pytest.raises(ValueError, match=r"^FILE.*UTF-8.*byte 0xe9.*line 2"):
         archive_rows(str(tmp_path / "rows.zip"), RowLimits())
 
 
@@ -613,7 +611,7 @@ def test_a_zip_of_files_of_one_name_is_rows_of_these(tmp_path):
     assert list(run.scored().ids) == ["0", "1", "2"]
     with zipfile.ZipFile(tmp_path / "none.zip", "w"):
         pass
-    with pytest.raises(ValueError, match="FILE must have files of texts, images or videos, got none in"):
+    with pytest.raises(ValueError, match=r"FILE.*got none"):
         archive_rows(str(tmp_path / "none.zip"), RowLimits())
 
 
@@ -665,10 +663,10 @@ def test_uploads_of_one_name_and_large_ones_are_refused(tmp_path):
         (tmp_path / folder / "1.png").write_bytes(picture("red"))
     (tmp_path / "rows.csv").write_text("caption\nx\n")
     twice = uploaded_rows(str(tmp_path / "rows.csv"), [str(tmp_path / "a" / "1.png"), str(tmp_path / "b" / "1.png")])
-    with pytest.raises(ValueError, match=r"must be the name of one uploaded file, got that of several '1\.png'"):
+    with pytest.raises(ValueError, match=r"'1\.png'"):
         twice.file("1.png", 10_000)
     once = uploaded_rows(str(tmp_path / "rows.csv"), [str(tmp_path / "a" / "1.png")])
-    with pytest.raises(ValueError, match="an image or video must be a file of at most 10 bytes, got a larger one"):
+    with pytest.raises(ValueError, match=r"video.*at most 10 bytes"):
         once.file("1.png", 10)
 
 

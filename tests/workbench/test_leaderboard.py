@@ -85,7 +85,7 @@ def test_records_that_are_there_stay_where_the_tab_is_opened(page, page_of_recor
 def test_a_data_set_that_was_refused_leaves_what_was_there(page_of_records):
     functions = page_of_records.fns.values()
     emptied, fetched = (next(one for one in functions if one.name == name) for name in ("emptied", "fetched"))
-    with pytest.raises(gr.Error, match="`Results on the Hub` must be OWNER/NAME of a data set, got nothing"):
+    with pytest.raises(gr.Error, match=r"`Results on the Hub`.*OWNER/NAME"):
         fetched.fn(" ", "")
     # Not after the request: the emptied table after an error may belong to the next dataset.
     assert (fetched.trigger_after, fetched.trigger_only_on_success) == (emptied._id, True)
@@ -105,7 +105,7 @@ def test_one_result_of_two_files_is_one_record(tmp_path):
     again = written(tmp_path, "again.jsonl")
     assert leaderboard.merged((), [RESULTS, again]) == read_records(RESULTS)
     other = written(tmp_path, "other.jsonl", value=0.82)
-    with pytest.raises(ValueError, match="must have one value per metric, signature, model and data set, got two of"):
+    with pytest.raises(ValueError, match="metric, signature"):
         leaderboard.merged(read_records(RESULTS), [other])
 
 
@@ -140,10 +140,10 @@ def many(folder, n, **changed):
 def test_uploads_are_bounded_before_they_are_parsed(tmp_path, monkeypatch):
     path = many(tmp_path, 20)
     monkeypatch.setattr(leaderboard, "MOST_RECORDS", 19)
-    with pytest.raises(ValueError, match="must have at most 19 records in all files, got 20"):
+    with pytest.raises(ValueError, match=r"at most 19 records.*got 20"):
         leaderboard.merged((), [path])
     monkeypatch.setattr(leaderboard, "MOST_BYTES", 1000)
-    with pytest.raises(ValueError, match=r"must have at most 0\.001 MB in all files"):
+    with pytest.raises(ValueError, match=r"at most 0\.001.*MB"):
         leaderboard.merged((), [path])
 
 

@@ -46,25 +46,25 @@ def bomb(width, height):
         (
             "bleu",
             {"predictions": "x" * 10**7, "references": ["y"]},
-            "`predictions` must have at most 20,000 characters",
+            r"^`predictions`.*at most 20,000 characters",
         ),
-        ("rovist_nr", {"predictions": ["It ran."] * 101}, "`predictions` must be at most 100 texts, got 101"),
+        ("rovist_nr", {"predictions": ["It ran."] * 101}, r"^`predictions`.*at most 100 texts.*got 101"),
         (
             "trm",
             {"predictions": ["a"] * 9, "references": ["b" * 900] * 99},
-            "`references` must have at most 20,000 char",
+            r"^`references`.*at most 20,000 char",
         ),
-        ("groovist", {"predictions": ["a"], "images": [b"x"] * 51}, "`images` must be at most 50 pictures, got 51"),
-        ("clip_s", {"predictions": "a", "images": [bytes(20_000_001)]}, "at most 20 MB a file, got 20.0 MB"),
+        ("groovist", {"predictions": ["a"], "images": [b"x"] * 51}, r"^`images`.*at most 50 pictures.*got 51"),
+        ("clip_s", {"predictions": "a", "images": [bytes(20_000_001)]}, r"^`images`.*at most 20.*got 20\.0"),
         (
             "clip_s",
             {"predictions": "a", "images": [bomb(30_000, 30_000)]},
-            r"900000000 pixels\) exceeds limit",
+            r"^`images\[0\]`.*900000000 pixels",
         ),
         (
             "clip_s",
             {"predictions": "a", "images": [bomb(1, 10**9)]},
-            r"1000000000 pixels\) exceeds limit",
+            r"^`images\[0\]`.*1000000000 pixels",
         ),
     ],
 )
@@ -78,7 +78,7 @@ def test_api_refuses_what_the_form_refuses(client):
     sent = base64.b64encode(bomb(30_000, 30_000)).decode()
     with pytest.raises(AppError, match="900000000 pixels"):
         client.predict(metric="clip_s", predictions="A dog.", images=[sent], api_name="/score")
-    with pytest.raises(AppError, match=r"`predictions` must have at most 20,000 characters, got 10,000,000"):
+    with pytest.raises(AppError, match=r"^`predictions`.*at most 20,000 characters.*got 10,000,000"):
         client.predict(metric="bleu", predictions="x" * 10**7, references="y", api_name="/score")
 
 

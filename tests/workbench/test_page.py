@@ -62,7 +62,7 @@ def test_a_metric_that_was_chosen_before_changes_nothing():
 @pytest.mark.parametrize("told", [None, [], {}, {"metric": ["clip_s"]}, {"metric": "nobody"}])
 def test_what_the_page_does_not_offer_is_refused(told):
     event = gr.EventData(None, told)
-    with pytest.raises(gr.Error, match="`metric` must be one of"):
+    with pytest.raises(gr.Error, match="`metric`"):
         _picked("clip_s", "image", "embedded", ("clip_s", "image"), event)
 
 
@@ -74,7 +74,7 @@ def test_other_settings_than_those_offered_are_refused(told):
 
 @pytest.mark.parametrize("number", [-1, 4, 1.0, True, "1", None, [0]])
 def test_an_example_that_is_not_there_is_refused(number):
-    with pytest.raises(gr.Error, match="`number` must be the number of an example, 0 to 3"):
+    with pytest.raises(gr.Error, match=r"`number`.*0 to 3"):
         score_tab.filled("rouge_l", "", "embedded", number)
 
 

@@ -100,23 +100,23 @@ def test_a_visitors_token_opens_gated_and_private_ones_and_leaves_no_copy(hub, t
 def test_on_a_space_the_token_of_the_machine_is_not_used(hub, monkeypatch):
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     assert results_data_set.fetched_results("org/gated")[0]
-    with pytest.raises(NetworkError, match="wants its terms accepted"):
+    with pytest.raises(NetworkError, match="terms accepted"):
         results_data_set.fetched_results("org/gated", SPACE.token)
 
 
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("../etc/passwd", "must be OWNER/NAME of a data set of the Hub"),
-        ("https://127.0.0.1/a/b", "must be OWNER/NAME of a data set of the Hub"),
-        ("org/unknown", "is unknown or private"),
-        ("org/private", "is unknown or private"),
-        ("org/gated", "results.jsonl of 'org/gated' cannot be read, because .* wants its terms accepted"),
-        ("org/rows", "results.jsonl of 'org/rows' cannot be read, because .* has no such file"),
-        ("org/empty", "must have records in its results.jsonl, got 'org/empty', where it is empty"),
-        ("org/lines", "FILE must contain .* line 1 of 'org/lines/results.jsonl'"),
-        ("org/bytes", "FILE must be UTF-8 text, got byte 0xff in line 1 of 'org/bytes/results.jsonl'"),
-        ("org/page", "FILE must contain JSON, got Expecting value in line 1, column 1 of 'org/page/results.jsonl'"),
+        ("../etc/passwd", "OWNER/NAME"),
+        ("https://127.0.0.1/a/b", "OWNER/NAME"),
+        ("org/unknown", "unknown or private"),
+        ("org/private", "unknown or private"),
+        ("org/gated", r"results\.jsonl.*'org/gated'"),
+        ("org/rows", r"results\.jsonl.*'org/rows'"),
+        ("org/empty", r"results\.jsonl.*got 'org/empty'"),
+        ("org/lines", r"FILE.*line 1.*'org/lines/results\.jsonl'"),
+        ("org/bytes", r"UTF-8.*byte 0xff.*line 1"),
+        ("org/page", r"FILE.*line 1.*column 1"),
     ],
 )
 def test_what_is_refused_is_told_in_one_sentence(hub, name, said):
@@ -127,7 +127,7 @@ def test_what_is_refused_is_told_in_one_sentence(hub, name, said):
 
 def test_a_larger_file_is_not_read_to_its_end(hub, monkeypatch):
     monkeypatch.setattr(results_data_set, "MOST_BYTES", 1000)
-    with pytest.raises(NetworkError, match=r"gave results\.jsonl of more than 1000 bytes"):
+    with pytest.raises(NetworkError, match=r"results\.jsonl.*than 1000 bytes"):
         results_data_set.fetched_results("org/results")
 
 

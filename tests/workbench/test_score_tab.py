@@ -77,7 +77,7 @@ def test_bundled_pictures_are_those_of_the_examples_folder_and_of_one_story():
             ["1, 2", "1, 2, 3", "", None, None],
             "`Model` must be 3 numbers with commas between, got '1, 2'",
         ),
-        ("nonsense", ["", "", "", None, None], "`metric` must be one of"),
+        ("nonsense", ["", "", "", None, None], "`metric`"),
     ],
 )
 def test_what_cannot_be_scored_is_one_sentence(name, form, message):
@@ -113,16 +113,16 @@ def test_one_story_without_blanks_is_told_where_sentences_end():
 
 
 def test_unknown_profile_is_refused():
-    with pytest.raises(gr.Error, match="`profile` must be one of 'embedded', 'paper', got 'mine'"):
+    with pytest.raises(gr.Error, match=r"`profile`.*'embedded'.*got 'mine'"):
         score_tab.scored("rovist_nr", "", "mine", "A dog.", "", "", None, None)
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((["rovist_nr"],), "`metric` must be one of"),
-        (("rovist_nr", ["embedded"]), "`profile` must be one of"),
-        (("clip_s", "embedded", ["image"]), r"`config` must be the name of a configuration, got \['image'\]"),
+        ((["rovist_nr"],), r"^`metric`"),
+        (("rovist_nr", ["embedded"]), r"^`profile`"),
+        (("clip_s", "embedded", ["image"]), r"^`config`.*'image'"),
     ],
 )
 def test_a_list_in_place_of_a_name_is_refused(words, message):
@@ -205,7 +205,7 @@ def test_no_file_but_an_upload_is_opened(sent, monkeypatch, tmp_path):
     (tmp_path / "uploads").mkdir()
     (tmp_path / "outside.png").write_bytes((PICTURES / "scene.png").read_bytes())
     for file in (sent, forged(tmp_path / "outside.png"), forged(tmp_path / "uploads" / ".." / "outside.png")):
-        with pytest.raises(ValueError, match=r"`images\[0\]` must be the bytes of a file in base64"):
+        with pytest.raises(ValueError, match=r"^`images\[0\]`.*base64"):
             scoring.score("clip_s", "A dog.", images=[file])
 
 

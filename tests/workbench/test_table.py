@@ -7,7 +7,7 @@ from vlgauge_workbench import inputs, scoring, table
 
 def test_a_name_that_two_uploads_have_is_refused():
     uploads = inputs.uploads_by_name(["a/1.png", "b/1.png"])
-    with pytest.raises(ValueError, match="must be the name of one uploaded file, got that of several"):
+    with pytest.raises(ValueError, match=r"^`images\[0\]`"):
         inputs.located_cell("1.png", uploads, "images[0]")
 
 
@@ -16,7 +16,7 @@ def test_a_cell_that_names_no_upload_is_the_reason_why_it_is_left_out():
     found = table.columns_of(scoring.metric_of("clip_s"), rows, {"predictions": "caption", "images": "image"}, {})
     refused = "`images[0]` must be an uploaded file, got 'hostname'; upload it with the table"
     assert str(found["images"][0]) == refused
-    with pytest.raises(ValueError, match="`images` must be columns of the file, none is chosen"):
+    with pytest.raises(ValueError, match=r"^`images`"):
         table.columns_of(scoring.metric_of("clip_s"), rows, {"predictions": "caption"}, {})
 
 
