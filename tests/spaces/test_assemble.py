@@ -212,11 +212,11 @@ def test_front_matter_that_the_hub_would_refuse_is_told_at_once(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("# No front matter\n", "must begin with front matter between two lines of ---"),
-        ("---\ntitle: x\n", "must begin with front matter between two lines of ---"),
+        ("# No front matter\n", "begin with front matter"),
+        ("---\ntitle: x\n", "begin with front matter"),
         ("---\ntitle: [x\n---\n", "must be YAML: "),
-        ("---\n- title\n---\n", "must be keys with values, got list"),
-        ("---\ntitle: x\n---\n", "must have `emoji`, a text; .*`tags`, a list of texts"),
+        ("---\n- title\n---\n", "got list"),
+        ("---\ntitle: x\n---\n", r"`emoji`.*`tags`"),
     ],
 )
 def test_a_card_without_proper_front_matter_is_refused(tmp_path, text, message):
@@ -226,19 +226,19 @@ def test_a_card_without_proper_front_matter_is_refused(tmp_path, text, message):
 
 
 def test_a_card_without_headings_has_no_place_for_the_section():
-    with pytest.raises(ValueError, match="must have the heading Inputs or Limitations and Bias"):
+    with pytest.raises(ValueError, match=r"Inputs.*Limitations and Bias"):
         assemble.card.insert_section("# Card\n", "### From the Hub\n")
 
 
 def test_constraints_without_gradio_are_refused(tmp_path):
     (tmp_path / "constraints.txt").write_text("gradio_client==2\n")
-    with pytest.raises(ValueError, match="must have a line gradio==VERSION, got none"):
+    with pytest.raises(ValueError, match="gradio==VERSION, got none"):
         assemble.card.gradio_version(tmp_path / "constraints.txt")
 
 
 def test_an_extra_that_does_not_exist_is_refused(tmp_path):
     (tmp_path / "setup.cfg").write_text("[options.extras_require]\nworkbench =\n")
-    with pytest.raises(ValueError, match=r"must have the extra rovist-nr, got none of this name"):
+    with pytest.raises(ValueError, match=r"rovist-nr, got none"):
         assemble.requirement("rovist_nr", "v0.1.0", tmp_path)
 
 

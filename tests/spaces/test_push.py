@@ -84,7 +84,7 @@ def test_a_checkout_that_is_not_ready_sends_nothing(hub, monkeypatch, capsys):
 def test_an_offline_switch_is_named(ready, monkeypatch, capsys):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     assert push.main(["rovist_nr", "--push"]) == 2
-    assert "unset HF_HUB_OFFLINE and HF_EVALUATE_OFFLINE to send something" in capsys.readouterr().err
+    assert "HF_HUB_OFFLINE and HF_EVALUATE_OFFLINE" in capsys.readouterr().err
     assert ready.log == []
 
 
@@ -134,7 +134,7 @@ def test_a_pull_request_has_no_tag(ready, small, capsys):
 def test_a_version_is_sent_once(ready, small, capsys):
     assert push.main(["cider", "--push"]) == 0
     assert push.main(["cider", "--push"]) == 1
-    assert f"vlgauge/cider must not have the tag {TAG} yet; what was released stays" in capsys.readouterr().err
+    assert "vlgauge/cider" in capsys.readouterr().err
     assert len(commits(ready)) == 1
 
 
@@ -249,7 +249,7 @@ def test_a_released_checkout_is_taken_by_tag_and_by_commit(checkout):
 def test_all_that_is_wrong_with_a_checkout_is_told_at_once(checkout):
     (checkout / "CHANGELOG.md").write_text("## [9.9.9] - 2026-11-22\n")
     (checkout / "metrics" / "x" / "x.py").write_text(HINT.replace(f"v{VERSION}", "v9.9.9"))
-    with pytest.raises(ValueError, match="the work tree must be clean, got 2 changed files") as caught:
+    with pytest.raises(ValueError, match="got 2 changed files") as caught:
         push.check_checkout("v9.9.9", checkout)
     for told in (
         f"`--ref` must be v{VERSION} or a commit, as vlgauge is {VERSION}, got v9.9.9",
@@ -261,39 +261,39 @@ def test_all_that_is_wrong_with_a_checkout_is_told_at_once(checkout):
 
 def test_a_new_file_is_a_change_too(checkout):
     (checkout / "metrics" / "x" / "helper.py").write_text("")
-    with pytest.raises(ValueError, match="must be clean, got 1 changed files"):
+    with pytest.raises(ValueError, match="got 1 changed files"):
         push.check_checkout(f"v{VERSION}", checkout)
 
 
 def test_a_changelog_without_a_release_is_told(checkout):
     (checkout / "CHANGELOG.md").write_text("## [Unreleased]\n")
     committed(checkout)
-    with pytest.raises(ValueError, match=f"CHANGELOG.md must have {VERSION} as its newest release, got no release"):
+    with pytest.raises(ValueError, match=rf"CHANGELOG\.md.*{VERSION}.*got no release"):
         push.check_checkout(f"v{VERSION}", checkout)
 
 
 def test_a_tag_of_another_commit_is_refused(checkout):
     committed(checkout)
-    with pytest.raises(ValueError, match=f"must be the commit that is checked out, .*; check out v{VERSION}"):
+    with pytest.raises(ValueError, match=f"check out v{VERSION}"):
         push.check_checkout(f"v{VERSION}", checkout)
 
 
 def test_what_the_repository_lacks_is_refused(checkout, tmp_path):
     commit = committed(checkout)
-    with pytest.raises(ValueError, match=f"must be at {REPOSITORY}, which has no commit {commit}; push it first"):
+    with pytest.raises(ValueError, match=f"{REPOSITORY}.*no commit {commit}"):
         push.check_checkout(commit, checkout)
     git(tmp_path / "remote.git", "tag", "-d", f"v{VERSION}")
-    with pytest.raises(ValueError, match=f"must be at {REPOSITORY}, which has no tag v{VERSION}; push the tag first"):
+    with pytest.raises(ValueError, match=f"{REPOSITORY}.*no tag v{VERSION}"):
         push.check_checkout(f"v{VERSION}", checkout)
 
 
 def test_a_folder_that_is_no_checkout_is_told(checkout, tmp_path, monkeypatch):
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
     (tmp_path / "plain").mkdir()
-    with pytest.raises(ValueError, match="git status must succeed in a checkout of the repository, got: "):
+    with pytest.raises(ValueError, match=r"^git status .*, got: "):
         push.check_checkout(f"v{VERSION}", tmp_path / "plain")
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ValueError, match="git must be installed to send a Space, and was not found"):
+    with pytest.raises(ValueError, match=r"^git must be installed"):
         push.check_checkout(f"v{VERSION}", checkout)
 
 
@@ -302,5 +302,5 @@ def test_a_git_that_does_not_answer_is_given_up(checkout, monkeypatch):
         raise subprocess.TimeoutExpired(command, options["timeout"])
 
     monkeypatch.setattr(push.subprocess, "run", hang)
-    with pytest.raises(ValueError, match="git status must answer within two minutes, and did not"):
+    with pytest.raises(ValueError, match=r"^git status .*two minutes"):
         push.check_checkout(f"v{VERSION}", checkout)
