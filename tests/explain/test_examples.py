@@ -65,16 +65,16 @@ def own(tmp_path, use_metrics):
 
 def test_what_a_line_lacks_is_said_at_once(own):
     own(GOOD, {**GOOD, "title": "", "why": None})
-    with pytest.raises(ValueError, match=r"line 2 of .*examples\.jsonl must have title, why, each a text"):
+    with pytest.raises(ValueError, match=r"line 2.*examples\.jsonl"):
         examples_of("own")
 
 
 def test_a_role_that_there_is_not_is_refused(own):
     own({**GOOD, "shows": "good"})
-    with pytest.raises(ValueError, match=r"`shows` in line 1 of .* must be one of right, subtle, .*, got 'good'"):
+    with pytest.raises(ValueError, match=r"^`shows`.*line 1.*got 'good'"):
         examples_of("own")
 
 
 def test_a_configuration_without_examples_is_refused():
-    with pytest.raises(ValueError, match="`config` must be that of an example of clip_s, got 'audio'"):
+    with pytest.raises(ValueError, match=r"^`config`.*got 'audio'"):
         explained_examples("clip_s", "audio")

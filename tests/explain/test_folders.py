@@ -66,14 +66,14 @@ def test_threads_get_one_class(own):
 
 def test_a_metric_without_an_explanation_says_so(own):
     own()
-    with pytest.raises(ValueError, match=r"`name` must be a metric whose folder has an explanation\.py, got 'own'"):
+    with pytest.raises(ValueError, match=r"^`name`.*got 'own'"):
         explanation_of("own")
 
 
 @pytest.mark.parametrize(("old", "new", "n"), [('"own"', '"other"', 0), ("class Own", "class Two", 2)])
 def test_one_class_explains_a_metric(own, old, new, n):
     own(explanation=(OWN if n else "") + OWN.replace(old, new), amounts="AMOUNT = 7\n")
-    with pytest.raises(ValueError, match=rf'of own must have one Explanation with `name = "own"`, got {n}'):
+    with pytest.raises(ValueError, match=rf'`name = "own"`.*got {n}'):
         explanation_of("own")
 
 

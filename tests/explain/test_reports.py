@@ -185,32 +185,32 @@ def test_a_report_stays_small_however_many_rows_there_are(name):
 def test_details_that_are_missing_are_named_with_what_to_do():
     columns, result = scored("rovist_nr")
     lacking = {key: value for key, value in result.items() if not key.endswith("details")}
-    with pytest.raises(ValueError, match=r"`result\['rovist_nr_details'\]` must be there .* return_details=True"):
+    with pytest.raises(ValueError, match=r"^`result\['rovist_nr_details'\]`.*return_details=True"):
         explain("rovist_nr", columns, lacking)
     with pytest.raises(ValueError, match=r"`columns\['predictions'\]` and `result\['rovist_nr_scores'\]` and "):
         explain("rovist_nr", {}, {})
 
 
 def test_an_unknown_name_is_refused_with_those_that_there_are():
-    with pytest.raises(ValueError, match=r"`name` must be one of the installed metrics \(aloha, bleu, "):
+    with pytest.raises(ValueError, match=r"^`name`"):
         explain("spicy", {}, {})
 
 
 @pytest.mark.parametrize("column", ["predictions", "id"])
 def test_columns_of_another_length_are_refused(column):
     columns, result = scored("rovist_nr")
-    with pytest.raises(ValueError, match=rf"`columns\['{column}'\]` must have one row per score, got 1 for 3 scores"):
+    with pytest.raises(ValueError, match=rf"^`columns\['{column}'\]`.*got 1.*3 scores"):
         explain("rovist_nr", columns | {column: ["one"]}, result)
 
 
 def test_a_row_that_is_not_there_is_refused():
-    with pytest.raises(IndexError, match="`row` must be a row of the result, 0 to 2, got 3"):
+    with pytest.raises(IndexError, match=r"^`row`.*0 to 2.*got 3"):
         explanation("rovist_nr").example(3)
 
 
 @pytest.mark.parametrize("argument", ["worst", "best"])
 def test_numbers_of_rows_are_whole_and_not_negative(argument):
-    with pytest.raises(ValueError, match=f"`{argument}` must be a whole number of at least 0, got -1"):
+    with pytest.raises(ValueError, match=rf"^`{argument}`.*at least 0.*got -1"):
         explanation("rovist_nr").html(**{argument: -1})
 
 

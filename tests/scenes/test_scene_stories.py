@@ -209,7 +209,7 @@ def test_a_changed_clip_is_wrong_in_one_fact(what):
 
 def test_unknown_splits_are_refused():
     for make in (scenes.stories, scenes.clips):
-        with pytest.raises(ValueError, match="`split` must be one of train, validation, test, got 'dev'"):
+        with pytest.raises(ValueError, match=r"^`split`.*got 'dev'"):
             make(1, 0, "dev")
 
 

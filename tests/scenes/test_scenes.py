@@ -77,14 +77,14 @@ def test_scenes_are_distinct_and_splits_share_no_picture():
 
 
 def test_a_split_can_be_used_up():
-    with pytest.raises(ValueError, match=r"`n` must be at most (\d+), the number of test scenes, got 100000") as caught:
+    with pytest.raises(ValueError, match=r"^`n`.*got 100000") as caught:
         scenes.scenes(100_000, 0, "test")
     n = int(re.search(r"at most (\d+)", str(caught.value)).group(1))
     keys = {scene.key for scene in scenes.scenes(n, 0, "test")}
     assert len(keys) == n
     assert n > 5000
     assert {scene.key for scene in single_scenes() if scene.split == "test"} <= keys
-    with pytest.raises(ValueError, match=r"`n` must be at most \d+, the number of validation clips, got 9999"):
+    with pytest.raises(ValueError, match=r"^`n`.*got 9999"):
         scenes.clips(9999, 0, "validation")
 
 
@@ -226,25 +226,25 @@ def test_a_claim_holds_in_either_order_and_fails_on_any_wrong_part():
 
 def test_wrong_settings_are_refused():
     scene = scenes.scenes(1, 0)[0]
-    with pytest.raises(ValueError, match="`split` must be one of train, validation, test, got 'dev'"):
+    with pytest.raises(ValueError, match=r"^`split`.*got 'dev'"):
         scenes.scenes(1, 0, "dev")
-    with pytest.raises(ValueError, match="`what` must be one of colour, shape, size, background, place, object, got"):
+    with pytest.raises(ValueError, match=r"^`what`"):
         scenes.changed(scene, "color", 0)
-    with pytest.raises(ValueError, match="`style` must be one of flat, outlined, got 'oil'"):
+    with pytest.raises(ValueError, match=r"^`style`.*got 'oil'"):
         scenes.draw_scene(scene, style="oil")
-    with pytest.raises(ValueError, match="`size` must be at least 16 pixels, got 8"):
+    with pytest.raises(ValueError, match=r"^`size`.*at least 16 pixels.*got 8"):
         scenes.draw_scene(scene, size=8)
 
 
 @pytest.mark.parametrize(
     ("objects", "relation", "message"),
     [
-        ("", None, "without relation, or two that differ in shape and in colour, got none with None"),
+        ("", None, "got none"),
         ("star", "above", "got small red star with 'above'"),
         ("star star", "above", "got small red star and small red star with 'above'"),
-        ("star ring star", "above", "got small red star and large blue ring and small red star with"),
-        ("star ring", None, "`relation` must be one of left of, right of, above, below, got None"),
-        ("star ring", "near", "`relation` must be one of left of, right of, above, below, got 'near'"),
+        ("star ring star", "above", "blue ring"),
+        ("star ring", None, r"^`relation`.*got None"),
+        ("star ring", "near", r"^`relation`.*got 'near'"),
     ],
 )
 def test_impossible_scenes_are_refused(objects, relation, message):
@@ -254,13 +254,13 @@ def test_impossible_scenes_are_refused(objects, relation, message):
 
 
 def test_unknown_properties_are_refused():
-    with pytest.raises(ValueError, match=r"`shape` must be one of circle, .*, got 'oval'"):
+    with pytest.raises(ValueError, match=r"^`shape`.*got 'oval'"):
         scenes.SceneObject("oval", "red", "small")
-    with pytest.raises(ValueError, match=r"`colour` must be one of red, .*, got 'grey'"):
+    with pytest.raises(ValueError, match=r"^`colour`.*got 'grey'"):
         scenes.SceneObject("star", "grey", "small")
-    with pytest.raises(ValueError, match="`size` must be one of small, large, got 'tiny'"):
+    with pytest.raises(ValueError, match=r"^`size`.*got 'tiny'"):
         scenes.SceneObject("star", "red", "tiny")
-    with pytest.raises(ValueError, match="`background` must be one of white, grey, black, beige, got 'red'"):
+    with pytest.raises(ValueError, match=r"^`background`.*got 'red'"):
         scenes.Scene((scenes.SceneObject("star", "red", "small"),), None, "red")
 
 

@@ -74,11 +74,11 @@ def test_what_is_not_dated_yet_is_told_and_is_no_release(check, root, capsys):
     assert check.main([], root=root) == 0
     assert f"CHANGELOG.md has no date yet for {vlgauge.__version__}; " in capsys.readouterr().out
     assert check.main(["--dated"], root=root) == 1
-    assert "as its newest release, got no release" in capsys.readouterr().err
+    assert "got no release" in capsys.readouterr().err
     (root / "CHANGELOG.md").write_text("## [Unreleased]\n\nBecomes 9.9.9.\n\n## [9.9.8] - 2026-01-01\n")
     assert check.main([], root=root) == 1
 
 
 def test_there_is_one_option(check, capsys):
     assert check.main(["--upload"]) == 2
-    assert "there is one option, --dated, got --upload" in capsys.readouterr().err
+    assert "--dated, got --upload" in capsys.readouterr().err
