@@ -69,7 +69,7 @@ class PicturesEncoded(TrainerCallback):
 
     def on_evaluate(self, *args: Any, **kwargs: Any) -> None:
         """Read the number."""
-        self.counts.append(self._metric.encoder_and_adapter()[0].forwards["image"])
+        self.counts.append(self._metric.clip.encoder_and_adapter()[0].forwards["image"])
 
 
 def train(options: argparse.Namespace, output: Path) -> tuple[Any, list[int]]:
