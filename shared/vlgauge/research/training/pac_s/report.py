@@ -93,8 +93,9 @@ def _unit(features: npt.NDArray[np.float32]) -> Floats:
 _CARD = """\
 # {title}
 
-Trained with `vlgauge train pac_s`, the positive-augmented contrastive recipe of Sarto et al. (CVPR 2023, Eqs. 2
-and 3). These are not the weights of the paper: base, data and everything that the paper leaves open are those below.
+`vlgauge train pac_s` trained this adapter with the positive-augmented contrastive recipe of Sarto et al. (CVPR 2023,
+Eqs. 2 and 3). These are not the weights of the paper. The table lists the base model, the data, and the choices that
+the paper leaves open.
 
 ```sh
 {command}
@@ -106,11 +107,11 @@ and 3). These are not the weights of the paper: base, data and everything that t
 
 ## Before and after
 
-Share of pairs in which the right caption scores above the wrong one, behind the prompt "A photo depicts "; ties count
-as wrong. The interval is that of `vlgauge.stats.bootstrap_interval` for the difference, at 95 %, drawn by image
-or, of drawings, by scene.
+Share of pairs in which the right caption scores higher than the wrong one, with the prompt "A photo depicts "; ties
+count as wrong. The 95% interval of the difference is computed by `vlgauge.stats.bootstrap_interval`. It
+resamples images or, for synthetic images, scenes.
 
-| wrong caption | pairs | images | before | after | difference | 95 % interval |
+| wrong caption | pairs | images | before | after | difference | 95% interval |
 |---|--:|--:|--:|--:|--:|---|
 {comparisons}
 """
@@ -135,7 +136,7 @@ def write_card(
 def comparison_line(comparison: Comparison) -> str:
     """Format a row of the table in the card."""
     c = comparison
-    shares = f"{100 * c.before:.2f} % | {100 * c.after:.2f} % | {100 * c.gain:+.2f}"
+    shares = f"{100 * c.before:.2f}% | {100 * c.after:.2f}% | {100 * c.gain:+.2f}"
     return f"| {c.kind} | {c.n_pairs} | {c.n_images} | {shares} | {100 * c.low:+.2f} to {100 * c.high:+.2f} |"
 
 

@@ -47,9 +47,9 @@ license: apache-2.0
 
 # {name}
 
-Says whether the second of two sentences follows the first in a story: a sequence-pair classifier with the labels
-"swapped" (0) and "in order" (1), made by `vlgauge train rovist_c` of vlgauge by the recipe of RoViST-C (Wang et al.,
-2022) for its metric `rovist_c`:
+Classifier that predicts whether the second of two sentences follows the first one in a story, with the labels "swapped"
+(0) and "in order" (1). `vlgauge train rovist_c` trained it with the recipe of RoViST-C (Wang et al., 2022) for the
+metric `rovist_c` of vlgauge:
 
     vlgauge.load("rovist_c", model="path/to/{name}")
 
@@ -62,13 +62,13 @@ Says whether the second of two sentences follows the first in a story: a sequenc
 |--:|--:|--:|--:|--:|
 {epochs}
 
-Accuracy is that of single pairs, half of them swapped. "Ordered above swapped" is the share of sentence pairs that get
-a higher probability in order than swapped.
+Accuracy is computed on single pairs, half of which are swapped. "Ordered above swapped" is the share of sentence pairs
+with a higher probability in order than swapped.
 
 ## Limitations
 
-It knows the kind of text it was trained on; on other text its probabilities mean little. Sentences that are in order
-by world knowledge alone, and stories that are coherent in another way than by order, are beyond it.
+On text that differs from the training data, the probabilities are not meaningful. The model does not recognize an order
+that only world knowledge explains, or stories that are coherent in other ways.
 """
 
 

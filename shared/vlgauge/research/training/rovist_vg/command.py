@@ -50,8 +50,8 @@ FIGURES = ("training_loss", "validation_loss")
 CARD = """\
 # {name}
 
-Two heads that bring regions of images and words into one space, made by `vlgauge train rovist_vg` of vlgauge by the
-recipe of RoViST-VG (Wang et al., 2022, Algorithm 1) for its metric `rovist_vg`:
+Two heads that map image regions and words to a common embedding space. `vlgauge train rovist_vg` trained them with the
+recipe of RoViST-VG (Wang et al., 2022, Algorithm 1) for the metric `rovist_vg` of vlgauge:
 
     vlgauge.load("rovist_vg", checkpoint="{name}", glove_path=...)
 
@@ -66,8 +66,7 @@ recipe of RoViST-VG (Wang et al., 2022, Algorithm 1) for its metric `rovist_vg`:
 
 ## Limitations
 
-It knows the regions and the words that it was trained on; a noun that never occurred in training gets a direction that
-means nothing.
+The embeddings of regions and nouns that differ from the training data are not meaningful.
 """
 
 
