@@ -12,6 +12,8 @@ from vlgauge.families import base  # From: "vlgauge[cider]@git+https://github.co
 from vlgauge.families.base.parts import Counts  # From: "vlgauge[cider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families.ngram import cider  # From: "vlgauge[cider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
+from .formula import cider_r_penalties
+
 _DESCRIPTION = """\
 CIDEr-D compares the n-grams of a caption with the n-grams of its references. N-grams that occur in the references of
 few images of the corpus get a high weight, and length differences are penalized. Higher is better. CIDEr-D requires
@@ -40,6 +42,7 @@ Examples:
 """
 
 
+PENALTIES = {"cider-d": cider.gaussian_penalties, "cider-r": cider_r_penalties}
 _DIGESTS = 2**256
 _WARNED = -1  # not a valid sum of digests
 
@@ -63,11 +66,14 @@ class Cider(base.TokenMetric):
     """CIDEr-D of the COCO caption evaluation. It requires no model."""
 
     about = (_DESCRIPTION, _INPUTS)
-    papers = ("https://arxiv.org/abs/1411.5726",)
+    papers = ("https://arxiv.org/abs/1411.5726", "https://arxiv.org/abs/2109.13701")
 
-    def __init__(self, *args: Any, df: Any = "references", eos: bool = False, **host: Any) -> None:
+    def __init__(
+        self, *args: Any, df: Any = "references", eos: bool = False, variant: str = "cider-d", **host: Any
+    ) -> None:
         self.df = cider.checked_df(df, ("references",))
         self.eos = base.check_bool("eos", eos)
+        self.variant = base.check_choice("variant", variant, tuple(PENALTIES))
         if eos and isinstance(df, cider.DocumentFrequency):
             cider.check_end_token(df)
         self._counted: tuple[str, cider.DocumentFrequency] | None = None
@@ -84,7 +90,9 @@ class Cider(base.TokenMetric):
     def signature_fields(self) -> dict[str, Any]:
         """Return the settings for the signature, without those of other definitions than the one of the COCO code."""
         fields = super().signature_fields()
-        return {name: value for name, value in fields.items() if name != "eos" or self.eos}
+        dropped = {"eos"} if not self.eos else set()
+        dropped |= {"variant"} if self.variant == "cider-d" else set()
+        return {name: value for name, value in fields.items() if name not in dropped}
 
     def count(self, columns: Mapping[str, Sequence[Any]]) -> Counts | None:
         """Count the number of rows whose references contain each n-gram. None unless ``df="references"``."""
@@ -112,10 +120,11 @@ class Cider(base.TokenMetric):
             name = named_by(total)
         else:
             name, table = cider.given_df(self.df, ptb=self.tokenizer is None, eos=self.eos)
-        cider.warn_of_long_captions(texts, example)
+        if self.variant == "cider-d":
+            cider.warn_of_long_captions(texts, example)
         if self.eos:
             texts = texts.ended_by(cider.END)
-        parts, of = cider.cider_d_scores(texts, example, table, self.progress)
+        parts, of = cider.cider_d_scores(texts, example, table, self.progress, penalize=PENALTIES[self.variant])
         scores = np.bincount(of, parts, len(rows)) / np.bincount(of, minlength=len(rows))
         bounds = np.searchsorted(of, np.arange(len(rows) + 1))
         # Computed only if they are requested.

@@ -1,40 +1,38 @@
-"""CIDEr-D of two captions by its definition (Vedantam et al., 2015), in plain loops, for comparison in tests.
+"""CIDEr-D (Vedantam et al., 2015) and CIDEr-R (Santos et al., 2021) by their definitions, for comparison in tests.
 
-With an end token (Rennie et al., 2017), the last token of both is "<eos>".
+With an end token (Rennie et al., 2017), the last token of both captions is "<eos>".
 """
 
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping
 from collections.abc import Sequence
 
 
-def cider_d(
-    hypothesis: Sequence[str], reference: Sequence[str], df: Mapping[tuple[str, ...], int], n_documents: int
-) -> float:
-    """Compute CIDEr-D of a tokenized hypothesis against one reference, in [0, 10].
+def cider_d(h: Sequence[str], r: Sequence[str], df: Mapping[tuple[str, ...], int], n_documents: int) -> float:
+    """Compute CIDEr-D of the tokens of a hypothesis against one reference, with the document frequencies of n-grams."""
+    bigrams, theirs = (max(len(tokens) - 1, 0) for tokens in (h, r))
+    return math.exp(-((bigrams - theirs) ** 2) / (2 * 6.0**2)) * similarity(h, r, df, n_documents)
 
-    Args:
-        hypothesis: Tokens.
-        reference: Tokens.
-        df: Number of documents with an n-gram, if it is more than one.
-        n_documents: Number of documents.
-    """
-    similarities = []
+
+def cider_r(h: Sequence[str], r: Sequence[str], df: Mapping[tuple[str, ...], int], n_documents: int) -> float:
+    """Compute CIDEr-R of the tokens of a hypothesis against one reference, with the document frequencies of n-grams."""
+    length, theirs = (max(len(tokens), 1) for tokens in (h, r))
+    counts, known = (Counter(re.findall(r"\w+", " ".join(tokens))) for tokens in (h, r))
+    factors = [1 / (1 + abs(count - known.get(word, 1))) for word, count in counts.items()]
+    repetition = math.prod(factors) ** (1 / len(factors)) if factors else 1.0
+    return repetition**0.8 * math.exp(-(((length - theirs) / theirs) ** 2)) ** 0.2 * similarity(h, r, df, n_documents)
+
+
+def similarity(h: Sequence[str], r: Sequence[str], df: Mapping[tuple[str, ...], int], n_documents: int) -> float:
+    """Compute 10 times the mean of the clipped cosines of n-grams, with counts as in the COCO code (Eq. 1)."""
+    total = 0.0
     for n in (1, 2, 3, 4):
-        h, r = (tf_idf(tokens, n, df, n_documents) for tokens in (hypothesis, reference))
-        product = math.fsum(min(h[ngram], r[ngram]) * r[ngram] for ngram in h if ngram in r)
-        norms = math.hypot(*h.values()) * math.hypot(*r.values())
-        similarities.append(product / norms if norms else 0.0)
-    difference = max(len(hypothesis) - 1, 0) - max(len(reference) - 1, 0)
-    return 10 * math.exp(-(difference**2) / (2 * 6.0**2)) * math.fsum(similarities) / 4
-
-
-def tf_idf(
-    tokens: Sequence[str], n: int, df: Mapping[tuple[str, ...], int], n_documents: int
-) -> dict[tuple[str, ...], float]:
-    """Compute the weights of the n-grams of a caption (Eq. 1), with counts as in the COCO code, not frequencies."""
-    counts = Counter(tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1))
-    return {
-        ngram: count * (math.log(n_documents) - math.log(max(1, df.get(ngram, 0)))) for ngram, count in counts.items()
-    }
+        counts = [Counter(tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1)) for tokens in (h, r)]
+        idf = {g: math.log(n_documents) - math.log(max(1, df.get(g, 0))) for own in counts for g in own}
+        a, b = ({g: count * idf[g] for g, count in own.items()} for own in counts)
+        product = math.fsum(min(a[g], b[g]) * b[g] for g in a if g in b)
+        norms = math.hypot(*a.values()) * math.hypot(*b.values())
+        total += 10 / 4 * product / norms if norms else 0.0
+    return total

@@ -8,6 +8,7 @@ def changes(files: Files):
         "tokenizer": ({}, {"tokenizer": str.split}),
         "df": ({}, {"df": files.frequencies("a dog")}),
         "eos": ({}, {"eos": True}),
+        "variant": ({}, {"variant": "cider-r"}),
     }
 
 

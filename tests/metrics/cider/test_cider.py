@@ -1,6 +1,7 @@
 """CIDEr-D against references: by hand, pair by pair, the COCO caption evaluation, document frequencies."""
 
 import copy
+import json
 import math
 import pickle
 import re
@@ -11,19 +12,21 @@ import numpy as np
 import pytest
 from coco_captions import by_example, coco, needs_coco, random_examples, scores
 from datasets.fingerprint import Hasher
+from folders import TESTS
 
 import vlgauge
 from vlgauge.core.catalog import folder_module
 from vlgauge.families.ngram.cider import DocumentFrequency, cider_d_scores
 
-plain_cider_d = folder_module("cider", "reference").cider_d
+reference = folder_module("cider", "reference")
+PLAIN = {"cider-d": reference.cider_d, "cider-r": reference.cider_r}
 pytestmark = pytest.mark.filterwarnings("ignore:CIDEr-D takes document frequencies from the references of")
 
 
-def plain_scores(predictions, references, df):
-    """Compute the mean of CIDEr-D by its definition over the references of each row."""
+def plain_scores(predictions, references, df, variant="cider-d"):
+    """Compute the mean of a variant by its definition over the references of each row."""
     return [
-        np.mean([plain_cider_d(own.split(), one.split(), df.counts, df.n_documents) for one in theirs])
+        np.mean([PLAIN[variant](own.split(), one.split(), df.counts, df.n_documents) for one in theirs])
         for own, theirs in zip(predictions, references, strict=True)
     ]
 
@@ -46,6 +49,61 @@ def test_equals_the_definition(seed, given):
     settings = {"df": df} if given else {}
     result = scores("cider", predictions, references, **settings)
     assert result["cider_scores"] == pytest.approx(plain_scores(predictions, references, df), rel=1e-10, abs=1e-13)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("eos", [False, True])
+def test_cider_r_equals_the_definition(seed, eos):
+    predictions, references = random_examples(40, seed)
+    df = DocumentFrequency({("a",): 30, ("dog", "runs"): 4, ("<eos>",): 50}, 50)
+    result = scores("cider", predictions, references, variant="cider-r", df=df, eos=eos)
+    if eos:
+        predictions, references = (
+            [f"{text} <eos>" for text in predictions],
+            [[f"{text} <eos>" for text in own] for own in references],
+        )
+    expected = plain_scores(predictions, references, df, "cider-r")
+    assert result["cider_scores"] == pytest.approx(expected, rel=1e-10, abs=1e-13)
+    assert 0 <= min(result["cider_scores"]) < max(result["cider_scores"]) <= 10
+    assert "|variant:cider-r|" in f"{result['cider_signature']}|"
+
+
+@pytest.mark.parametrize("rows", ["random", pytest.param("coco", marks=needs_coco)])
+def test_cider_r_equals_the_scorer_of_the_authors(rows):
+    golden = json.loads((TESTS / "golden" / "cider_r.json").read_text("utf-8"))["scores"][rows]
+    assert len(golden) == 500
+    if rows == "random":
+        predictions, references = random_examples(500, 3)
+    else:
+        predictions = coco()["tokenized_candidates"][:500]
+        references = [own[:1] for own in coco()["tokenized_references"][:500]]
+    found = scores("cider", predictions, references, variant="cider-r", tokenizer=str.split)["cider_scores"]
+    empty = [score for text, score in zip(predictions, found, strict=True) if not text]
+    assert empty == [0.0] * golden.count(None)  # NaN there
+    defined = [score for score, own in zip(found, golden, strict=True) if own is not None]
+    assert defined == pytest.approx([own for own in golden if own is not None], rel=1e-12, abs=1e-13)
+
+
+def test_cider_r_penalizes_repetition_and_relative_differences_in_length():
+    df = DocumentFrequency({("a",): 2}, 10)
+    for variant in PLAIN:
+        same = scores("cider", ["a dog runs"], [["a dog runs"]], df=df, variant=variant)["cider"]
+        assert same == pytest.approx(7.5)
+    # An equal length, and a word that is one too many.
+    d, r = (scores("cider", ["a dog runs dog"], [["a dog runs now"]], df=df, variant=v)["cider"] for v in PLAIN)
+    assert r == pytest.approx(d * math.exp(-math.log(2) / 3) ** 0.8)
+    words = " ".join(f"w{i}" for i in range(40))
+    ratios = []
+    for own, other in ((words, f"{words} {words.upper()}"), ("w0", "w0 w1")):  # half as long
+        d, r = (scores("cider", [own], [[other]], df=df, tokenizer=str.split, variant=v)["cider"] for v in PLAIN)
+        ratios.append(r / d)
+    assert ratios[0] > 1e6
+    assert ratios[1] < 1
+
+
+def test_other_variants_are_refused():
+    with pytest.raises(ValueError, match=r"^`variant` must be one of 'cider-d', 'cider-r', got 'cider'"):
+        vlgauge.load("cider", variant="cider")
 
 
 def test_a_table_of_the_references_is_the_default():

@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Context
 from functools import cached_property, lru_cache
@@ -40,6 +40,7 @@ from vlgauge.inputs.text.ngrams import (
 
 Floats = npt.NDArray[np.float64]
 Ngram: TypeAlias = tuple[str, ...]
+Penalize: TypeAlias = Callable[[TokenIds, Ints, Ints], Floats]
 
 ORDERS = (1, 2, 3, 4)
 SIGMA = 6.0
@@ -464,6 +465,20 @@ def length_penalties(hypotheses: Ints, references: Ints) -> Floats:
     return np.exp(-(difference**2) / (2 * SIGMA**2))
 
 
+def gaussian_penalties(texts: TokenIds, hypotheses: Ints, references: Ints) -> Floats:
+    """Compute the penalties of CIDEr-D, see `length_penalties`.
+
+    Args:
+        texts: Tokens of all texts.
+        hypotheses: Index of the hypothesis of each pair, shape ``(P,)``.
+        references: Index of the reference of each pair, shape ``(P,)``.
+
+    Returns:
+        Shape ``(P,)``, float64.
+    """
+    return length_penalties(texts.lengths[hypotheses], texts.lengths[references])
+
+
 def told_by_order(counted: Iterator[NgramSets], n_texts: int, progress: Progress) -> Iterator[NgramSets]:
     """Yield the n-gram sets of each order and report progress, after each order if there are many texts."""
     block = 1 if n_texts > _MANY_TEXTS else len(ORDERS)
@@ -477,6 +492,7 @@ def cider_d_scores(
     progress: Progress = False,
     *,
     all_pairs: bool = False,
+    penalize: Penalize = gaussian_penalties,
 ) -> tuple[Floats, Ints]:
     """Compute CIDEr-D of pairs of a hypothesis h and a reference r (Vedantam et al., 2015, Section 5).
 
@@ -490,6 +506,7 @@ def cider_d_scores(
         progress: Progress reporting.
         all_pairs: Whether to score all ordered pairs of the texts of an example, each with itself too, and not only the
             candidate with each of its references.
+        penalize: Computes a factor in [0, 1] per pair, by default the length penalty of CIDEr-D.
 
     Returns:
         The scores of P pairs, by hypothesis and then by reference, shape ``(P,)``, in [0, 10], and the index of the
@@ -532,7 +549,6 @@ def cider_d_scores(
         norms = np.sqrt(np.bincount(captions, weights**2, len(example)) + left_out * natural_log(n_documents) ** 2)
         both = norms[hypotheses] * norms[references]
         similarity += np.divide(products, both, out=np.zeros(len(both)), where=both > 0.0)
-    penalties = length_penalties(texts.lengths[hypotheses], texts.lengths[references])
-    scores = SCALE * penalties * similarity / len(ORDERS)
+    scores = SCALE * penalize(texts, hypotheses, references) * similarity / len(ORDERS)
     wanted = all_pairs | (hypotheses != references)
     return scores[wanted], example[hypotheses[wanted]]
