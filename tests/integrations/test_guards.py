@@ -10,6 +10,7 @@ from foreign_captions import FOREIGN_CAPTIONS
 from vlgauge import scenes
 from vlgauge.integrations.guards import (
     GUARDS,
+    breaks_off,
     checked_guards,
     is_marked_up,
     is_wordless,
@@ -81,6 +82,15 @@ def test_no_guard_hits_other_languages(language):
 )
 def test_captions_of_other_kinds_are_left_alone(text):
     assert hits(text) == []
+
+
+def test_few_bundled_captions_end_in_a_word_such_as_in():
+    captions = set(bundled())
+    ended = [caption for caption in captions if breaks_off(caption)]
+    assert len(ended) / len(captions) < 0.005
+    assert {caption.rstrip(".").split()[-1] for caption in ended} == {"in", "on", "over", "to", "by"}
+    foreign = [caption for own in FOREIGN_CAPTIONS.values() for caption in own]
+    assert list(filter(breaks_off, foreign)) == []
 
 
 # -- texts that each guard catches ------------------------------------------------------------------------------------
@@ -179,11 +189,37 @@ def test_prompts_are_taken_off_the_beginning(text, left):
     assert without_prompts(text, ("",)) == text
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "a man with a",
+            "A man with A ...",
+            "a man holding (the)",
+            "a dog and\n",
+            "a dog near \u2026",
+            "a dog on an_",
+        ),
+        *("a man with \uff41", "a man with a\u200b", "a man sitting on, !"),
+    ],
+)
+def test_texts_that_break_off(text):
+    assert breaks_off(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "...", "a dog", "a man sits down.", "a flag of the U.S.A.", "with a dog", "he is in and out", "salt and/or"],
+)
+def test_texts_that_do_not_break_off(text):
+    assert not breaks_off(text)
+
+
 # -- names ------------------------------------------------------------------------------------------------------------
 def test_guards_are_switched_off_by_name():
-    assert checked_guards(()) == GUARDS == ("wordless", "markup", "repetition", "context")
-    assert checked_guards("markup") == ("wordless", "repetition", "context")
-    assert checked_guards(["context", "wordless"]) == ("markup", "repetition")
+    assert checked_guards(()) == GUARDS == ("wordless", "markup", "repetition", "unfinished", "context")
+    assert checked_guards("unfinished") == ("wordless", "markup", "repetition", "context")
+    assert checked_guards(["context", "wordless"]) == ("markup", "repetition", "unfinished")
     for wrong, shown in (("markups", "'markups'"), (["markup", "x"], "'x'"), (3, "3"), ([None], r"\[None\]")):
         with pytest.raises(ValueError, match=rf"^`unguarded`.*got {shown}"):
             checked_guards(wrong)

@@ -83,7 +83,7 @@ def test_a_text_that_makes_its_score_undefined_gets_the_lowest_and_a_row_without
     told = "A red ring. A red star."
     rewards = reward(["p"] * 2, [told, "One sentence."], log_metric=logged.__setitem__)
     assert rewards == [vlgauge.load("rovist_nr", variant="paper").compute(predictions=[told])["rovist_nr"], 0.0]
-    shares = {"wordless": 0, "markup": 0, "repetition": 0, "undefined": 0.5, "unscored": 0}
+    shares = {"wordless": 0, "markup": 0, "repetition": 0, "unfinished": 0, "undefined": 0.5, "unscored": 0}
     assert logged == {f"rovist_nr_{name}": share for name, share in shares.items()}
     reward = caption_reward("rouge_l", references="captions")
     rows = {"captions": [[told], [], []]}
@@ -145,20 +145,20 @@ def test_captions_that_clip_cannot_read_to_the_end_are_guarded_or_logged():
     assert free(["p"] * 2, [LONG, "a red circle"], **given)[0] > 0.0
     assert logged["clip_s_cut"] == 0.5
     split = caption_reward("clip_s", profile="embedded", long_text="split")
-    assert split.guards == ("wordless", "markup", "repetition")  # it reads all
+    assert split.guards == ("wordless", "markup", "repetition", "unfinished")  # it reads all
 
 
 def test_guarded_texts_get_the_lowest_and_are_named():
     logged, extra = {}, {}
-    texts = ["", "<b>a red circle</b>", "red red red", LONG, "a red circle"]
+    texts = ["", "<b>a red circle</b>", "red red red", "a red circle on the", LONG, "a red circle"]
     reward = caption_reward("pac_s", profile="embedded", scale=2.0, offset=-1.0)
-    given = {"image": [drawn(0)] * 5, "log_metric": logged.__setitem__, "log_extra": extra.__setitem__}
-    found = reward(["p"] * 5, texts, **given)
+    given = {"image": [drawn(0)] * 6, "log_metric": logged.__setitem__, "log_extra": extra.__setitem__}
+    found = reward(["p"] * 6, texts, **given)
     assert reward.range == (-1.0, 3.0)
-    assert found[:4] == [-1.0] * 4
-    assert found[4] > -1.0
-    guards = ("wordless", "markup", "repetition", "context")
-    assert {name: logged[f"pac_s_{name}"] for name in guards} == dict.fromkeys(guards, 0.2)
+    assert found[:5] == [-1.0] * 5
+    assert found[5] > -1.0
+    guards = ("wordless", "markup", "repetition", "unfinished", "context")
+    assert {name: logged[f"pac_s_{name}"] for name in guards} == dict.fromkeys(guards, 1 / 6)
     assert extra == {"pac_s_guard": [*guards, ""]}
     assert reward.metric_signature.startswith("pac_s|")
     name, fields = parse_signature(reward.signature)
@@ -182,10 +182,10 @@ def test_a_guarded_text_gets_the_lowest_sum_whichever_term_guards_it():
     assert found[1:] == [0.0, 0.0]
     assert both(["p"], ["a star"], image=[drawn(0)], captions=[[]]) == [None]
     name, fields = parse_signature(both.signature)
-    assert (name, fields["guards"]) == ("clip_s_rouge_l_reward", "wordless+markup+repetition+context")
+    assert (name, fields["guards"]) == ("clip_s_rouge_l_reward", "wordless+markup+repetition+unfinished+context")
     assert fields["term2"] == both.rewards[1].signature
     off = combined_reward({"clip_s": 1.0}, unguarded="markup", profile="embedded")
-    assert off.rewards[0].guards == ("wordless", "repetition", "context")
+    assert off.rewards[0].guards == ("wordless", "repetition", "unfinished", "context")
 
 
 def test_a_caption_behind_the_prompt_of_the_metric_is_scored_without_it():

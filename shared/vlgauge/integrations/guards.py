@@ -1,7 +1,7 @@
 """Guards of rewards, which detect texts that score well on a metric without being captions.
 
-A guard uses only the text and is language-independent. Letters are Unicode letters, and each character of a script
-without spaces between words, such as Chinese or Thai, counts as a word.
+A guard uses only the text. All but "unfinished", which detects English words, are language-independent. Letters are
+Unicode letters, and each character of a script without spaces between words, such as Chinese or Thai, counts as a word.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ import numpy as np
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import listed, shown
+from vlgauge.inputs.text.endings import is_unfinished
 
-GUARDS = ("wordless", "markup", "repetition", "context")
+GUARDS = ("wordless", "markup", "repetition", "unfinished", "context")
 """Names of the guards, in the order in which they are checked.
 
-The guards detect texts without a meaningful word, tags, Markdown or special tokens, repeated words, and texts with more
-tokens than the metric uses.
+The guards detect texts without a meaningful word, tags, Markdown or special tokens, repeated words, texts that end in a
+word such as "the" or "with", and texts with more tokens than the metric uses.
 """
 
 # English function words, which carry no meaning on their own.
@@ -125,6 +126,11 @@ def repeats_itself(text: str) -> bool:
         return True
     unspaced = sum(_LONE.fullmatch(word) is not None for word in words) > n / 2
     return _follows_upon_itself(words, _TIMES_UNSPACED if unspaced else _TIMES)
+
+
+def breaks_off(text: str) -> bool:
+    """Return whether a text ends in an English determiner, preposition or conjunction. See `is_unfinished`."""
+    return is_unfinished(_visible(text))
 
 
 def without_prompts(text: str, prompts: Collection[str]) -> str:

@@ -24,7 +24,14 @@ from vlgauge.core.validation import check_float, rows_of, shown
 from vlgauge.families.base import Images, Metric, References, Story, Text
 from vlgauge.families.clip_score.backbone_metric import Backbone
 from vlgauge.families.clip_score.metric import PROMPT, ClipScoreMetric
-from vlgauge.integrations.guards import checked_guards, is_marked_up, is_wordless, repeats_itself, without_prompts
+from vlgauge.integrations.guards import (
+    breaks_off,
+    checked_guards,
+    is_marked_up,
+    is_wordless,
+    repeats_itself,
+    without_prompts,
+)
 from vlgauge.integrations.reward_ranges import bounded_settings, reward_range
 from vlgauge.version import __version__
 
@@ -186,6 +193,7 @@ class CaptionReward:
             "wordless": lambda text: is_wordless(text, self._prompts),
             "markup": is_marked_up,
             "repetition": lambda text: repeats_itself(without_prompts(text, self._prompts)),
+            "unfinished": breaks_off,
         }
         found = [next((name for name in self.guards if name in asked and asked[name](text)), "") for text in texts]
         if "context" in self.guards:
@@ -315,7 +323,7 @@ def caption_reward(
         offset: Summand.
         references: Column with references. clip_s and pac_s then also score against them.
         lowest: Score to use as the worst one if the metric has none. Scores are clipped to it.
-        unguarded: Guards to disable, among "wordless", "markup", "repetition" and "context".
+        unguarded: Guards to disable, among "wordless", "markup", "repetition", "unfinished" and "context".
         **settings: Settings of a metric specified by name, such as ``profile="embedded"``. By default it is loaded with
             settings that give its scores a lowest value: ``variant="paper"`` for rovist_nr and for clip_s and pac_s
             with references, ``normalize="tanh"`` for groovist, ``scale=True`` for rovist_vg, and the same for the terms
