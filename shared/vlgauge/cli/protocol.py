@@ -33,10 +33,14 @@ from vlgauge.research.protocols import (
     metric_scores,
     read_corpus,
     read_scores,
+    released_scores,
 )
 from vlgauge.research.protocols.evaluation import checked_resamples
 
-RULES = ("images", "videos", "references", "average", "unanimous", "draws", "vote_ties", "score_ties", "zero")
+RULES = (
+    *("images", "videos", "references", "average", "unanimous", "draws", "vote_ties", "score_ties", "zero"),
+    "independent",
+)
 NAMES = [*PROTOCOLS, coco_systems.NAME]
 
 
@@ -84,6 +88,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--zero", type=float, metavar="SCORE", help="score that stands for a cosine of 0 (default: 0.5, as for specs)"
     )
+    words = "count answers whatever the answers to the questions they depend on"
+    parser.add_argument("--independent", action="store_true", default=None, help=words)
     parser.add_argument("--level", type=float, default=0.95, help="level of the intervals (default: 0.95)")
     words = "samples of intervals and p-values; 0 for none (default: 1000, of many metrics as many as their pairs need)"
     parser.add_argument("--resamples", type=int, metavar="N", help=words)
@@ -104,11 +110,14 @@ def run(options: argparse.Namespace) -> int:
     tasks = _tasks(options)
     if options.write_rows:
         _write_rows(next(iter(tasks.values())), options.write_rows)
-    if not _asked(options):
+    first = next(iter(tasks.values()))
+    if not (_asked(options) or options.write_rows or first.released):
+        raise UsageError("--metric, --baselines, --scores or --write-rows must be given, got none of them")
+    if not (_asked(options) or first.released):
         return 0
-    metrics = [] if options.scores else _metrics(options, video="videos" in next(iter(tasks.values())).columns)
+    metrics = [] if options.scores else _metrics(options, video="videos" in first.columns)
     if options.against and not options.scores:
-        _check_against(options.against, families_of(_names(options), metrics))
+        _check_against(options.against, [*first.released, *families_of(_names(options), metrics)])
     judged = {count: _judged(task, metrics, options) for count, task in tasks.items()}
     records = {count: record_of(one) for count, one in judged.items()}
     record = records.get(None, {"by_references": records})
@@ -142,12 +151,13 @@ def _judged(task: Task, metrics: Sequence[Any], options: argparse.Namespace) -> 
     error itself.
     """
     readable = [metric for metric in metrics if "references" in task.columns or not _needs_references(metric)]
-    found = [length_scores(task.columns)] if LENGTH in _names(options) else []
+    found = released_scores(task)
+    found += [length_scores(task.columns)] if LENGTH in _names(options) else []
     if options.scores:
-        found = read_scores(Path(options.scores))
+        found += read_scores(Path(options.scores))
     elif readable or not found:
         readable = readable or list(metrics)
-        names = families_of([name for name in _names(options) if name == LENGTH], readable)
+        names = [*(scores.name for scores in found), *families_of([], readable)]
         names = [name for name in names if "references" in task.columns or not name.startswith(WITH_REFERENCES)]
         # Check this before anything is scored.
         n_pairs = len(names) - 1 if options.against else len(names) * (len(names) - 1) // 2
@@ -199,8 +209,6 @@ def _check(options: argparse.Namespace) -> None:
     """Check that the options can be combined, before anything is read."""
     if options.scores and (options.metric or options.baselines):
         raise UsageError("--metric and --baselines cannot be combined with --scores")
-    if not (_asked(options) or options.write_rows):
-        raise UsageError("--metric, --baselines, --scores or --write-rows must be given, got none of them")
     if not options.metric and (options.profile or options.idf or (options.set and not options.baselines)):
         raise UsageError("--set, --profile and --idf require --metric")
     names = _names(options)

@@ -50,6 +50,12 @@ LAYOUTS = {
         "mscoco_THumB-1.0.jsonl: {hyp, human_score, seg_id, image} in each line; for",
         "references also mscoco_references.json: {seg_id, refs} in each line",
     ),
+    "dsg_tifa160": (
+        "tifa160-likert-anns.csv (t2i_model, item_id, answer), dsg-1k-anns.csv (item_id,",
+        "text, proposition_id, dependency); for the published scores also mplug_dsg.csv,",
+        "instructblip_dsg.csv, pali17b_dsg.csv (dsg_prompt_split, t2i_model, item_id,",
+        "question_id, answer)",
+    ),
     "coco_systems": (
         "COCO's captions: {images: [{id, file_name}], annotations: [{image_id,",
         "caption}]}; and a file per captioner: [{image_id, caption}]",

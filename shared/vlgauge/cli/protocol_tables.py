@@ -36,7 +36,7 @@ def tables_of(judged: Judged) -> list[Table]:
     task, found, judgement = judged.task, judged.scores, judged.judgement
     evaluations = judgement.evaluations
     first = evaluations[found[0].name]
-    seen = "videos" if "videos" in task.columns else "images"
+    seen = task.group_unit or ("videos" if "videos" in task.columns else "images")
     rows = []
     for scores in found:
         own = evaluations[scores.name]

@@ -18,6 +18,7 @@ from vlgauge.research.protocols.activitynet_foil import read_activitynet_foil
 from vlgauge.research.protocols.coco_systems import CocoSystems, SystemValue, read_coco_systems, system_values
 from vlgauge.research.protocols.composite import read_composite
 from vlgauge.research.protocols.corpora import read_corpus
+from vlgauge.research.protocols.dsg_tifa160 import read_dsg_tifa160
 from vlgauge.research.protocols.evaluation import Evaluation, Figure, Judgement, Task, judge
 from vlgauge.research.protocols.flickr8k import read_flickr8k_cf, read_flickr8k_expert
 from vlgauge.research.protocols.foil import read_foil
@@ -34,6 +35,7 @@ from vlgauge.research.protocols.scoring import (
     length_scores,
     metric_scores,
     read_scores,
+    released_scores,
 )
 from vlgauge.research.protocols.sdci import read_sdci
 from vlgauge.research.protocols.thumb import read_thumb
@@ -54,6 +56,7 @@ PROTOCOLS: dict[str, Callable[..., Task]] = {
     "hat": read_hat,
     "nocaps_foil": read_nocaps_foil,
     "thumb": read_thumb,
+    "dsg_tifa160": read_dsg_tifa160,
 }
 """Readers by name. Their keyword arguments are the rules of a protocol."""
 
@@ -79,6 +82,7 @@ __all__ = [
     "read_coco_systems",
     "read_composite",
     "read_corpus",
+    "read_dsg_tifa160",
     "read_flickr8k_cf",
     "read_flickr8k_expert",
     "read_foil",
@@ -91,5 +95,6 @@ __all__ = [
     "read_sdci",
     "read_thumb",
     "read_vatex_eval",
+    "released_scores",
     "system_values",
 ]

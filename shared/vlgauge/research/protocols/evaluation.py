@@ -108,20 +108,24 @@ class Task(ABC):
 
     Attributes:
         unit: Items that are counted: "rows" or "pairs".
+        group_unit: Units that the intervals resample. Empty for the images or videos of the columns.
         name: Name of the protocol.
         columns: Rows to score, the arguments of ``metric.compute(**columns)``.
         groups: Image or video of each item, which the intervals resample.
         rules: Fields of the signature.
         left_out: Number of rows of the files that the rules leave out, by reason.
+        released: Scores that are published with the dataset, one per row, by family.
     """
 
     unit: ClassVar[str]
+    group_unit: ClassVar[str] = ""
 
     name: str
     columns: Mapping[str, list[Any]]
     groups: Sequence[str]
     rules: Mapping[str, Any]
     left_out: Mapping[str, int] = field(default_factory=dict, kw_only=True)
+    released: Mapping[str, Sequence[float]] = field(default_factory=dict, kw_only=True)
 
     @abstractmethod
     def item_values(self, scores: Sequence[float]) -> Floats:

@@ -87,6 +87,30 @@ def sampled_annotators(scores: Floats, ratings: Floats, groups: Sequence[object]
     return figures
 
 
+def correlation_figures(scores: Floats, ratings: Floats) -> dict[str, float]:
+    """Compute Spearman's rho and tau-b, with one row per rating.
+
+    Args:
+        scores: Scores, shape ``(n,)``.
+        ratings: Ratings, shape ``(n, 1)``.
+    """
+    column = ratings[:, 0]
+    return {"spearman": spearman(scores, column), "tau_b": kendall(scores, column, "b")}
+
+
+def sampled_correlations(scores: Floats, ratings: Floats, groups: Sequence[object]) -> Sampled:
+    """Return a function that computes `correlation_figures` of samples."""
+    if len(np.unique(ratings)) > MAX_CLASSES:
+        return lambda drawn: list(correlation_figures(scores[drawn], ratings[drawn]).values())
+    table = RankTable(scores, ratings[:, 0])
+
+    def figures(drawn: Ints) -> list[float]:
+        counts = table.counts(drawn)
+        return [table_spearman(counts), table_taus(counts)[0]]
+
+    return figures
+
+
 @dataclass(frozen=True)
 class RatingRule:
     """Function that computes figures by name from scores and ratings as scipy does, and a faster one for samples."""
@@ -97,6 +121,7 @@ class RatingRule:
 
 TAUS = RatingRule(tau_figures, sampled_taus)
 ANNOTATORS = RatingRule(annotator_figures, sampled_annotators)
+CORRELATIONS = RatingRule(correlation_figures, sampled_correlations)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from vlgauge.version import __version__
 
 if TYPE_CHECKING:
     from vlgauge.families.base import Metric
+    from vlgauge.research.protocols.evaluation import Task
 
 MISSING = ("error", "nan")
 SEEN = ("images", "videos")
@@ -50,6 +51,14 @@ def length_scores(columns: Mapping[str, list[Any]]) -> Scores:
     """Score each caption with its number of words, so that longer captions are better."""
     lengths = [float(len(caption.split())) for caption in columns["predictions"]]
     return Scores(LENGTH, lengths, format_signature(LENGTH, {"v": __version__, "unit": "words"}))
+
+
+def released_scores(task: Task) -> list[Scores]:
+    """Return the scores that are published with a dataset."""
+    return [
+        Scores(name, list(values), format_signature(name, {"v": __version__, "answers": "released"}))
+        for name, values in task.released.items()
+    ]
 
 
 def metric_scores(

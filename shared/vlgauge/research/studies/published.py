@@ -30,6 +30,7 @@ PAPERS = {
     "polos": "Wada et al., 2024",
     "deneb": "Matsuda et al., 2024",
     "dn": "Zhou et al., 2023",
+    "dsg": "Cho et al., 2024",
 }
 # Families whose scores do not depend on the number of references per row.
 REFERENCE_FREE = ("clip_s", "pac_s", "length", "groovist", "rovist_vg", "rovist_c")

@@ -143,7 +143,10 @@ class Tools:
 
 def metric_of(family: str) -> str:
     """Return the name of the metric that computes a family of scores."""
-    return "bleu" if family.startswith("bleu_") else family.removeprefix("ref_")
+    for metric in ("bleu", "dsg"):
+        if family.startswith(f"{metric}_"):
+            return metric
+    return family.removeprefix("ref_")
 
 
 TEXT_METRICS = {metric_of(family) for family in TEXT_FAMILIES}

@@ -1,10 +1,21 @@
 """Checks of the tables of PAC-S and of Table 1 of GROOViST, by the protocols of their datasets."""
 
+import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from vlgauge.research.protocols import LENGTH, PROTOCOLS, Scores, Task, judge, length_scores, metric_scores, read_corpus
+from vlgauge.research.protocols import (
+    LENGTH,
+    PROTOCOLS,
+    Scores,
+    Task,
+    judge,
+    length_scores,
+    metric_scores,
+    read_corpus,
+    released_scores,
+)
 from vlgauge.research.studies.published import REFERENCE_FREE, Row
 from vlgauge.research.verification.findings import (
     TEXT_METRICS,
@@ -34,6 +45,10 @@ FILES = {
         *("anet_entities_test_1.json", "anet_entities_test_2.json"),
     ],
     "thumb": ["mscoco_THumB-1.0.jsonl", "mscoco_references.json"],
+    "dsg_tifa160": [
+        *("tifa160-likert-anns.csv", "dsg-1k-anns.csv"),
+        *("mplug_dsg.csv", "instructblip_dsg.csv", "pali17b_dsg.csv"),
+    ],
 }
 CORPORA = {"vatex_eval": "vatex_train_en_annotations.json", "activitynet_foil": "train.json"}
 SOURCES = {
@@ -48,6 +63,7 @@ SOURCES = {
     "vatex_eval": "they are in the download of ShiYaya/emscore",
     "activitynet_foil": "they are in the download of ShiYaya/emscore",
     "thumb": "they are in the folder mscoco of the repository jungokasai/THumB",
+    "dsg_tifa160": "they are in the repository j-min/DSG",
 }
 # Metrics whose regions were not published.
 NEED_REGIONS = ("groovist", "rovist_vg")
@@ -95,15 +111,15 @@ def _how(metric: str, settings: Mapping[str, str], name: str) -> str:
 def _by_rules(found: Sequence[Row]) -> list[tuple[dict[str, Any], list[Row]]]:
     """Group the rows that share one reading of the data.
 
-    Rows of reference-free scores join any group with the same ratings. If there is none, they start a group without
-    references.
+    Rows of reference-free scores join any group with the same ratings and dependencies. If there is none, they start a
+    group without references.
     """
     groups: list[tuple[dict[str, Any], list[Row]]] = []
     for row in sorted(found, key=lambda row: "references" not in row.rules):
         free = row.metric in REFERENCE_FREE
         for rules, own in groups:
-            ratings = rules.get("ratings") == row.rules.get("ratings")
-            if ratings and (free or rules.get("references") == row.rules.get("references")):
+            same = all(rules.get(name) == row.rules.get(name) for name in ("ratings", "dependencies"))
+            if same and (free or rules.get("references") == row.rules.get("references")):
                 own.append(row)
                 break
         else:
@@ -113,11 +129,13 @@ def _by_rules(found: Sequence[Row]) -> list[tuple[dict[str, Any], list[Row]]]:
 
 def _task(name: str, rules: Mapping[str, Any], data: Data) -> Task:
     given: dict[str, Any] = {}
-    if rules.get("references") != "all":
+    if rules.get("references") != "all" and "references" in inspect.signature(PROTOCOLS[name]).parameters:
         # Rows of reference-free scores have no such rule.
         given["references"] = rules.get("references", 0)
     if rules.get("ratings") == "unanimous":
         given["unanimous"] = True
+    if rules.get("dependencies") == "none":
+        given["independent"] = True
     kind = "videos" if name in CORPORA else "images"
     if (folder := getattr(data, kind)) is not None:
         given[kind] = folder
@@ -129,7 +147,9 @@ def _compared(
 ) -> Iterator[Finding]:
     if any(row.backbone for row in found):
         settings["backbone"] = tools.backbone
-    scores = [length_scores(task.columns)] if metric == LENGTH else _scores(metric, settings, task, data, tools)
+    scores = released_scores(task)
+    if not scores:
+        scores = [length_scores(task.columns)] if metric == LENGTH else _scores(metric, settings, task, data, tools)
     values = {one.name: one.values for one in scores}
     judged = judge(task, values, resamples=0).evaluations
     yield from compared(

@@ -271,9 +271,9 @@ WRITERS = {
 
 
 def test_no_protocol_is_forgotten():
-    # sDCI has a separate test: it has no references, and one of its rules omits images. HAT, nocaps-FOIL and THumB have
-    # separate tests, too.
-    assert {*PROTOCOLS} == {*WRITERS, "sdci", "hat", "nocaps_foil", "thumb"}
+    # sDCI has a separate test: it has no references, and one of its rules omits images. HAT, nocaps-FOIL, THumB and
+    # DSG's TIFA160 have separate tests, too.
+    assert {*PROTOCOLS} == {*WRITERS, "sdci", "hat", "nocaps_foil", "thumb", "dsg_tifa160"}
 
 
 @pytest.mark.parametrize("name", WRITERS)
