@@ -254,13 +254,13 @@ def _named(options: argparse.Namespace, name: str, value: object, is_setting: bo
 def one_line(error: Exception, options: argparse.Namespace | None = None) -> str:
     """Return the message of an error in one line.
 
-    Several missing sources have one line each. An error about a setting names it as ``--set NAME=...``.
+    Several missing sources have one line each. An error about a setting names its option, or ``--set NAME=...``.
     """
     if isinstance(error, SourcesMissingError):
         return "\n".join(map(printable, str(error).splitlines()))
     text = describe(error)
     name = error.argument if isinstance(error, UsageError) and hasattr(options, "set") else None
     if isinstance(error, UsageError) and name and name.isidentifier() and not hasattr(options, name):
-        text = error.in_words(f"--set {name}=...")
+        text = error.in_words(_named(options, name, ..., True))
     text = printable(text)
     return text if len(text) <= _LONGEST_LINE else f"{text[:_LONGEST_LINE]}..."
