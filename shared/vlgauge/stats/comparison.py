@@ -295,7 +295,7 @@ def holm(pvalues: Sequence[float]) -> list[float]:
     """
     values = np.asarray(pvalues, dtype=np.float64)
     if wrong := [value for value in values.tolist() if not (math.isnan(value) or 0.0 <= value <= 1.0)]:
-        raise UsageError(f"`pvalues` must lie between 0 and 1, got {wrong[0]}")
+        raise UsageError.about("pvalues", f"must lie between 0 and 1, got {wrong[0]}")
     adjusted = np.full(len(values), np.nan)
     order = np.argsort(values, kind="stable")[: np.count_nonzero(~np.isnan(values))]  # NaN comes last
     factors = np.arange(len(order), 0, -1)

@@ -126,9 +126,11 @@ def check_labels(n_items: int, groups: Sequence[object] | None) -> None:
     if groups is None:
         return
     if len(groups) != n_items:
-        raise UsageError(f"`groups` must have one label per score, got {len(groups)} and {n_items}")
+        raise UsageError.about("groups", f"must have one label per score, got {len(groups)} and {n_items}")
     if (lacking := next((item for item, label in enumerate(groups) if is_unlabeled(label)), None)) is not None:
-        raise UsageError(f"`groups` must have a label for every score, got {groups[lacking]!r} for score {lacking}")
+        raise UsageError.about(
+            "groups", f"must have a label for every score, got {groups[lacking]!r} for score {lacking}"
+        )
 
 
 def is_unlabeled(label: object) -> bool:
@@ -146,7 +148,7 @@ def check_level(level: float) -> None:
         ValueError: If it is not.
     """
     if not 0.0 < level < 1.0:
-        raise UsageError(f"`level` must lie between 0 and 1, got {level}")
+        raise UsageError.about("level", f"must lie between 0 and 1, got {level}")
 
 
 def check_resamples(resamples: int) -> None:
@@ -156,7 +158,7 @@ def check_resamples(resamples: int) -> None:
         ValueError: If it is below 1 or too large for an array.
     """
     if resamples < 1:
-        raise UsageError(f"`resamples` must be at least 1, got {resamples}")
+        raise UsageError.about("resamples", f"must be at least 1, got {resamples}")
     check_not_too_many(resamples)
 
 
@@ -167,7 +169,7 @@ def check_not_too_many(resamples: int) -> None:
         ValueError: If it is above `MOST_RESAMPLES`.
     """
     if resamples > MOST_RESAMPLES:
-        raise UsageError(f"`resamples` must be at most {MOST_RESAMPLES:,}, got {resamples}")
+        raise UsageError.about("resamples", f"must be at most {MOST_RESAMPLES:,}, got {resamples}")
 
 
 def check_seed(seed: int) -> None:
@@ -177,4 +179,4 @@ def check_seed(seed: int) -> None:
         ValueError: If it is below 0.
     """
     if seed < 0:
-        raise UsageError(f"`seed` must be at least 0, got {seed}")
+        raise UsageError.about("seed", f"must be at least 0, got {seed}")

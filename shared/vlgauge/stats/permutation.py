@@ -75,10 +75,10 @@ def partitions(
         ValueError: If `pvalue` is unknown, a size or `draws` is below 1, or there are too many partitions for "exact".
     """
     if pvalue not in PVALUE_MODES:
-        raise UsageError(f"`pvalue` must be one of {', '.join(map(repr, PVALUE_MODES))}, got {pvalue!r}")
+        raise UsageError.about("pvalue", f"must be one of {', '.join(map(repr, PVALUE_MODES))}, got {pvalue!r}")
     for name, value in (("n", n), ("m", m), ("draws", draws)):
         if value < 1:
-            raise UsageError(f"`{name}` must be at least 1, got {value}")
+            raise UsageError.about(name, f"must be at least 1, got {value}")
     count = math.comb(n + m, n)
     if pvalue == "exact":
         check_partition_count(n, m, max_partitions)
@@ -249,7 +249,7 @@ def _defined_pvalues(pvalues: Iterable[float]) -> Floats:
     values = values[~np.isnan(values)]
     outside = values[(values <= 0.0) | (values > 1.0)]
     if outside.size:
-        raise UsageError(f"`pvalues` must lie in (0, 1] or be NaN, got {outside[0]}")
+        raise UsageError.about("pvalues", f"must lie in (0, 1] or be NaN, got {outside[0]}")
     return values
 
 
@@ -313,7 +313,7 @@ class SetTest:
             ValueError: If `extreme` is unknown.
         """
         if extreme not in SIGNS:
-            raise UsageError(f"`extreme` must be one of {', '.join(map(repr, SIGNS))}, got {extreme!r}")
+            raise UsageError.about("extreme", f"must be one of {', '.join(map(repr, SIGNS))}, got {extreme!r}")
         self.sign = SIGNS[extreme]
         self.seed = seed
         self.pvalues = np.full(n_rows, np.nan)
@@ -355,9 +355,11 @@ class SetTest:
         where = np.asarray(rows, dtype=np.intp)
         values = np.asarray(null, dtype=np.float64)
         if values.ndim != 2 or len(values) != len(where):
-            raise UsageError(f"`null` must have one row for each of {len(where)} `rows`, got shape {values.shape}")
+            raise UsageError.about(
+                "null", f"must have one row for each of {len(where)} `rows`, got shape {values.shape}"
+            )
         if len(np.unique(where)) < len(where) or not np.isnan(self.observed[where]).all():
-            raise UsageError(f"`rows` must contain each row once and no row added before, got {where.tolist()}")
+            raise UsageError.about("rows", f"must contain each row once and no row added before, got {where.tolist()}")
         gaps = np.broadcast_to(np.asarray(tolerance, dtype=np.float64), len(values))
         defined = np.isfinite(values).all(axis=1)
         shares = permutation_pvalues(self.sign * values, tolerance=gaps) if pvalues is None else np.asarray(pvalues)

@@ -117,14 +117,16 @@ def agreement(
     """
     unknown = [name for name in coefficients if name not in COEFFICIENTS]
     if unknown:
-        raise UsageError(f"`coefficients` must be of {', '.join(COEFFICIENTS)}, got {unknown[0]!r}")
+        raise UsageError.about("coefficients", f"must be of {', '.join(COEFFICIENTS)}, got {unknown[0]!r}")
     first, second = np.asarray(scores, dtype=np.float64), np.asarray(ratings, dtype=np.float64)
     if first.shape != second.shape or first.ndim != 1:
-        raise UsageError(f"`ratings` must have one rating per score, got shapes {second.shape} and {first.shape}")
+        raise UsageError.about(
+            "ratings", f"must have one rating per score, got shapes {second.shape} and {first.shape}"
+        )
     check_labels(len(first), groups)
     for name, values in (("scores", first), ("ratings", second)):
         if np.isinf(values).any():
-            raise UsageError(f"`{name}` must be finite or NaN, got {values[np.isinf(values)][0]}")
+            raise UsageError.about(name, f"must be finite or NaN, got {values[np.isinf(values)][0]}")
     kept = np.flatnonzero(~np.isnan(first) & ~np.isnan(second))
     dropped = len(first) - len(kept)
     first, second = first[kept], second[kept]

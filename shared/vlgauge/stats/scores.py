@@ -41,11 +41,15 @@ def finite_or_nan(name: str, scores: Sequence[float] | Floats) -> Floats:
     """
     values = np.asarray(scores, dtype=np.float64)
     if values.ndim != 1:
-        raise UsageError(f"`{name}` must be one list of numbers, got shape {values.shape}; pass one system at a time")
+        raise UsageError.about(
+            name, f"must be one list of numbers, got shape {values.shape}", "pass one system at a time"
+        )
     beyond = np.flatnonzero(np.abs(values) > LARGEST)
     if beyond.size:
-        raise UsageError(
-            f"`{name}` must contain finite numbers of at most {LARGEST} in absolute value, or NaN for undefined items, "
-            f"got {values[beyond[0]]} at position {beyond[0]}; leave such items out or make them NaN"
+        raise UsageError.about(
+            name,
+            f"must contain finite numbers of at most {LARGEST} in absolute value, or NaN for undefined items, got "
+            f"{values[beyond[0]]} at position {beyond[0]}",
+            "leave such items out or make them NaN",
         )
     return values

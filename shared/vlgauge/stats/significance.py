@@ -64,9 +64,11 @@ def check_enough_resamples(resamples: int, n_tests: int, level: float, *, by_def
     """
     least = min_resamples(n_tests, level, sides=sides)
     if resamples < least:
-        raise UsageError(
-            f"`resamples` must be at least {least} for {n_tests} {'tests' if n_tests > 1 else 'test'} at level "
-            f"{level:g}, with fewer no difference can be significant, got {resamples}; leave it out for {by_default}"
+        raise UsageError.about(
+            "resamples",
+            f"must be at least {least} for {n_tests} {'tests' if n_tests > 1 else 'test'} at level {level:g}, with "
+            f"fewer no difference can be significant, got {resamples}",
+            f"leave it out for {by_default}",
         )
 
 

@@ -253,10 +253,10 @@ def _stacked(counts: Sequence[Floats], groups: Sequence[object] | None) -> Float
     shapes = {own.shape for own in arrays}
     if len(shapes) != 1 or any(own.ndim != 2 for own in arrays):
         told = ", ".join(map(str, sorted(shapes))) or "none"
-        raise UsageError(f"`counts` must have one shape (items, counts) for every system, got {told}")
+        raise UsageError.about("counts", f"must have one shape (items, counts) for every system, got {told}")
     if any((np.abs(own) > LARGEST).any() for own in arrays):
-        raise UsageError(
-            f"`counts` must contain finite numbers of at most {LARGEST}, or NaN for undefined items, got a larger one"
+        raise UsageError.about(
+            "counts", f"must contain finite numbers of at most {LARGEST}, or NaN for undefined items, got a larger one"
         )
     check_labels(len(arrays[0]), groups)
     return np.stack(arrays)
