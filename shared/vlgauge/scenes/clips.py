@@ -125,6 +125,6 @@ def clips(n: int, seed: int, split: str = "train", *, style: str = "flat") -> li
     rng = np.random.default_rng(seed)
     contents = [(scene, way) for scene in single_scenes() if scene.split == split for way in DIRECTIONS]
     if n > len(contents):
-        raise UsageError(f"`n` must be at most {len(contents)}, the number of {split} clips, got {n}")
+        raise UsageError.about("n", f"must be at most {len(contents)}, the number of {split} clips, got {n}")
     chosen = [contents[index] for index in rng.permutation(len(contents))[:n]]
     return [SceneClip(scene, way, int(rng.integers(8, 13)), int(rng.integers(2**31)), style) for scene, way in chosen]

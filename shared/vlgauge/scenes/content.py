@@ -71,9 +71,10 @@ class Scene:
         if len(self.objects) == 1 and self.relation is None:
             return
         if len(self.objects) != 2 or not may_meet(*self.objects):
-            raise UsageError(
-                "`objects` must be one object without relation, or two that differ in shape and in colour, got "
-                f"{' and '.join(thing.label for thing in self.objects) or 'none'} with {self.relation!r}"
+            raise UsageError.about(
+                "objects",
+                "must be one object without relation, or two that differ in shape and in colour, got "
+                f"{' and '.join(thing.label for thing in self.objects) or 'none'} with {self.relation!r}",
             )
         _checked("relation", self.relation, tuple(OPPOSITES))
 
@@ -110,7 +111,7 @@ def check_split(split: str) -> None:
 
 def _checked(name: str, value: str | None, known: tuple[str, ...]) -> None:
     if value not in known:
-        raise UsageError(f"`{name}` must be one of {', '.join(known)}, got {value!r}")
+        raise UsageError.about(name, f"must be one of {', '.join(known)}, got {value!r}")
 
 
 @lru_cache(maxsize=1)
@@ -161,7 +162,7 @@ def scenes(n: int, seed: int, split: str = "train") -> list[Scene]:
         first, second = (singles, pairs) if rng.random() < _SHARE_OF_SINGLES else (pairs, singles)
         scene = next(first, None) or next(second, None)
         if scene is None:
-            raise UsageError(f"`n` must be at most {len(chosen)}, the number of {split} scenes, got {n}")
+            raise UsageError.about("n", f"must be at most {len(chosen)}, the number of {split} scenes, got {n}")
         # Captions must name the objects in both orders.
         chosen.append(scene.turned() if rng.random() < 0.5 else scene)
     return chosen

@@ -125,9 +125,9 @@ def paint(
         ValueError: If the style is unknown or the size below 16.
     """
     if style not in STYLES:
-        raise UsageError(f"`style` must be one of {', '.join(STYLES)}, got {style!r}")
+        raise UsageError.about("style", f"must be one of {', '.join(STYLES)}, got {style!r}")
     if size < 16:
-        raise UsageError(f"`size` must be at least 16 pixels, got {size}")
+        raise UsageError.about("size", f"must be at least 16 pixels, got {size}")
     side = size * _SCALE
     canvas = Image.new("RGB", (side, side), background)
     if style == "outlined":
