@@ -68,7 +68,7 @@ def _example(row: Mapping[str, Any], place: str) -> Example:
     if lacking:
         raise UsageError(f"{place} must have {', '.join(lacking)}, each a text")
     if row["shows"] not in ROLES:
-        raise UsageError(f"`shows` in {place} must be one of {', '.join(ROLES)}, got {row['shows']!r}")
+        raise UsageError.about("shows", f"in {place} must be one of {', '.join(ROLES)}, got {row['shows']!r}")
     told = {*_TEXTS, "config", "toy"}
     cells = {name: _located(cell) if name in _FILES else cell for name, cell in row.items() if name not in told}
     return Example(
@@ -98,7 +98,7 @@ def explained_examples(name: str, config: str = "") -> Explanation:
     """
     chosen = [one for one in examples_of(name) if one.config == config]
     if not chosen:
-        raise UsageError(f"`config` must be that of an example of {name}, got {config!r}")
+        raise UsageError.about("config", f"must be that of an example of {name}, got {config!r}")
     explanation = explanation_of(name)
     metric: Any = vlgauge.load(name, keep_in_memory=True)
     wanted = {"profile": "embedded", "device": "cpu", "pvalue": "exact"}

@@ -98,9 +98,10 @@ class Explanation(ABC):
         for name in ("predictions", "id", "references"):
             cells = columns.get(name)
             if cells is not None and len(cells) != len(self.scores):
-                raise UsageError(
-                    f"`columns[{name!r}]` must have one row per score, got {len(cells)} for {len(self.scores)} scores; "
-                    "pass the columns that were scored"
+                raise UsageError.about(
+                    f"columns[{name!r}]",
+                    f"must have one row per score, got {len(cells)} for {len(self.scores)} scores",
+                    "pass the columns that were scored",
                 )
 
     # -- explanation of a row, per metric ------------------------------------------------------------------------------
@@ -265,7 +266,7 @@ class Explanation(ABC):
             IndexError: If there is no such row.
         """
         if not 0 <= row < len(self.scores):
-            raise UsageIndexError(f"`row` must be a row of the result, 0 to {len(self.scores) - 1}, got {row}")
+            raise UsageIndexError.about("row", f"must be a row of the result, 0 to {len(self.scores) - 1}, got {row}")
         headline = self.title(row) if title is None else title
         return fragment("example", metric=self, row=row, tone=tone, title=headline, why=why)
 
@@ -376,7 +377,7 @@ def report(
         ValueError: If there is no metric, or a number is not an integer of at least 0.
     """
     if not explanations:
-        raise UsageError("`explanations` must have at least one metric, got none")
+        raise UsageError.about("explanations", "must have at least one metric, got none")
     worst, best = check_int("worst", worst, 0), check_int("best", best, 0)
     names = [one.name for one in explanations]
     several = len(explanations) > 1
