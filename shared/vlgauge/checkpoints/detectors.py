@@ -143,14 +143,15 @@ def _given(weights: str | os.PathLike[str], profile: str) -> HubFile | None:
         return None
     address = hub_file(os.fspath(weights))
     if address is None:
-        raise WeightsNotFoundError(
-            f"`detector_weights` must be an existing file, or one of the Hub with its commit (owner/name/FILE@<40 "
-            f"hexadecimal digits>), got {os.fspath(weights)!r}"
+        raise WeightsNotFoundError.about(
+            "detector_weights",
+            "must be an existing file, or one of the Hub with its commit (owner/name/FILE@<40 hexadecimal digits>), "
+            f"got {os.fspath(weights)!r}",
         )
     if profile == "embedded":
-        raise WeightsNotFoundError(
-            f"`detector_weights` must be a file under the embedded profile, which fetches nothing, got "
-            f"{os.fspath(weights)!r}"
+        raise WeightsNotFoundError.about(
+            "detector_weights",
+            f"must be a file under the embedded profile, which fetches nothing, got {os.fspath(weights)!r}",
         )
     return address
 

@@ -103,7 +103,9 @@ def refuse_other_tensors(
     }
     found = "; ".join(f"{what}: {_some(names)}" for what, names in complaints.items() if names)
     if found:
-        raise UsageError(f"`checkpoint` must have the tensors of {architecture}, got others in {source!r}: {found}")
+        raise UsageError.about(
+            "checkpoint", f"must have the tensors of {architecture}, got others in {source!r}: {found}"
+        )
     refuse_not_finite(tensors, source)
 
 
@@ -115,7 +117,7 @@ def refuse_not_finite(tensors: Mapping[str, torch.Tensor], source: str, setting:
     """
     broken = sorted(name for name, tensor in tensors.items() if tensor.is_floating_point() and not _is_finite(tensor))
     if broken:
-        raise UsageError(f"`{setting}` must be finite, got NaN or infinity in {source!r}: {_some(broken)}")
+        raise UsageError.about(setting, f"must be finite, got NaN or infinity in {source!r}: {_some(broken)}")
 
 
 def _is_finite(tensor: torch.Tensor) -> bool:

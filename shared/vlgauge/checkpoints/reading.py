@@ -84,9 +84,10 @@ def read_torch_object(path: str | PathLike[str], *, allowed: Sequence[type] = ()
     except Exception as error:
         # A truncated or forged file can raise nearly any exception.
         if name := _REFUSED_NAME.search(str(error)):
-            raise UsageError(
-                f"`checkpoint` must contain nothing but tensors, got a pickle that asks for {name[1][:200]} in "
-                f"{str(file)!r}; nothing in it was executed; {_ADVICE}"
+            raise UsageError.about(
+                "checkpoint",
+                f"must contain nothing but tensors, got a pickle that asks for {name[1][:200]} in {str(file)!r}",
+                f"nothing in it was executed; {_ADVICE}",
             ) from None
         raise UsageError(_broken(file, error)) from error
 
@@ -103,15 +104,15 @@ def state_dict_in(content: Any, source: Path) -> dict[str, torch.Tensor]:
     if not isinstance(inner, Mapping) or not any(isinstance(value, torch.Tensor) for value in inner.values()):
         keys = ", ".join(map(str, content))[:200] if isinstance(content, Mapping) else ""
         found = f"the keys {keys}" if keys else type(content).__name__
-        raise UsageError(
-            f"`checkpoint` must contain a state dict, bare or under 'state_dict', got {found} in {str(source)!r}"
+        raise UsageError.about(
+            "checkpoint", f"must contain a state dict, bare or under 'state_dict', got {found} in {str(source)!r}"
         )
     wanted = set(known_tensors.surplus(map(str, inner), known_tensors.ANY))
     kept = {str(name): value for name, value in inner.items() if str(name) in wanted}
     for name, value in kept.items():
         if not isinstance(value, torch.Tensor):
             kind = type(value).__name__
-            raise UsageError(f"`checkpoint` must contain tensors, got {kind} under {name!r} in {str(source)!r}")
+            raise UsageError.about("checkpoint", f"must contain tensors, got {kind} under {name!r} in {str(source)!r}")
     check_stored(kept, source)
     known_tensors.refuse_not_finite(kept, str(source))
     return kept
@@ -131,9 +132,11 @@ def check_stored(tensors: Mapping[str, torch.Tensor], source: Path) -> None:
         n_bytes = tensor.numel() * tensor.element_size()
         left -= n_bytes
         if tensor.layout != torch.strided or n_bytes > tensor.untyped_storage().nbytes() or left < 0:
-            raise UsageError(
-                f"`checkpoint` must store each number of its tensors, got {name!r} of shape {tuple(tensor.shape)} from "
-                f"fewer numbers in {str(source)!r}; {_ADVICE}"
+            raise UsageError.about(
+                "checkpoint",
+                f"must store each number of its tensors, got {name!r} of shape {tuple(tensor.shape)} from fewer "
+                f"numbers in {str(source)!r}",
+                _ADVICE,
             )
 
 
@@ -196,7 +199,7 @@ def checked_file(path: str | PathLike[str]) -> Path:
     if not file.exists():
         raise MissingFileError(f"{os.fspath(path)}: No such file")
     if not file.is_file():
-        raise UsageError(f"`checkpoint` must be a file, got the folder or device {os.fspath(path)!r}")
+        raise UsageError.about("checkpoint", f"must be a file, got the folder or device {os.fspath(path)!r}")
     return file
 
 
@@ -204,16 +207,20 @@ def _refuse_text(start: bytes, file: Path) -> None:
     """Raise an error for text files that replace weights if a download goes wrong, such as web pages."""
     text = start.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if not text:
-        raise UsageError(f"`checkpoint` must contain weights, got a file that is empty or whitespace: {str(file)!r}")
+        raise UsageError.about(
+            "checkpoint", f"must contain weights, got a file that is empty or whitespace: {str(file)!r}"
+        )
     if text.startswith((b"<!doctype", b"<html", b"<?xml", b"<head")):
-        raise UsageError(
-            f"`checkpoint` must contain weights, got a web page in {str(file)!r}, as Google Drive sends in place of a "
-            f"large file; open the link in a browser and confirm the download"
+        raise UsageError.about(
+            "checkpoint",
+            f"must contain weights, got a web page in {str(file)!r}, as Google Drive sends in place of a large file",
+            "open the link in a browser and confirm the download",
         )
     if text.startswith(b"version https://git-lfs"):
-        raise UsageError(
-            f"`checkpoint` must contain weights, got a pointer of Git LFS in {str(file)!r}; fetch the file: "
-            f"git lfs pull"
+        raise UsageError.about(
+            "checkpoint",
+            f"must contain weights, got a pointer of Git LFS in {str(file)!r}",
+            "fetch the file: git lfs pull",
         )
 
 
@@ -224,9 +231,11 @@ def _read_safetensors(file: Path) -> dict[str, torch.Tensor]:
         with safe_open(file, framework="pt") as stored:
             for name in stored.keys():  # noqa: SIM118  # not a mapping
                 if (kind := stored.get_slice(name).get_dtype()) not in _NUMBERS:
-                    raise UsageError(
-                        f"`checkpoint` must contain numbers of the types {', '.join(_NUMBERS)}, got {kind} under "
-                        f"{name!r} in {str(file)!r}; save it as float32"
+                    raise UsageError.about(
+                        "checkpoint",
+                        f"must contain numbers of the types {', '.join(_NUMBERS)}, got {kind} under {name!r} in "
+                        f"{str(file)!r}",
+                        "save it as float32",
                     )
             tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
     except SafetensorError as error:
@@ -290,9 +299,11 @@ def _read_archive(file: Path, known: Collection[str]) -> dict[str, torch.Tensor]
 
     digest = sha256_of(file)
     if digest not in known:
-        raise UsageError(
-            f"`checkpoint` must be weights without a program, got an unknown TorchScript archive (sha256 "
-            f"{digest[:16]}) in {str(file)!r}; only OpenAI's published archives are opened; give safetensors"
+        raise UsageError.about(
+            "checkpoint",
+            f"must be weights without a program, got an unknown TorchScript archive (sha256 {digest[:16]}) in "
+            f"{str(file)!r}",
+            "only OpenAI's published archives are opened; give safetensors",
         )
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*torch.jit.load")
