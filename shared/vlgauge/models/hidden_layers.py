@@ -260,9 +260,10 @@ def _refuse_other_tokenizer(tokenizer: Any, config: Any, source: str, setting: s
         ValueError: If it belongs to another model.
     """
     if len(tokenizer) > config.vocab_size:
-        raise UsageError(
-            f"`{setting}` must have the tokenizer of its model, which knows {config.vocab_size} tokens, got one "
-            f"with {len(tokenizer)} in {source!r}"
+        raise UsageError.about(
+            setting,
+            f"must have the tokenizer of its model, which knows {config.vocab_size} tokens, got one with "
+            f"{len(tokenizer)} in {source!r}",
         )
     ends = tokenizer("", verbose=False)["input_ids"] or [None]
     found = {"padding": tokenizer.pad_token_id, "start": ends[0], "end": ends[-1]}
@@ -272,6 +273,6 @@ def _refuse_other_tokenizer(tokenizer: Any, config: Any, source: str, setting: s
     if other := [name for name, number in wanted.items() if found[name] != number]:
         told = ", ".join(f"{name} {wanted[name]}" for name in other)
         got = ", ".join(f"{name} {found[name]}" for name in other)
-        raise UsageError(
-            f"`{setting}` must have the tokenizer of its model, with the tokens {told}, got {got} in {source!r}"
+        raise UsageError.about(
+            setting, f"must have the tokenizer of its model, with the tokens {told}, got {got} in {source!r}"
         )

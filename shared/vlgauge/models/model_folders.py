@@ -97,24 +97,27 @@ def described(folder: Path, kind: Kind, setting: str, identity: str | None = Non
     config = folder / "config.json"
     told = read_json(config, f"`{setting}`") if config.is_file() else None
     if not isinstance(told, dict) or told.get("model_type") not in kind.model_types or "auto_map" in told:
-        raise UsageError(
-            f"`{setting}` must have a model of the kind {' or '.join(kind.model_types)} with its config.json, got "
-            f"{str(folder)!r}"
+        raise UsageError.about(
+            setting,
+            f"must have a model of the kind {' or '.join(kind.model_types)} with its config.json, got {str(folder)!r}",
         )
     if not any((folder / name).is_file() for name in ("tokenizer.json", *kind.words)):
-        raise UsageError(f"`{setting}` must include its tokenizer, got none in {str(folder)!r}")
+        raise UsageError.about(setting, f"must include its tokenizer, got none in {str(folder)!r}")
     weights = next((folder / name for name in WEIGHTS if (folder / name).is_file()), None)
     if weights is None:
-        raise UsageError(f"`{setting}` must have its weights in {' or '.join(WEIGHTS)}, got neither in {str(folder)!r}")
+        raise UsageError.about(
+            setting, f"must have its weights in {' or '.join(WEIGHTS)}, got neither in {str(folder)!r}"
+        )
     digest = joint_digest([weights, *(folder / name for name in kind.settings if (folder / name).is_file())])
     return ModelFolder(identity or local_name(digest), folder, weights, digest)
 
 
 def _address(name: str, kind: Kind, profile: str, setting: str) -> tuple[str, str | None]:
     if profile == "embedded":
-        raise WeightsNotFoundError(
-            f"`{setting}` must have its model in a folder under the embedded profile, which fetches nothing, got "
-            f"{name!r}; {kind.instead}"
+        raise WeightsNotFoundError.about(
+            setting,
+            f"must have its model in a folder under the embedded profile, which fetches nothing, got {name!r}",
+            kind.instead,
         )
     repository, _, revision = name.partition("@")
     return repository, revision or None

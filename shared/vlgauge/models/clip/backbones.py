@@ -86,15 +86,15 @@ def _guessed(name: str) -> ClipArchitecture:
         ours = next(
             (f", or {row.name!r} for OpenAI's" for row in TABLE.values() if f"{name}-quickgelu" in row.aliases), ""
         )
-        raise UsageError(
-            f"`backbone` {name!r} must name the weights of open_clip, one of {', '.join(map(repr, pairs))}{ours}"
+        raise UsageError.about(
+            "backbone", f"{name!r} must name the weights of open_clip, one of {', '.join(map(repr, pairs))}{ours}"
         )
     names = [*TABLE, *(alias for row in TABLE.values() for alias in row.aliases)]
     close = get_close_matches(repository, names, n=1, cutoff=0.5)
     hint = f"; did you mean {close[0]!r}?" if close else ""
-    raise UsageError(
-        f"`backbone` must be a name that `vlgauge backbones` lists, or open_clip's 'ARCHITECTURE:TAG', got "
-        f"{name!r}{hint}"
+    raise UsageError.about(
+        "backbone",
+        f"must be a name that `vlgauge backbones` lists, or open_clip's 'ARCHITECTURE:TAG', got {name!r}{hint}",
     )
 
 
@@ -113,15 +113,19 @@ def open_clip_architecture(name: str) -> ClipArchitecture:
     config = open_clip.get_model_config(architecture)
     tags = open_clip.list_pretrained_tags_by_model(architecture)
     if config is None or not tags:
-        raise UsageError(f"`backbone` must be an architecture that open_clip has weights for, got {architecture!r}")
+        raise UsageError.about(
+            "backbone", f"must be an architecture that open_clip has weights for, got {architecture!r}"
+        )
     published = open_clip.get_pretrained_cfg(architecture, tag)
     if not published:
-        raise UsageError(
-            f"`backbone` must be '{architecture}:TAG' with one of the tags {', '.join(tags)}, got {name!r}"
+        raise UsageError.about(
+            "backbone", f"must be '{architecture}:TAG' with one of the tags {', '.join(tags)}, got {name!r}"
         )
     if bool(published.get("quick_gelu")) != bool(config.get("quick_gelu")):
         other = architecture.removesuffix("-quickgelu") if config.get("quick_gelu") else f"{architecture}-quickgelu"
-        raise UsageError(f"`backbone` must have the activation of its weights, got {name!r}; use '{other}:{tag}'")
+        raise UsageError.about(
+            "backbone", f"must have the activation of its weights, got {name!r}", f"use '{other}:{tag}'"
+        )
     resize, interpolation = published.get("resize_mode") or "shortest", published.get("interpolation") or "bicubic"
     if "multimodal_cfg" in config or resize not in _RESIZE or interpolation not in ("bicubic", "bilinear"):
         raise UsageError.about("backbone", f"must be a CLIP with plain preprocessing, got {name!r}")

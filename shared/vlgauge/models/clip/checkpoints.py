@@ -99,9 +99,10 @@ def clip_state(tensors: Mapping[str, torch.Tensor], row: ClipArchitecture, *, so
     if row.first_positions is not None:
         plain = joined_positions(plain, row.first_positions, source)
     elif SECOND_POSITIONS in plain:
-        raise UsageError(
-            f"`weights` must be weights of {row.name}, got weights of a Long-CLIP in {source!r}; pass the `backbone` "
-            "'longclip-b', 'longclip-l' or 'specs'"
+        raise UsageError.about(
+            "weights",
+            f"must be weights of {row.name}, got weights of a Long-CLIP in {source!r}",
+            "pass the `backbone` 'longclip-b', 'longclip-l' or 'specs'",
         )
     refuse_other_tensors(plain, wanted, row.architecture, source)
     return {name: tensor.detach().float() if tensor.is_floating_point() else tensor for name, tensor in plain.items()}
@@ -136,8 +137,9 @@ def load_checkpoint(
     metadata = safetensors_metadata(path)
     if metadata.get("format") == FORMAT:
         if base_state is None:
-            raise UsageError(
-                f"`checkpoint` is an adapter, which needs the weights of {row.name}, and they are not there: {source!r}"
+            raise UsageError.about(
+                "checkpoint",
+                f"is an adapter, which needs the weights of {row.name}, and they are not there: {source!r}",
             )
         return Checkpoint(checked_adapter(read_adapter(path), row, base_state, source=source))
     _refuse_other_architecture(metadata.get("architecture"), row, source)
@@ -172,14 +174,15 @@ def checked_adapter(
     wanted = {name: matrix.shape for name, matrix in base.items()}
     found = {name: matrix.shape for name, matrix in adapter.tensors.items()}
     if found != wanted:
-        raise UsageError(
-            f"`checkpoint` must have heads of shapes {wanted} for {row.architecture}, got {found} in {source!r}"
+        raise UsageError.about(
+            "checkpoint", f"must have heads of shapes {wanted} for {row.architecture}, got {found} in {source!r}"
         )
     trained_on, here = adapter.metadata["base_projections_sha256"], heads_digest(base)
     if trained_on != here:
-        raise UsageError(
-            f"`checkpoint` must be an adapter for these weights of {row.name} (heads {here[:8]}), got one for others "
-            f"(heads {trained_on[:8]}) in {source!r}"
+        raise UsageError.about(
+            "checkpoint",
+            f"must be an adapter for these weights of {row.name} (heads {here[:8]}), got one for others (heads "
+            f"{trained_on[:8]}) in {source!r}",
         )
     if all(_equal_but_rounded(adapter.tensors[name], matrix) for name, matrix in base.items()):
         raise UsageError(_plain_clip(row, source))
@@ -212,7 +215,9 @@ def _warn_uncompared(digest: str, row: ClipArchitecture, source: str) -> None:
 
 def _refuse_other_architecture(architecture: str | None, row: ClipArchitecture, source: str) -> None:
     if architecture not in (None, row.architecture):
-        raise UsageError(f"`checkpoint` must be for {row.architecture}, got one for {architecture} in {source!r}")
+        raise UsageError.about(
+            "checkpoint", f"must be for {row.architecture}, got one for {architecture} in {source!r}"
+        )
 
 
 def _equal_but_rounded(values: np.ndarray, base: np.ndarray) -> bool:

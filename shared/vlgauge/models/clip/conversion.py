@@ -92,7 +92,9 @@ def convert(
     """
     source = os.fspath(path)
     if safetensors_metadata(path).get("format") == FORMAT:
-        raise UsageError(f"`checkpoint` must be a whole CLIP, got an adapter, which needs no conversion: {source!r}")
+        raise UsageError.about(
+            "checkpoint", f"must be a whole CLIP, got an adapter, which needs no conversion: {source!r}"
+        )
     tensors = read_tensors(path, archives=OPENAI_ARCHIVES)
     state = clip_state(tensors, row, source=source)
     refuse_base(state, base_state, row, source)

@@ -170,8 +170,8 @@ class ClipEncoder:
             ValueError: If a setting is invalid, or the architecture does not support `tokens`.
         """
         if tokens and not self._towers.own_text:
-            raise UsageError(
-                f"`tokens` must be False with {self.architecture}, whose text tower gives no token vectors"
+            raise UsageError.about(
+                "tokens", f"must be False with {self.architecture}, whose text tower gives no token vectors"
             )
         check_int("batch_size", batch_size, 1)
         check_fork()

@@ -82,8 +82,8 @@ def tokenizer_file(row: ClipArchitecture, weights: str | Path | None) -> Path | 
     weights_file = given_file(weights, "weights", row.files)
     path = weights_file.parent / TOKENIZER
     if not path.is_file():
-        raise WeightsNotFoundError(
-            f"`weights` must have the model's {TOKENIZER} next to them, got {str(weights_file)!r} without"
+        raise WeightsNotFoundError.about(
+            "weights", f"must have the model's {TOKENIZER} next to them, got {str(weights_file)!r} without"
         )
     return path
 
@@ -107,9 +107,10 @@ def with_own_pictures(row: ClipArchitecture, weights: str | Path | None) -> Clip
     sides = {size.get("height"), size.get("width")} if isinstance(size, dict) else {size}
     kind = _FILTERS.get(found.get("resample")) if isinstance(found, dict) else None
     if sides != {row.size} or kind is None:
-        raise UsageError(
-            f"`weights` must have the {PICTURE_SETTINGS} of {row.name} next to them, with {row.size} pixels and a "
-            f"bilinear or bicubic filter, got another in {str(path)!r}"
+        raise UsageError.about(
+            "weights",
+            f"must have the {PICTURE_SETTINGS} of {row.name} next to them, with {row.size} pixels and a bilinear or "
+            f"bicubic filter, got another in {str(path)!r}",
         )
     return replace(row, interpolation=kind)
 
@@ -120,8 +121,8 @@ def _on_hub(
     """Return the arguments of `hub_file_at` for the weights of a backbone, or for other files."""
     files = files or row.files
     if row.repository is None:
-        raise WeightsNotFoundError(
-            f"`weights` must be a file for the backbone {row.name!r}, which is not on the Hub, got None"
+        raise WeightsNotFoundError.about(
+            "weights", f"must be a file for the backbone {row.name!r}, which is not on the Hub, got None"
         )
 
     def missing(folder: str, why: str) -> str:
@@ -150,13 +151,14 @@ def given_file(path: str | os.PathLike[str], setting: str, own: Sequence[str] = 
         names = list(dict.fromkeys([*own, *FOLDER_FILES]))
         found = next((file / name for name in names if (file / name).is_file()), None)
         if found is None:
-            raise WeightsNotFoundError(
-                f"`{setting}` must be a file, or a folder with one of {', '.join(names)}, got the folder "
-                f"{os.fspath(path)!r} without"
+            raise WeightsNotFoundError.about(
+                setting,
+                f"must be a file, or a folder with one of {', '.join(names)}, got the folder {os.fspath(path)!r} "
+                "without",
             )
         return found
     if not file.is_file():
-        raise WeightsNotFoundError(f"`{setting}` must be an existing file, got {os.fspath(path)!r}")
+        raise WeightsNotFoundError.about(setting, f"must be an existing file, got {os.fspath(path)!r}")
     return file
 
 

@@ -98,14 +98,18 @@ def read_adapter(path: str | PathLike[str]) -> Adapter:
 
     metadata = safetensors_metadata(path)
     if metadata.get("format") != FORMAT:
-        raise UsageError(
-            f"`adapter` must be safetensors whose metadata say format={FORMAT}, got {metadata.get('format')!r} in "
-            f"{os.fspath(path)!r}; make it with: vlgauge convert"
+        raise UsageError.about(
+            "adapter",
+            f"must be safetensors whose metadata say format={FORMAT}, got {metadata.get('format')!r} in "
+            f"{os.fspath(path)!r}",
+            "make it with: vlgauge convert",
         )
     try:
         tensors = load_file(path)
     except (SafetensorError, KeyError, TypeError) as error:  # a data type without NumPy equivalent raises KeyError
-        raise UsageError(f"`adapter` must be complete, got {os.fspath(path)!r}, which fails with: {error}") from error
+        raise UsageError.about(
+            "adapter", f"must be complete, got {os.fspath(path)!r}, which fails with: {error}"
+        ) from error
     return _checked(tensors, metadata, repr(os.fspath(path)))
 
 
@@ -140,15 +144,16 @@ def _checked(tensors: dict[str, Any], metadata: dict[str, str], source: str) -> 
     """Check matrices and metadata, and return them as an adapter."""
     lacking = [name for name in REQUIRED if not metadata.get(name)]
     if lacking:
-        raise UsageError(
-            f"`adapter` must have the metadata {', '.join(REQUIRED)}, lacks {', '.join(lacking)} in {source}"
+        raise UsageError.about(
+            "adapter", f"must have the metadata {', '.join(REQUIRED)}, lacks {', '.join(lacking)} in {source}"
         )
     pool = {name: tensor for name, tensor in tensors.items() if name.startswith(_POOL)}
     wanted = {"text_projection"} | (set(pool) or {"visual.proj"})
     if set(tensors) != wanted:
-        raise UsageError(
-            f"`adapter` must contain visual.proj, or the attention pool of a ResNet, and text_projection, got "
-            f"{', '.join(sorted(tensors)) or 'nothing'} in {source}"
+        raise UsageError.about(
+            "adapter",
+            "must contain visual.proj, or the attention pool of a ResNet, and text_projection, got "
+            f"{', '.join(sorted(tensors)) or 'nothing'} in {source}",
         )
     for name, tensor in tensors.items():
         if not np.issubdtype(tensor.dtype, np.floating) or not np.isfinite(tensor).all():

@@ -154,9 +154,10 @@ def clip_with_checkpoint(
             raise
     found = _loaded(checkpoint, row, base)
     if found.adapter is not None and kind == "pac_s++":
-        raise UsageError(
-            "`checkpoint` must be of PAC-S++, a whole CLIP with trained towers, got only other projections for "
-            f"{row.name}; leave out `version` for PAC-S"
+        raise UsageError.about(
+            "checkpoint",
+            f"must be of PAC-S++, a whole CLIP with trained towers, got only other projections for {row.name}",
+            "leave out `version` for PAC-S",
         )
     if found.adapter is not None and base is not None:
         return _pooled(base, device, dtype, feature_cache), found.adapter
@@ -245,13 +246,14 @@ def _row(backbone: str | ClipArchitecture | None, profile: str) -> ClipArchitect
     check_choice("profile", profile, PROFILES)
     if profile == "embedded":
         if name not in (None, toy.TOY_NAME):
-            raise UsageError(
-                f"`backbone` must be left out under the embedded profile, which has the toy CLIP only, got {name!r}; "
-                f"pass {as_setting('profile', 'paper')}"
+            raise UsageError.about(
+                "backbone",
+                f"must be left out under the embedded profile, which has the toy CLIP only, got {name!r}",
+                f"pass {as_setting('profile', 'paper')}",
             )
         return toy.TOY_ROW
     if name == toy.TOY_NAME:
-        raise UsageError(f"`backbone` {name!r} must be used with profile='embedded', got profile='paper'")
+        raise UsageError.about("backbone", f"{name!r} must be used with profile='embedded', got profile='paper'")
     return architecture_of(DEFAULT if backbone is None else backbone)
 
 

@@ -40,14 +40,14 @@ def merged_lora(tensors: Mapping[str, torch.Tensor], *, source: str) -> dict[str
     plain = {name: tensor for name, tensor in tensors.items() if not name.endswith(("lora_A", "lora_B"))}
     stems = {_updated(name[:-1]): name[:-1] for name in tensors if name not in plain}
     if missing := sorted(name for name in plain if name.endswith(_ALWAYS_UPDATED) and name not in stems):
-        raise UsageError(
-            f"`checkpoint` must have a LoRA update of each layer, lacks that of {missing[0]!r} in {source!r}"
+        raise UsageError.about(
+            "checkpoint", f"must have a LoRA update of each layer, lacks that of {missing[0]!r} in {source!r}"
         )
     for updated, stem in sorted(stems.items()):
         for needed in (stem + "A", stem + "B", updated):
             if needed not in tensors:
-                raise UsageError(
-                    f"`checkpoint` must have both halves of each LoRA update, lacks {needed!r} in {source!r}"
+                raise UsageError.about(
+                    "checkpoint", f"must have both halves of each LoRA update, lacks {needed!r} in {source!r}"
                 )
         if not updated.removesuffix(".weight").endswith(_NOT_APPLIED):
             plain[updated] = _merged(tensors[updated], tensors[stem + "A"], tensors[stem + "B"], updated, source)
@@ -66,8 +66,9 @@ def _merged(weight: torch.Tensor, a: torch.Tensor, b: torch.Tensor, name: str, s
     rank = RANK * (weight.shape[-1] if weight.ndim == 4 else 1)
     fits = a.ndim == 2 and b.ndim == 2 and len(a) == b.shape[1] == rank and len(b) * a.shape[1] == weight.numel()
     if not fits:
-        raise UsageError(
-            f"`checkpoint` must have LoRA updates of rank {RANK}, got {tuple(b.shape)} times {tuple(a.shape)} for "
-            f"{name!r} of shape {tuple(weight.shape)} in {source!r}"
+        raise UsageError.about(
+            "checkpoint",
+            f"must have LoRA updates of rank {RANK}, got {tuple(b.shape)} times {tuple(a.shape)} for {name!r} of "
+            f"shape {tuple(weight.shape)} in {source!r}",
         )
     return weight.float() + (b.float() @ a.float()).view(weight.shape) * SCALE

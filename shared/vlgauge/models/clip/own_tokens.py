@@ -26,19 +26,20 @@ class SiglipTokenizer:
         try:
             self._tokenizer = Tokenizer.from_file(str(file))
         except Exception as error:  # the library raises only this class
-            raise UsageError(
-                f"`weights` must have the tokenizer of the model next to them, got {str(file)!r}, which fails with: "
-                f"{error}"
+            raise UsageError.about(
+                "weights",
+                f"must have the tokenizer of the model next to them, got {str(file)!r}, which fails with: {error}",
             ) from error
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         found = {name: self._tokenizer.token_to_id(name) for name in _SPECIAL}
         n_tokens = self._tokenizer.get_vocab_size()
         if found != _SPECIAL or n_tokens > n_rows:
-            raise UsageError(
-                f"`weights` must have their own tokenizer next to them, with <pad> 0, <eos> 1 and at most {n_rows} "
-                f"tokens, got that of another model in {str(file)!r}: <pad> {found['<pad>']}, <eos> {found['<eos>']}, "
-                f"{n_tokens} tokens"
+            raise UsageError.about(
+                "weights",
+                f"must have their own tokenizer next to them, with <pad> 0, <eos> 1 and at most {n_rows} tokens, got "
+                f"that of another model in {str(file)!r}: <pad> {found['<pad>']}, <eos> {found['<eos>']}, {n_tokens} "
+                "tokens",
             )
 
     def __call__(self, texts: Sequence[str]) -> tuple[list[np.ndarray], np.ndarray]:

@@ -173,9 +173,11 @@ def joined_positions(tensors: Mapping[str, torch.Tensor], first: int, source: st
 
     own, other = tensors.get("positional_embedding"), tensors.get(SECOND_POSITIONS)
     if own is None or other is None or own.shape != other.shape:
-        raise UsageError(
-            f"`weights` must be weights of a Long-CLIP, which has two tables of positions, got {source!r}, which lacks "
-            f"{SECOND_POSITIONS} of the shape of positional_embedding; choose another `backbone` for 77 tokens"
+        raise UsageError.about(
+            "weights",
+            f"must be weights of a Long-CLIP, which has two tables of positions, got {source!r}, which lacks "
+            f"{SECOND_POSITIONS} of the shape of positional_embedding",
+            "choose another `backbone` for 77 tokens",
         )
     plain = {name: tensor for name, tensor in tensors.items() if name != SECOND_POSITIONS}
     return {**plain, "positional_embedding": torch.cat([own[:first], other[first:]])}

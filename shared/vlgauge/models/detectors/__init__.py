@@ -59,12 +59,15 @@ def check_detector_weights(weights: Any, regions: Any) -> Any:
         ValueError: If it is neither None nor a path, or the source of regions does not use it.
     """
     if not isinstance(weights, (str, os.PathLike, NoneType)):
-        raise UsageError(f"`detector_weights` must be a file, or one of the Hub with its commit, got {shown(weights)}")
+        raise UsageError.about(
+            "detector_weights", f"must be a file, or one of the Hub with its commit, got {shown(weights)}"
+        )
     if weights is not None and (callable(regions) or regions in PLAIN):
         source = named(regions) if callable(regions) else repr(regions)
-        raise UsageError(
-            f"`detector_weights` must be left out unless `regions` is a detector by name, got {os.fspath(weights)!r} "
-            f"with regions={source}"
+        raise UsageError.about(
+            "detector_weights",
+            f"must be left out unless `regions` is a detector by name, got {os.fspath(weights)!r} with "
+            f"regions={source}",
         )
     return weights
 

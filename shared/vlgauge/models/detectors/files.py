@@ -39,7 +39,9 @@ def read_authors_regions(
     _, titles = next(lines, (0, []))
     missing = set(AUTHORS_COLUMNS) - {"object", "image_name"} - set(titles)
     if missing:
-        raise UsageError(f"`table` must have the columns {', '.join(AUTHORS_COLUMNS)}, {shown!r} lacks {missing}")
+        raise UsageError.about(
+            "table", f"must have the columns {', '.join(AUTHORS_COLUMNS)}, {shown!r} lacks {missing}"
+        )
     found: dict[str, list[tuple[float, list[float], str]]] = {}
     for number, cells in lines:
         if not cells:
@@ -72,7 +74,9 @@ def arranged(entries: Mapping[str, Any], stories: Sequence[Sequence[Any]]) -> li
     for i, story in enumerate(stories):
         for j, image in enumerate(story):
             if str(image) not in entries:
-                raise UsageError(f"`entries` must have every image of the stories, got none for {image!r} [{i}][{j}]")
+                raise UsageError.about(
+                    "entries", f"must have every image of the stories, got none for {image!r} [{i}][{j}]"
+                )
     return [[entries[str(image)] for image in story] for story in stories]
 
 

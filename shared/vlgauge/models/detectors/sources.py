@@ -212,7 +212,7 @@ def _given_boxes(
 ) -> list[Region]:
     """Return regions from boxes. All boxes are checked, including the omitted ones."""
     if cell is None:
-        raise UsageError(f"`{image_place}` is missing: `{place}` has boxes, which need the image; or pass crops")
+        raise UsageError.about(image_place, f"is missing: `{place}` has boxes, which need the image", "or pass crops")
     raw = check_boxes(entry["boxes"], place)
     scores = check_scores(entry.get("scores"), len(raw), place)
     if not raw:

@@ -130,9 +130,10 @@ class GroundingModel:
         """
         width = np.asarray(vectors).shape[-1]
         if width != self.heads.text_weight.shape[1]:
-            raise UsageError(
-                f"`glove_path` must name word vectors of {self.heads.text_weight.shape[1]} values, as the checkpoint "
-                f"{self.identity} was trained with, got {width}"
+            raise UsageError.about(
+                "glove_path",
+                f"must name word vectors of {self.heads.text_weight.shape[1]} values, as the checkpoint "
+                f"{self.identity} was trained with, got {width}",
             )
         return self.heads.text(vectors)
 
@@ -185,18 +186,20 @@ def checkpoint_path(checkpoint: str | os.PathLike[str] | None, profile: str) -> 
         WeightsNotFoundError: If the checkpoint is missing or incomplete.
     """
     if checkpoint is None and profile != "embedded":
-        raise WeightsNotFoundError(
-            "`checkpoint` is missing: rovist_vg needs trained heads; pass the authors' r2p_model_epoch2.pth.tar "
-            f"({AUTHORS_FILE}) or a folder made by vlgauge train rovist_vg, or choose "
-            f"{as_setting('profile', 'embedded')}, which knows synthetic scenes only"
+        raise WeightsNotFoundError.about(
+            "checkpoint",
+            "is missing: rovist_vg needs trained heads",
+            f"pass the authors' r2p_model_epoch2.pth.tar ({AUTHORS_FILE}) or a folder made by vlgauge train "
+            f"rovist_vg, or choose {as_setting('profile', 'embedded')}, which knows synthetic scenes only",
         )
     path = EMBEDDED if checkpoint is None else Path(checkpoint).expanduser()
     weights = path / WEIGHTS if path.is_dir() else path
     missing = weights if not weights.is_file() else path / CONFIG
     if not weights.is_file() or (path.is_dir() and not missing.is_file()):
-        raise WeightsNotFoundError(
-            f"`checkpoint` must be a folder with {WEIGHTS} and {CONFIG} or the authors' file, got {str(path)!r}, "
-            f"where {missing.name!r} is missing"
+        raise WeightsNotFoundError.about(
+            "checkpoint",
+            f"must be a folder with {WEIGHTS} and {CONFIG} or the authors' file, got {str(path)!r}, where "
+            f"{missing.name!r} is missing",
         )
     return path
 
@@ -222,16 +225,19 @@ def read_config(path: Path) -> dict[str, Any]:
     config = read_json(path, "`checkpoint`")
     if not isinstance(config, dict) or config.get("format") != FORMAT:
         found = config.get("format") if isinstance(config, dict) else type(config).__name__
-        raise UsageError(f"`checkpoint` must have a {CONFIG} of the format {FORMAT}, got {found!r} in {str(path)!r}")
+        raise UsageError.about(
+            "checkpoint", f"must have a {CONFIG} of the format {FORMAT}, got {found!r} in {str(path)!r}"
+        )
     for key in ("image_encoder", "word_vectors"):
         if key not in config:
             raise UsageError.about("checkpoint", f"must have a {CONFIG} with {key!r}, got {', '.join(sorted(config))}")
     vectors, digest = config["word_vectors"], config.get("image_encoder_sha256")
     named = isinstance(config["image_encoder"], str) and isinstance(digest, (str, type(None)))
     if not named or not isinstance(vectors, (dict, type(None))):
-        raise UsageError(
-            f"`checkpoint` must have a {CONFIG} with a text as 'image_encoder' and an object as 'word_vectors', got "
-            f"{config['image_encoder']!r:.40} ({digest!r:.20}) and {vectors!r:.40}"
+        raise UsageError.about(
+            "checkpoint",
+            f"must have a {CONFIG} with a text as 'image_encoder' and an object as 'word_vectors', got "
+            f"{config['image_encoder']!r:.40} ({digest!r:.20}) and {vectors!r:.40}",
         )
     return config
 
@@ -245,9 +251,10 @@ def _frozen_encoder(config: Mapping[str, Any], image: Mapping[str, Any], device:
     encoder = clip_encoder(None if toy else name, profile="embedded" if toy else "paper", device=device)
     wanted = config.get("image_encoder_sha256")
     if wanted not in (None, encoder.digest):
-        raise UsageError(
-            f"`checkpoint` was trained on {name}@{wanted[:8]}, got {encoder.identity}; train it again with "
-            "vlgauge train rovist_vg"
+        raise UsageError.about(
+            "checkpoint",
+            f"was trained on {name}@{wanted[:8]}, got {encoder.identity}",
+            "train it again with vlgauge train rovist_vg",
         )
     return encoder
 
@@ -256,8 +263,8 @@ def _vit(image: Mapping[str, torch.Tensor], heads: Heads, device: str) -> ImageE
     vit = build_vit(image)
     pooled, taken = vit.config.pooler_output_size, heads.image_weight.shape[1]
     if pooled != taken:
-        raise UsageError(
-            f"`checkpoint` must contain an image head for the {pooled} values of its transformer, got one for {taken}"
+        raise UsageError.about(
+            "checkpoint", f"must contain an image head for the {pooled} values of its transformer, got one for {taken}"
         )
     return VisionEncoder(vit, device)
 
@@ -269,17 +276,18 @@ def _read_authors(file: Path, device: str) -> GroundingModel:
     if isinstance(state, Mapping):
         state = state_dict_in(state, file)
     else:
-        raise UsageError(
-            f"`checkpoint` must be the authors' file with the key 'model', or a folder of vlgauge train rovist_vg, got "
+        raise UsageError.about(
+            "checkpoint",
+            "must be the authors' file with the key 'model', or a folder of vlgauge train rovist_vg, got "
             f"{str(file)!r} with "
-            f"{', '.join(map(str, content))[:100] if isinstance(content, Mapping) else type(content).__name__}"
+            f"{', '.join(map(str, content))[:100] if isinstance(content, Mapping) else type(content).__name__}",
         )
     names = [f"{_IMAGE_HEAD}weight", f"{_IMAGE_HEAD}bias", f"{_TEXT_HEAD}weight", f"{_TEXT_HEAD}bias"]
     heads = _heads(state, names, file)
     surplus = [name for name in state if name not in names and not name.startswith(_IMAGE)]
     if surplus:
-        raise UsageError(
-            f"`checkpoint` must contain the authors' tensors, got {surplus[0]!r} next to them in {str(file)!r}"
+        raise UsageError.about(
+            "checkpoint", f"must contain the authors' tensors, got {surplus[0]!r} next to them in {str(file)!r}"
         )
     image = {name.removeprefix(_IMAGE): tensor for name, tensor in state.items() if name.startswith(_IMAGE)}
     return GroundingModel(heads, _vit(image, heads, device), local_name(sha256_of(file)), None)
@@ -294,5 +302,7 @@ def _heads(tensors: Mapping[str, torch.Tensor], names: Sequence[str], source: Pa
     heads = Heads(*(np.asarray(tensors[name].float().numpy(), dtype=np.float64) for name in names))
     shapes = [matrix.shape for matrix in vars(heads).values()]
     if [len(shape) for shape in shapes] != [2, 1, 2, 1] or len({shape[0] for shape in shapes}) != 1:
-        raise UsageError(f"`checkpoint` must contain heads of one width, got the shapes {shapes} in {str(source)!r}")
+        raise UsageError.about(
+            "checkpoint", f"must contain heads of one width, got the shapes {shapes} in {str(source)!r}"
+        )
     return heads

@@ -78,7 +78,9 @@ def vit_config(state: Mapping[str, torch.Tensor]) -> Any:
         middle = next(t.shape[0] for name, t in state.items() if re.search(r"(intermediate\.dense|fc1)\.weight$", name))
         pooled = state["pooler.dense.weight"].shape[0]
     except (KeyError, ValueError, StopIteration, IndexError) as error:
-        raise UsageError("`checkpoint` must contain a vision transformer with its pooling layer, got others") from error
+        raise UsageError.about(
+            "checkpoint", "must contain a vision transformer with its pooling layer, got others"
+        ) from error
     return ViTConfig(
         hidden_size=width,
         num_hidden_layers=len(layers),

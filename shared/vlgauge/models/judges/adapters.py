@@ -88,22 +88,26 @@ def add_adapter(model: torch.nn.Module, files: JudgeFiles) -> None:
     for name, value in {**added, **changed}.items():
         if name not in own or own[name].shape != value.shape:
             of = "no such layer" if name not in own else f"{tuple(own[name].shape)}"
-            raise UsageError(
-                f"`adapter` must be one of this model, got {name} of shape {tuple(value.shape)} in {files.name!r}, "
-                f"where the model has {of}"
+            raise UsageError.about(
+                "adapter",
+                f"must be one of this model, got {name} of shape {tuple(value.shape)} in {files.name!r}, where the "
+                f"model has {of}",
             )
         if own[name].is_meta:
-            raise UsageError(
-                "`device_map` must keep a model with an `adapter` in memory, got one that leaves parts of it on the "
-                "disk or moves them between devices; choose another one or a smaller `dtype`"
+            raise UsageError.about(
+                "device_map",
+                "must keep a model with an `adapter` in memory, got one that leaves parts of it on the disk or "
+                "moves them between devices",
+                "choose another one or a smaller `dtype`",
             )
     with torch.no_grad():
         for name, value in added.items():
             weight, more = own[name], scale * value
             if not more.isfinite().all():
-                raise UsageError(
-                    f"`adapter` must add finite numbers, got lora_alpha {files.config['lora_alpha']} in "
-                    f"{files.name!r}, which makes {name} infinite"
+                raise UsageError.about(
+                    "adapter",
+                    f"must add finite numbers, got lora_alpha {files.config['lora_alpha']} in {files.name!r}, which "
+                    f"makes {name} infinite",
                 )
             weight.add_(more.to(weight.device, weight.dtype))
         for name, value in changed.items():
@@ -118,12 +122,16 @@ def scale_of(config: Mapping[str, Any]) -> float:
     """
     for field, plain in _PLAIN.items():
         if config.get(field) not in plain:
-            raise UsageError(f"`adapter` must be a plain LoRA, got {field}: {shown(config.get(field))} in its settings")
+            raise UsageError.about(
+                "adapter", f"must be a plain LoRA, got {field}: {shown(config.get(field))} in its settings"
+            )
     alpha, rank = config.get("lora_alpha"), config.get("r")
     if not all(
         isinstance(one, (int, float)) and not isinstance(one, bool) and 0 < one < math.inf for one in (alpha, rank)
     ):
-        raise UsageError(f"`adapter` must have lora_alpha and r, two numbers above 0, got {alpha!r} and {rank!r}")
+        raise UsageError.about(
+            "adapter", f"must have lora_alpha and r, two numbers above 0, got {alpha!r} and {rank!r}"
+        )
     assert alpha is not None  # checked above
     assert rank is not None
     return float(alpha) / (math.sqrt(rank) if config.get("use_rslora") else rank)
@@ -145,8 +153,9 @@ def _product(layer: str, pair: Mapping[str, torch.Tensor], rank: int, name: str)
     """Return ``B A`` in float32, shape ``(n_out, n_in)``."""
     fits = pair.keys() == {"A", "B"} and all(value.dim() == 2 for value in pair.values())
     if not fits or {pair["B"].shape[1], len(pair["A"])} != {rank}:
-        raise UsageError(
-            f"`adapter` must have for each layer the matrices lora_A and lora_B of rank {rank}, got others for {layer} "
-            f"in {name!r}"
+        raise UsageError.about(
+            "adapter",
+            f"must have for each layer the matrices lora_A and lora_B of rank {rank}, got others for {layer} in "
+            f"{name!r}",
         )
     return pair["B"].float() @ pair["A"].float()

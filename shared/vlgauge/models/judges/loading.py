@@ -84,9 +84,10 @@ def judge_of(
     seeing = None
     if is_clip_t5(files.config):
         if tower is None:
-            raise SourcesMissingError(
-                "`tower` is missing: CLIP-FlanT5 needs the folder or pinned id of its image tower, "
-                f"{files.config['mm_vision_tower']} (owner/name@COMMIT)"
+            raise SourcesMissingError.about(
+                "tower",
+                "is missing: CLIP-FlanT5 needs the folder or pinned id of its image tower, "
+                f"{files.config['mm_vision_tower']} (owner/name@COMMIT)",
             )
         seeing = find_judge(os.fspath(tower), "tower")
     elif tower is not None:
@@ -236,9 +237,11 @@ def refuse_too_large(name: str, n_numbers: int, dtype: str, device: str) -> None
         announce(f"{name} takes {needed / 1e9:.1f} GB in {dtype} of {free / 1e9:.1f} GB free on {device}", logged=False)
     if free is not None and needed > free:
         smaller = f"dtype='bfloat16' ({2 * n_numbers / 1e9:.1f} GB), " if BYTES[dtype] > 2 else ""
-        raise RejectedModelError(
-            f"`model` must fit into the memory of {device}, of which {free / 1e9:.1f} GB are free, got {name!r} of "
-            f"{needed / 1e9:.1f} GB in {dtype}; pass {smaller}device_map='auto' for several devices, or a smaller model"
+        raise RejectedModelError.about(
+            "model",
+            f"must fit into the memory of {device}, of which {free / 1e9:.1f} GB are free, got {name!r} of "
+            f"{needed / 1e9:.1f} GB in {dtype}",
+            f"pass {smaller}device_map='auto' for several devices, or a smaller model",
         )
 
 

@@ -165,9 +165,11 @@ class ServedJudge:
             ValueError: If an answer cannot be a single token. Nothing is requested in this case.
         """
         if several := [one for one in answers if len(one.split()) != 1]:
-            raise UsageError(
-                f"`answer` must be one word for {self.identity}, which returns probabilities of one token, got "
-                f"{shown(several[0])}; pass the model itself as `model` for longer ones"
+            raise UsageError.about(
+                "answer",
+                f"must be one word for {self.identity}, which returns probabilities of one token, got "
+                f"{shown(several[0])}",
+                "pass the model itself as `model` for longer ones",
             )
         keys = [(one.key, word) for one, word in zip(questions, answers, strict=True)]
         found = self._asked(

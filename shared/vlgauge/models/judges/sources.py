@@ -79,16 +79,18 @@ def find_judge(model: str, setting: str = "model") -> JudgeFiles:
     assert folder is not None  # never None, because `hub_folder` downloads
     file = folder / "config.json"
     if not file.is_file():
-        raise UsageError(f"`{setting}` must be a folder with config.json, got {str(folder)!r}")
+        raise UsageError.about(setting, f"must be a folder with config.json, got {str(folder)!r}")
     config = read_json(file, f"`{setting}`")
     if not isinstance(config, dict) or "auto_map" in config:
-        raise UsageError(
-            f"`{setting}` must be a model of the transformers library, got one with custom code: {model!r}"
+        raise UsageError.about(
+            setting, f"must be a model of the transformers library, got one with custom code: {model!r}"
         )
     if (folder / "adapter_config.json").is_file():
-        raise UsageError(
-            f"`{setting}` must be a whole model, got one with an adapter: {model!r}; pass an adapter of a LLaVA to "
-            "fleur as `adapter`, or merge the two, such as with `merge_and_unload` of peft, and pass the saved folder"
+        raise UsageError.about(
+            setting,
+            f"must be a whole model, got one with an adapter: {model!r}",
+            "pass an adapter of a LLaVA to fleur as `adapter`, or merge the two, such as with `merge_and_unload` of "
+            "peft, and pass the saved folder",
         )
     if Path(model).is_dir():
         files = sorted(path for pattern in (*FILES, PICKLED) for path in folder.glob(pattern))
@@ -117,14 +119,14 @@ def find_adapter(adapter: str) -> JudgeFiles:
     assert folder is not None  # never None, because `hub_folder` downloads
     here = [name for name in ADAPTER_FILES if (folder / name).is_file()]
     if ADAPTER_FILES[0] not in here or not any(name.startswith("adapter_model") for name in here):
-        raise UsageError(
-            "`adapter` must be a folder with adapter_config.json and adapter_model.safetensors or .bin, got "
-            f"{str(folder)!r}"
+        raise UsageError.about(
+            "adapter",
+            f"must be a folder with adapter_config.json and adapter_model.safetensors or .bin, got {str(folder)!r}",
         )
     config = read_json(folder / ADAPTER_FILES[0], "`adapter`")
     if not isinstance(config, dict):
-        raise UsageError(
-            f"`adapter` must have settings in adapter_config.json, got a file without them in {str(folder)!r}"
+        raise UsageError.about(
+            "adapter", f"must have settings in adapter_config.json, got a file without them in {str(folder)!r}"
         )
     if Path(adapter).is_dir():
         return JudgeFiles(folder.name, local_name(joint_digest([folder / name for name in here])), folder, config)
@@ -156,9 +158,10 @@ def look_for_judge(
         return folder.resolve()
     pinned = PINNED.fullmatch(os.fspath(model))
     if pinned is None:
-        raise WeightsNotFoundError(
-            f"`{setting}` must be a folder, or a Hub id with its commit (owner/name@<40 hexadecimal digits>), "
-            f"got {model!r}{SERVED if is_address(os.fspath(model)) else ''}"
+        raise WeightsNotFoundError.about(
+            setting,
+            "must be a folder, or a Hub id with its commit (owner/name@<40 hexadecimal digits>), got "
+            f"{model!r}{SERVED if is_address(os.fspath(model)) else ''}",
         )
     return on_hub(pinned["repository"], pinned["revision"], patterns, hint or other_models())
 

@@ -378,7 +378,9 @@ class LoadedJudge:
 
     def _picture(self, question: Question) -> Image.Image:
         if self._parts.processor is None:
-            raise UsageError(f"`model` must be a model of images and text, got {self.identity!r}, which is text-only")
+            raise UsageError.about(
+                "model", f"must be a model of images and text, got {self.identity!r}, which is text-only"
+            )
         assert question.picture is not None  # checked by the caller
         opened = question.picture.open()
         opened.info.pop("transparency", None)  # avoid Pillow's warning about lost transparency
@@ -420,7 +422,9 @@ class LoadedJudge:
         if answer is not None:
             whole = list(own(f"{second} {answer}"))
             if whole[: len(tail)] != tail:
-                raise UsageError(f"`answer` must not change how the question is split into tokens, got {answer!r}")
+                raise UsageError.about(
+                    "answer", f"must not change how the question is split into tokens, got {answer!r}"
+                )
             found.answer = whole[len(tail) :]
         return found
 
@@ -454,8 +458,8 @@ class LoadedJudge:
         source = self._tokenizer if self._parts.processor is None else self._parts.processor
         prompt, special = text, True
         if again and self._template is None:
-            raise UsageError(
-                f"`model` must have a chat template to be asked twice, got {self.identity!r}; leave `reasons` out"
+            raise UsageError.about(
+                "model", f"must have a chat template to be asked twice, got {self.identity!r}", "leave `reasons` out"
             )
         if self._template is not None:
             content: Any = text
@@ -468,19 +472,24 @@ class LoadedJudge:
                     turns.append({"role": role, "content": said})
             prompt = self._filled(source, turns)
             if text.strip() not in prompt:
-                raise UsageError(
-                    f"`model` must have a chat template that does not change the question, got {self.identity!r}, "
-                    "whose template changes or omits it; choose another model"
+                raise UsageError.about(
+                    "model",
+                    f"must have a chat template that does not change the question, got {self.identity!r}, whose "
+                    "template changes or omits it",
+                    "choose another model",
                 )
             if prompt.rstrip().endswith(_THOUGHT):
-                raise UsageError(
-                    f"`model` must be a model that answers directly, got {self.identity!r}, whose template starts a "
-                    "thought; choose an instruction-tuned model without reasoning"
+                raise UsageError.about(
+                    "model",
+                    f"must be a model that answers directly, got {self.identity!r}, whose template starts a thought",
+                    "choose an instruction-tuned model without reasoning",
                 )
             bos = self._tokenizer.bos_token
             special = self._parts.processor is not None and not (bos is not None and prompt.startswith(bos))
         elif picture is not None:
-            raise UsageError(f"`model` must have a chat template to be asked about images, got {self.identity!r}")
+            raise UsageError.about(
+                "model", f"must have a chat template to be asked about images, got {self.identity!r}"
+            )
         images = {} if picture is None else {"images": [picture]}
         with self._template_told():
             found = source(text=[prompt], add_special_tokens=special, return_tensors="pt", **images)
@@ -504,9 +513,10 @@ class LoadedJudge:
             yield
         except Exception as error:
             why = " ".join(str(error).split())[:200]
-            raise UsageError(
-                f"`model` must have a chat template that supports its question, got {self.identity!r}, whose template "
-                f"fails with: {why}"
+            raise UsageError.about(
+                "model",
+                f"must have a chat template that supports its question, got {self.identity!r}, whose template fails "
+                f"with: {why}",
             ) from error
 
     def _takes(self, name: str) -> bool:

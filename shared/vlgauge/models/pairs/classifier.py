@@ -101,8 +101,8 @@ class LoadedScorer:
         if self._model.config.num_labels == 1 and index != 1:
             raise UsageError.about("coherent_label", f"must be left at 1 for a model with one logit, got {label!r}")
         if self._model.config.num_labels == 2 and index not in (0, 1):
-            raise UsageError(
-                f"`coherent_label` must be 0, 1 or one of {', '.join(map(repr, names.values()))}, got {label!r}"
+            raise UsageError.about(
+                "coherent_label", f"must be 0, 1 or one of {', '.join(map(repr, names.values()))}, got {label!r}"
             )
         return index
 

@@ -85,14 +85,15 @@ class GivenScorer:
                 try:
                     values = np.asarray(found_here, dtype=np.float64)
                 except (TypeError, ValueError):
-                    raise UsageError(
-                        f"`model` must return one probability per pair, got {type(found_here).__name__} with other "
-                        "values"
+                    raise UsageError.about(
+                        "model",
+                        f"must return one probability per pair, got {type(found_here).__name__} with other values",
                     ) from None
                 if values.shape != (len(batch),) or not ((values >= 0) & (values <= 1)).all():
-                    raise UsageError(
-                        f"`model` must return one probability per pair, got an array of shape {values.shape} for "
-                        f"{len(batch)} pairs, or numbers outside of [0, 1]"
+                    raise UsageError.about(
+                        "model",
+                        f"must return one probability per pair, got an array of shape {values.shape} for "
+                        f"{len(batch)} pairs, or numbers outside of [0, 1]",
                     )
                 found.update(zip(batch, values.tolist(), strict=True))
                 advance(len(batch))

@@ -77,7 +77,9 @@ def find_pair_model(model: str | None, base: str | None = None, profile: str = "
             raise UsageError(_no_base())
         return _described(Path(model).name, _folder("base", base, profile, SETTINGS_FILES), Path(model).resolve())
     if base is not None:
-        raise UsageError(f"`base` must be left out unless `model` is a checkpoint file, got {base!r} and {model!r}")
+        raise UsageError.about(
+            "base", f"must be left out unless `model` is a checkpoint file, got {base!r} and {model!r}"
+        )
     if model is None:
         if profile != "embedded":
             raise WeightsNotFoundError(_no_model())
@@ -137,13 +139,14 @@ def _here(
         return Path(name).resolve()
     pinned = _PINNED.fullmatch(name)
     if pinned is None:
-        raise WeightsNotFoundError(
-            f"`{setting}` must be an existing folder{' or file' if setting == 'model' else ''}, or a Hub id with its "
-            f"commit (owner/name@<40 hexadecimal digits>), got {name!r}"
+        raise WeightsNotFoundError.about(
+            setting,
+            f"must be an existing folder{' or file' if setting == 'model' else ''}, or a Hub id with its commit "
+            f"(owner/name@<40 hexadecimal digits>), got {name!r}",
         )
     if profile == "embedded":
-        raise WeightsNotFoundError(
-            f"`{setting}` must be a folder under the embedded profile, which fetches nothing, got {name!r}"
+        raise WeightsNotFoundError.about(
+            setting, f"must be a folder under the embedded profile, which fetches nothing, got {name!r}"
         )
     return on_hub(pinned["repository"], pinned["revision"], patterns, _hint())
 
@@ -152,15 +155,19 @@ def _described(name: str, folder: Path, checkpoint: Path | None) -> PairModel:
     setting = "model" if checkpoint is None else "base"
     config = folder / "config.json"
     if not config.is_file():
-        raise UsageError(f"`{setting}` must be a folder with config.json, got {str(folder)!r}")
+        raise UsageError.about(setting, f"must be a folder with config.json, got {str(folder)!r}")
     settings = read_json(config, f"`{setting}`")
     if not isinstance(settings, dict) or "auto_map" in settings:
-        raise UsageError(f"`{setting}` must be a model of the transformers library, got one with custom code: {name!r}")
+        raise UsageError.about(
+            setting, f"must be a model of the transformers library, got one with custom code: {name!r}"
+        )
     if not any(next(folder.glob(pattern), None) for pattern in _TOKENIZERS):
-        raise UsageError(f"`{setting}` must include its tokenizer, got none in {str(folder)!r}")
+        raise UsageError.about(setting, f"must include its tokenizer, got none in {str(folder)!r}")
     weights = [checkpoint] if checkpoint else sorted(folder.glob("*.safetensors"))
     if not weights or (folder / "adapter_config.json").exists():
-        raise UsageError(f"`{setting}` must have all its weights as safetensors, got others or none in {str(folder)!r}")
+        raise UsageError.about(
+            setting, f"must have all its weights as safetensors, got others or none in {str(folder)!r}"
+        )
     files = sorted(path for pattern in SETTINGS_FILES for path in folder.glob(pattern))
     digest = joint_digest([*weights, *files])
     identity = f"{name}@{digest[:8]}" if folder == EMBEDDED else local_name(digest)
@@ -184,7 +191,9 @@ def load_pair_model(found: PairModel) -> tuple[Any, Any]:
         classifier = _of_folder(found) if found.checkpoint is None else _of_checkpoint(found, found.checkpoint)
     known_tensors.refuse_not_finite(classifier.state_dict(), found.name, "model")
     if classifier.config.num_labels not in (1, 2):
-        raise UsageError(f"`model` must have one or two logits, got {classifier.config.num_labels} in {found.name!r}")
+        raise UsageError.about(
+            "model", f"must have one or two logits, got {classifier.config.num_labels} in {found.name!r}"
+        )
     if tokenizer.pad_token_id is None:
         raise UsageError.about("model", f"must have a tokenizer with a padding token, got none in {found.name!r}")
     return tokenizer, classifier.float().eval()
@@ -211,9 +220,11 @@ def _tokenizer_of(found: PairModel) -> Any:
     first = (written.get("pre_tokenizer") or {}).get("add_prefix_space", False)
     made = transformers.PreTrainedTokenizerFast(tokenizer_file=str(file), add_prefix_space=first, **words)
     if json.loads(made.backend_tokenizer.to_str()) != written:
-        raise RejectedModelError(
-            f"`model` must have a tokenizer that transformers {transformers.__version__} reads as it was written, got "
-            f'one of transformers 5 in {found.name!r} that comes out changed; run: pip install "transformers>=5"'
+        raise RejectedModelError.about(
+            "model",
+            f"must have a tokenizer that transformers {transformers.__version__} reads as it was written, got one of "
+            f"transformers 5 in {found.name!r} that comes out changed",
+            'run: pip install "transformers>=5"',
         )
     return made
 
@@ -247,7 +258,9 @@ def _of_checkpoint(found: PairModel, path: Path) -> Any:
 
     kind = read_json(found.folder / "config.json", "`base`").get("model_type")
     if kind != "albert":
-        raise RejectedModelError(f"`base` must be a configuration of ALBERT, got {kind!r} in {str(found.folder)!r}")
+        raise RejectedModelError.about(
+            "base", f"must be a configuration of ALBERT, got {kind!r} in {str(found.folder)!r}"
+        )
     state = read_authors_checkpoint(path)
     kinds: dict[str, Any] = {"attn_implementation": ATTENTION, "num_labels": 2}
     config = AlbertConfig.from_pretrained(str(found.folder), local_files_only=True, **kinds)
@@ -262,8 +275,8 @@ def _of_checkpoint(found: PairModel, path: Path) -> Any:
         ("of other sizes than `base` in", wrong),
     ):
         if keys:
-            raise RejectedModelError(
-                f"`model` must be a whole checkpoint of `base`, got {path.name!r} {what} {_listed(keys)}"
+            raise RejectedModelError.about(
+                "model", f"must be a whole checkpoint of `base`, got {path.name!r} {what} {_listed(keys)}"
             )
     classifier.load_state_dict(state)
     return classifier
@@ -284,13 +297,13 @@ def read_authors_checkpoint(path: Path) -> dict[str, Any]:
         content = read_torch_object(path, allowed=[argparse.Namespace])
     except ValueError as error:
         why = " ".join(str(error).split())[:200]
-        raise RejectedModelError(
-            f"`model` must be a checkpoint that can be read safely, got {path.name!r}: {why}"
+        raise RejectedModelError.about(
+            "model", f"must be a checkpoint that can be read safely, got {path.name!r}: {why}"
         ) from error
     state = content.get("model") if isinstance(content, dict) else None
     if not isinstance(state, dict) or not all(isinstance(value, torch.Tensor) for value in state.values()):
-        raise RejectedModelError(
-            f"`model` must be a checkpoint with its weights under 'model', got {path.name!r} without them"
+        raise RejectedModelError.about(
+            "model", f"must be a checkpoint with its weights under 'model', got {path.name!r} without them"
         )
     check_stored(state, path)
     renamed = {}

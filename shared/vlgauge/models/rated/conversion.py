@@ -57,9 +57,10 @@ def convert_polos(
     head = {name: tensor for name, tensor in state.items() if is_head(name)}
     parts = {prefix: _part(state, prefix) for prefix in (_TEXT, _CLIP)}
     if not head or not all(parts.values()):
-        raise UsageError(
-            "`checkpoint` must be the authors' of Polos, with the tensors ff.*, scalar_mix.*, encoder.model.* and "
-            f"clip.*, got {', '.join(sorted(state)[:3]) or 'none'} and so on in {source!r}"
+        raise UsageError.about(
+            "checkpoint",
+            "must be the authors' of Polos, with the tensors ff.*, scalar_mix.*, encoder.model.* and clip.*, got "
+            f"{', '.join(sorted(state)[:3]) or 'none'} and so on in {source!r}",
         )
     _check_settings(content, source)
     _compare_texts(parts[_TEXT], text, source)
@@ -86,9 +87,9 @@ def _check_settings(content: Any, source: str) -> None:
         # The class in the authors' code has another default for the last one.
         found = told.get(name, "Sigmoid" if name == "final_activation" else wanted)
         if found != wanted and str(found) != str(wanted):
-            raise UsageError(
-                f"`checkpoint` must be trained with {name}: {wanted}, as the published one was, got {found!r} in "
-                f"{source!r}"
+            raise UsageError.about(
+                "checkpoint",
+                f"must be trained with {name}: {wanted}, as the published one was, got {found!r} in {source!r}",
             )
 
 
@@ -119,7 +120,8 @@ def _compare_clip(
 def _refuse_differing(names: list[str], encoder: AllLayersEncoder | ClipArchitecture, source: str) -> None:
     if names:
         what = encoder.name if isinstance(encoder, ClipArchitecture) else encoder.identity
-        raise UsageError(
-            f"`checkpoint` must have the tensors of the public {what}, which its head is kept for, got "
-            f"{len(names)} others in {source!r}: {', '.join(sorted(names)[:3])}"
+        raise UsageError.about(
+            "checkpoint",
+            f"must have the tensors of the public {what}, which its head is kept for, got {len(names)} others in "
+            f"{source!r}: {', '.join(sorted(names)[:3])}",
         )

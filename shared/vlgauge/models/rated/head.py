@@ -125,9 +125,10 @@ class Head:
         wanted = (layers, 4 * text_width + 6 * embed_width)
         found = (len(self.scalars), self.matrices[0].shape[1])
         if wanted != found:
-            raise UsageError(
-                f"`checkpoint` must be a head for these encoders, {layers} layers and 4 x {text_width} + 6 x "
-                f"{embed_width} = {wanted[1]} numbers, got one for {found[0]} layers and {found[1]} numbers"
+            raise UsageError.about(
+                "checkpoint",
+                f"must be a head for these encoders, {layers} layers and 4 x {text_width} + 6 x {embed_width} = "
+                f"{wanted[1]} numbers, got one for {found[0]} layers and {found[1]} numbers",
             )
 
 

@@ -59,8 +59,8 @@ def find_head(checkpoint: str | Path | None, profile: str) -> Path:
             raise UsageTypeError.about("checkpoint", f"must be the path of a file, got {shown(checkpoint)}")
         path = Path(checkpoint).expanduser()
         if not path.is_file():
-            raise WeightsNotFoundError(
-                f"`checkpoint` must be an existing file with the head of a Polos, got {str(path)!r}"
+            raise WeightsNotFoundError.about(
+                "checkpoint", f"must be an existing file with the head of a Polos, got {str(path)!r}"
             )
         return path
     path = TOY_HEAD if profile == "embedded" else head_place()
@@ -144,9 +144,9 @@ def _check(models: PolosModels) -> bool:
     }
     for key, name in names.items():
         if head.metadata[key] != found[key]:
-            raise UsageError(
-                f"`checkpoint` must be a head for the {name} ({found[key][:8]}), got one for another "
-                f"({head.metadata[key][:8]})"
+            raise UsageError.about(
+                "checkpoint",
+                f"must be a head for the {name} ({found[key][:8]}), got one for another ({head.metadata[key][:8]})",
             )
     return True
 

@@ -50,9 +50,9 @@ class GivenEncoder:
         # A torch tensor may be on another device or require gradients.
         array = np.asarray(vectors.detach().cpu() if hasattr(vectors, "detach") else vectors)
         if array.ndim != 2 or len(array) != count or not np.issubdtype(array.dtype, np.floating):
-            raise UsageError(
-                f"`encoder` must return one row of floats per text, got {array.dtype} of shape {array.shape} "
-                f"for {count} texts"
+            raise UsageError.about(
+                "encoder",
+                f"must return one row of floats per text, got {array.dtype} of shape {array.shape} for {count} texts",
             )
         return array
 

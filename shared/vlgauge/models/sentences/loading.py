@@ -62,9 +62,10 @@ def _check_vector(model: Any, folder: Path, pooling: str) -> None:
     except Exception as error:
         why = f"{type(error).__name__}: {error}"
     if why:
-        raise UsageError(
-            f"`encoder` must turn a text into one vector{' by its first token' * (pooling == 'cls')}, got "
-            f"{str(folder)!r} with the modules {kinds}, which gives {why}"
+        raise UsageError.about(
+            "encoder",
+            f"must turn a text into one vector{' by its first token' * (pooling == 'cls')}, got {str(folder)!r} with "
+            f"the modules {kinds}, which gives {why}",
         )
 
 
@@ -86,9 +87,10 @@ def check_tensors(model: Any, folder: Path) -> None:
             if names
         ]
         if told:
-            raise UsageError(
-                f"`encoder` must have the tensors of its {type(module).__name__} and no others, got "
-                f"{'; '.join(told)} in {str(folder)!r}"
+            raise UsageError.about(
+                "encoder",
+                f"must have the tensors of its {type(module).__name__} and no others, got {'; '.join(told)} in "
+                f"{str(folder)!r}",
             )
 
 

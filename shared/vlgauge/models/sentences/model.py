@@ -70,9 +70,11 @@ def find_sentence_model(name: str, profile: str = "paper") -> SentenceModel:
     if name in _OF_MINILM:
         model = _described(_minilm_folder(profile), f"{MINILM}@{MINILM_REVISION[:8]}")
         if model.weights_digest != MINILM_SHA256:
-            raise UsageError(
-                f"`encoder` must have the published weights of {MINILM} (sha256 {MINILM_SHA256[:8]}), got "
-                f"{model.weights_digest[:8]} in {model.folder}; delete that folder and fetch it again"
+            raise UsageError.about(
+                "encoder",
+                f"must have the published weights of {MINILM} (sha256 {MINILM_SHA256[:8]}), got "
+                f"{model.weights_digest[:8]} in {model.folder}",
+                "delete that folder and fetch it again",
             )
         return model
     if Path(name).is_dir():
@@ -95,12 +97,12 @@ def _on_hub(name: str, profile: str) -> _Repository:
     """Return the arguments of `hub_folder` for an encoder."""
     repository, _, revision = name.partition("@")
     if profile == "embedded":
-        raise WeightsNotFoundError(
-            f"`encoder` must be a folder or {MINILM} under the embedded profile, which fetches nothing, got {name!r}"
+        raise WeightsNotFoundError.about(
+            "encoder", f"must be a folder or {MINILM} under the embedded profile, which fetches nothing, got {name!r}"
         )
     if _HUB_ID.fullmatch(repository) is None:
-        raise WeightsNotFoundError(
-            f"`encoder` must be an existing folder, or a Hub id (owner/name, or owner/name@commit), got {name!r}"
+        raise WeightsNotFoundError.about(
+            "encoder", f"must be an existing folder, or a Hub id (owner/name, or owner/name@commit), got {name!r}"
         )
     return repository, revision or None, FILES, "or pass a folder as `encoder`"
 
@@ -126,27 +128,33 @@ def _described(folder: Path, identity: str | None = None) -> SentenceModel:
     """Check a model folder, and describe it. Its identity is the digest by default."""
     modules = folder / "modules.json"
     if not modules.is_file():
-        raise UsageError(f"`encoder` must be a sentence-transformers model with modules.json, got {str(folder)!r}")
+        raise UsageError.about(
+            "encoder", f"must be a sentence-transformers model with modules.json, got {str(folder)!r}"
+        )
     entries = read_json(modules, "`encoder`")
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise UsageError(
-            f"`encoder` must have a list of modules in modules.json, got a file without it in {str(folder)!r}"
+        raise UsageError.about(
+            "encoder", f"must have a list of modules in modules.json, got a file without it in {str(folder)!r}"
         )
     for entry in entries:
         # Modules of other packages would be imported and run.
         if not str(entry.get("type", "")).startswith("sentence_transformers."):
-            raise UsageError(f"`encoder` must be made of sentence-transformers' own modules, got {entry.get('type')!r}")
+            raise UsageError.about(
+                "encoder", f"must be made of sentence-transformers' own modules, got {entry.get('type')!r}"
+            )
     weights = sorted(folder.rglob("*.safetensors"))
     if not weights:
         raise UsageError.about("encoder", f"must have its weights as safetensors, got none in {str(folder)!r}")
     pickled = [path for path in folder.rglob("pytorch_model*.bin") if not list(path.parent.glob("*.safetensors"))]
     if pickled:
-        raise UsageError(
-            f"`encoder` must have all its weights as safetensors, got {str(pickled[0])!r}; save it again as safetensors"
+        raise UsageError.about(
+            "encoder",
+            f"must have all its weights as safetensors, got {str(pickled[0])!r}",
+            "save it again as safetensors",
         )
     if adapter := next(folder.rglob("adapter_config.json"), None):
-        raise UsageError(
-            f"`encoder` must have all its weights in its folder, got the adapter {str(adapter)!r}; merge it"
+        raise UsageError.about(
+            "encoder", f"must have all its weights in its folder, got the adapter {str(adapter)!r}", "merge it"
         )
     if not any(next(folder.rglob(name), None) for name in ("tokenizer.json", "vocab.txt", "*.model")):
         raise UsageError.about("encoder", f"must include its tokenizer, got none in {str(folder)!r}")
