@@ -71,7 +71,7 @@ def check_n_frames(n_frames: Any) -> FrameCount:
         return n_frames
     if isinstance(n_frames, (int, np.integer)) and not isinstance(n_frames, bool) and n_frames >= 1:
         return int(n_frames)
-    raise UsageError(f"`n_frames` must be a whole number of at least 1 or 'all', got {n_frames!r}")
+    raise UsageError.about("n_frames", f"must be a whole number of at least 1 or 'all', got {n_frames!r}")
 
 
 # -- Frames as images -------------------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def check_video(cell: Mapping[str, Any], place: str) -> None:
         ValueError: If they are not, or there are no frames.
     """
     if not _cell_frames(cell, None, place)[0]:
-        raise UsageError(f"`{place}` must have at least one frame, got none")
+        raise UsageError.about(place, "must have at least one frame, got none")
 
 
 def _cell_frames(cell: Mapping[str, Any], n_frames: FrameCount, place: str) -> tuple[list[LazyImage], bool]:
@@ -200,9 +200,10 @@ def _planned(source: VideoSource, n_frames: int | Literal["all"], start: float |
     if decoded > indices[-1]:
         return first, stop, not extent.is_complete
     if decoded <= first:
-        raise UsageError(
-            f"`{source.place}` must have frames from {first} on that decode, of at most {MAX_FRAME_PIXELS:,} pixels, "
-            f"got {decoded} frames"
+        raise UsageError.about(
+            source.place,
+            f"must have frames from {first} on that decode, of at most {MAX_FRAME_PIXELS:,} pixels, got {decoded} "
+            "frames",
         )
     # Some files have packets without an image, so only a much shorter video counts as truncated.
     return first, decoded, failed or decoded < COMPLETE * extent.n_frames
@@ -213,7 +214,9 @@ def _segment(extent: Extent, start: float | None, end: float | None, place: str)
     if start is None and end is None:
         return 0, extent.n_frames
     if not extent.seconds:
-        raise UsageError(f"`{place}` must have a duration for a segment, got a file without time stamps; cut it first")
+        raise UsageError.about(
+            place, "must have a duration for a segment, got a file without time stamps", "cut it first"
+        )
     if (start or 0.0) >= extent.seconds:
-        raise UsageError(f"`{place}` must have `start` before its end at {extent.seconds:.3f} s, got {start}")
+        raise UsageError.about(place, f"must have `start` before its end at {extent.seconds:.3f} s, got {start}")
     return segment_frames(extent.n_frames, extent.seconds, start or 0.0, extent.seconds if end is None else end)

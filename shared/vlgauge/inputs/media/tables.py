@@ -266,7 +266,9 @@ def refuse_lists_as_text(name: str, rows: Sequence[Any], *, may_be_texts: bool =
     told = f"{len(found)} of {len(texts)} rows that read as a list of texts, the first, in row {found[0]}, is "
     told += f"{texts[found[0]]!r:.{_SHOWN_CHARACTERS}}"
     if 2 * len(found) > len(texts) and not may_be_texts:
-        raise UsageError(f"`{name}` must have texts or lists of texts, got {told}; read them by ast.literal_eval first")
+        raise UsageError.about(
+            name, f"must have texts or lists of texts, got {told}", "read them by ast.literal_eval first"
+        )
     warn(f"`{name}` has {told}; each is scored as one text; read such texts by ast.literal_eval first")
 
 

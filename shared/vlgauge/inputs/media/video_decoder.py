@@ -100,8 +100,8 @@ class VideoSource:
         with self._opened() as (container, stream):
             for number, packet in enumerate(container.demux(stream)):
                 if number > MAX_FRAMES:
-                    raise UsageError(
-                        f"`{self.place}` must have at most {MAX_FRAMES:,} frames, got more in {self._shown!r}"
+                    raise UsageError.about(
+                        self.place, f"must have at most {MAX_FRAMES:,} frames, got more in {self._shown!r}"
                     )
                 cut += packet.is_corrupt
                 if packet.size and not packet.is_discard and not packet.is_corrupt:
@@ -127,7 +127,7 @@ class VideoSource:
             ValueError: If the file changed, cannot be decoded, or has too many pixels.
         """
         if self.changed():
-            raise UsageError(f"`{self.place}` must stay as it is while it is scored, got {self._shown!r} changed")
+            raise UsageError.about(self.place, f"must stay as it is while it is scored, got {self._shown!r} changed")
         with self._opened() as (container, stream):
             # Skip corrupt packets, from which decoders produce noise or the previous frame.
             packets = (packet for packet in container.demux(stream) if not packet.is_corrupt)
@@ -144,9 +144,11 @@ class VideoSource:
             ValueError: If it is not.
         """
         if n_pixels > MAX_CLIP_PIXELS:
-            raise UsageError(
-                f"`{self.place}` must have at most {MAX_CLIP_PIXELS:,} pixels in all frames up to the last that is "
-                f"looked at, got {n_pixels:,} in {self._shown!r}; cut it or scale it first"
+            raise UsageError.about(
+                self.place,
+                f"must have at most {MAX_CLIP_PIXELS:,} pixels in all frames up to the last that is looked at, got "
+                f"{n_pixels:,} in {self._shown!r}",
+                "cut it or scale it first",
             )
 
     @contextmanager
@@ -159,12 +161,16 @@ class VideoSource:
             cover = av.stream.Disposition.attached_pic
             streams = [stream for stream in container.streams.video if not stream.disposition & cover]
             if not streams:
-                raise UsageError(f"`{self.place}` must be a video with pictures, got {self._shown!r}, which has none")
+                raise UsageError.about(
+                    self.place, f"must be a video with pictures, got {self._shown!r}, which has none"
+                )
             width, height = streams[0].width, streams[0].height
             if width * height > MAX_FRAME_PIXELS:
-                raise UsageError(
-                    f"`{self.place}` must have frames of at most {MAX_FRAME_PIXELS:,} pixels, got {width} x {height} "
-                    f"in {self._shown!r}; scale it first"
+                raise UsageError.about(
+                    self.place,
+                    f"must have frames of at most {MAX_FRAME_PIXELS:,} pixels, got {width} x {height} in "
+                    f"{self._shown!r}",
+                    "scale it first",
                 )
             streams[0].codec_context.options = {"max_pixels": most}
             yield container, streams[0]
@@ -178,7 +184,7 @@ class VideoSource:
         except (av.FFmpegError, OSError) as error:
             # The rest of FFmpeg's message repeats the path and its log.
             why = getattr(error, "strerror", None) or type(error).__name__
-            raise UsageError(f"`{self.place}` must be a readable video, got {self._shown!r} ({why})") from error
+            raise UsageError.about(self.place, f"must be a readable video, got {self._shown!r} ({why})") from error
 
 
 def upright_pixels(frame: Any, place: str) -> np.ndarray:
@@ -192,7 +198,9 @@ def upright_pixels(frame: Any, place: str) -> np.ndarray:
     """
     turns, rest = divmod(round(frame.rotation), 90)
     if rest:
-        raise UsageError(f"`{place}` must be turned by a multiple of 90 degrees, got {frame.rotation}; turn it first")
+        raise UsageError.about(
+            place, f"must be turned by a multiple of 90 degrees, got {frame.rotation}", "turn it first"
+        )
     return np.ascontiguousarray(np.rot90(frame.to_ndarray(format="rgb24"), turns))
 
 
@@ -248,7 +256,7 @@ class ChosenFrames:
             Number of decoded frames, and the error that ended decoding. Empty if there was none.
         """
         if self.source.changed():
-            raise UsageError(f"`{self.source.place}` must stay as it is while it is scored, got it changed")
+            raise UsageError.about(self.source.place, "must stay as it is while it is scored, got it changed")
 
         def keep(index: int, pixels: np.ndarray) -> None:
             if first is not None and index == wanted[0]:
@@ -279,7 +287,7 @@ class ChosenFrames:
                 return self._pixels(frame)
             if position in self._wanted:
                 self._keep(position, frame)
-        raise UsageError(f"`{self.source.place}` must have a frame {index}, got {n_decoded} frames")
+        raise UsageError.about(self.source.place, f"must have a frame {index}, got {n_decoded} frames")
 
     def _keep(self, index: int, frame: Any) -> int:
         """Cache a frame until it is fetched, and return its size in bytes."""

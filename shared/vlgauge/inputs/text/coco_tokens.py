@@ -59,7 +59,9 @@ def tokenizer_setting(tokenizer: Any) -> Tokenizer | str | None:
         UsageError: If it is none of these.
     """
     if not (tokenizer is None or callable(tokenizer) or (isinstance(tokenizer, str) and tokenizer == "ptb")):
-        raise UsageError(f"`tokenizer` must be 'ptb' or a function from str to list of str, got {shown(tokenizer)}")
+        raise UsageError.about(
+            "tokenizer", f"must be 'ptb' or a function from str to list of str, got {shown(tokenizer)}"
+        )
     return tokenizer
 
 

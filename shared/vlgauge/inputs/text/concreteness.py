@@ -77,7 +77,7 @@ def concreteness_table(path: str | os.PathLike[str] | None = None) -> Concretene
         return read_concreteness(path)
     file = packaged_ratings()
     if file is None:
-        raise SourcesMissingError(f"`concreteness_path` is missing: {where_ratings_are()}")
+        raise SourcesMissingError.about("concreteness_path", f"is missing: {where_ratings_are()}")
     return _read_packaged(file)
 
 
@@ -130,9 +130,10 @@ def read_concreteness(path: str | os.PathLike[str]) -> ConcretenessTable:
     """
     file, shown = Path(path).expanduser(), os.fspath(path)
     if not file.is_file():
-        raise MissingFileError(
-            f"`concreteness_path` must be an existing file, got {shown!r}; leave it out for the ratings of the package "
-            f"{PACKAGE}"
+        raise MissingFileError.about(
+            "concreteness_path",
+            f"must be an existing file, got {shown!r}",
+            f"leave it out for the ratings of the package {PACKAGE}",
         )
     text = read_text(file, _NAME)
     header = text.partition("\n")[0].rstrip("\r")
@@ -148,7 +149,9 @@ def read_concreteness(path: str | os.PathLike[str]) -> ConcretenessTable:
             raise UsageError.about("concreteness_path", f"must have a word and a rating in every line, got {place}")
         rating = _number(row[rating_at], place)
         if ratings.setdefault(row[word_at], rating) != rating:
-            raise UsageError(f"`concreteness_path` must rate each word once, got {row[word_at]!r} again in {place}")
+            raise UsageError.about(
+                "concreteness_path", f"must rate each word once, got {row[word_at]!r} again in {place}"
+            )
     if not ratings:
         raise UsageError.about("concreteness_path", f"must rate at least one word, got none in {shown!r}")
     return ConcretenessTable(ratings)
@@ -159,9 +162,10 @@ def _delimiter(header: str, shown: str) -> str:
         _, titles = next(csv_rows(header, _NAME, shown, delimiter=delimiter), (0, []))
         if {_WORD, _RATING} <= set(titles):
             return delimiter
-    raise UsageError(
-        f"`concreteness_path` must be a table with the columns {_WORD!r} and {_RATING!r} in its first line, separated "
-        f"by semicolons, commas or tabs, got {header[:60]!r} in {shown!r}"
+    raise UsageError.about(
+        "concreteness_path",
+        f"must be a table with the columns {_WORD!r} and {_RATING!r} in its first line, separated by semicolons, "
+        f"commas or tabs, got {header[:60]!r} in {shown!r}",
     )
 
 

@@ -65,8 +65,8 @@ def check_splitter(sentences: Any) -> Any:
     """
     if not callable(sentences) and not (isinstance(sentences, str) and sentences in SENTENCE_SPLITTERS):
         choices = ", ".join(map(repr, SENTENCE_SPLITTERS))
-        raise UsageError(
-            f"`sentences` must be one of {choices} or a function from str to list of str, got {shown(sentences)}"
+        raise UsageError.about(
+            "sentences", f"must be one of {choices} or a function from str to list of str, got {shown(sentences)}"
         )
     return sentences
 
@@ -83,7 +83,9 @@ def story_sentences(story: str | list[str], split: Callable[[str], list[str]]) -
     """
     pieces = split(story) if isinstance(story, str) else story
     if not isinstance(pieces, (list, tuple)) or not all(isinstance(piece, str) for piece in pieces):
-        raise UsageError(f"`sentences` must be a function that returns a list of str, got {type(pieces).__name__}")
+        raise UsageError.about(
+            "sentences", f"must be a function that returns a list of str, got {type(pieces).__name__}"
+        )
     return [stripped for piece in pieces if (stripped := piece.strip())]
 
 

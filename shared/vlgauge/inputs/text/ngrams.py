@@ -264,4 +264,6 @@ def _check_room(*factors: int) -> None:
     for factor in factors:
         product *= factor
     if product >= 2**63:
-        raise UsageError(f"`captions` must have fewer distinct n-grams, got {' x '.join(map(str, factors))} >= 2^63")
+        raise UsageError.about(
+            "captions", f"must have fewer distinct n-grams, got {' x '.join(map(str, factors))} >= 2^63"
+        )

@@ -127,9 +127,10 @@ def check_paper_pipeline(argument: str) -> None:
     except PackageNotFoundError:
         return  # not installed, or a folder on Python's path
     if found != PAPER_VERSION:
-        raise WeightsNotFoundError(
-            f"`{argument}` names the spaCy pipeline {PAPER_PIPELINE!r}, which must be {PAPER_VERSION}, got {found}; "
-            f"run: pip uninstall {PAPER_PIPELINE}, then {INSTALL_PAPER} ({NOT_BY_PIP})"
+        raise WeightsNotFoundError.about(
+            argument,
+            f"names the spaCy pipeline {PAPER_PIPELINE!r}, which must be {PAPER_VERSION}, got {found}",
+            f"run: pip uninstall {PAPER_PIPELINE}, then {INSTALL_PAPER} ({NOT_BY_PIP})",
         )
 
 
@@ -161,8 +162,8 @@ def checked_source(setting: Any, argument: str = "noun_phrases") -> Any:
     if setting is not None and not named and not (hasattr(setting, "pipe") and hasattr(setting, "pipe_names")):
         also = ', "nltk"' if argument == "nouns" else ""
         got = repr(setting) if isinstance(setting, str) else type(setting).__name__
-        raise UsageError(
-            f'`{argument}` must be the name of a spaCy pipeline, a spacy.Language or "embedded"{also}, got {got}'
+        raise UsageError.about(
+            argument, f'must be the name of a spaCy pipeline, a spacy.Language or "embedded"{also}, got {got}'
         )
     return setting
 
@@ -183,7 +184,7 @@ def given_phrases(lists: Any, n_stories: int, *, argument: str = "noun_phrases")
     """
     if isinstance(lists, str) or not isinstance(lists, Sequence) or len(lists) != n_stories:
         got = f"{len(lists)}" if isinstance(lists, Sequence) and not isinstance(lists, str) else type(lists).__name__
-        raise UsageError(f"`{argument}` must have one list per story, {n_stories} in all, got {got}")
+        raise UsageError.about(argument, f"must have one list per story, {n_stories} in all, got {got}")
     return [_groups(story, f"{argument}[{i}]") for i, story in enumerate(lists)]
 
 
@@ -268,9 +269,10 @@ class SpacyPhrases:
         with _PARSING, self._zone(), progress_bar(len(distinct), "Parsing sentences", progress) as advance:
             for sentence, doc in zip(distinct, self._nlp.pipe(distinct, disable=unused), strict=True):
                 if len(doc) and not doc.has_annotation(needed):
-                    raise UsageError(
-                        f"`{self._argument}` must be a spaCy pipeline with {component}, "
-                        f"got one with {', '.join(self._nlp.pipe_names) or 'no component'}"
+                    raise UsageError.about(
+                        self._argument,
+                        f"must be a spaCy pipeline with {component}, got one with "
+                        f"{', '.join(self._nlp.pipe_names) or 'no component'}",
                     )
                 found[sentence] = list(dict.fromkeys(read(doc)))
                 advance(1)
@@ -324,8 +326,8 @@ def _installed_pipeline(name: str, argument: str) -> tuple[Language, str]:
         # not load.
         if "[E050]" not in str(error):
             why = " ".join(str(error).split())[:200]
-            raise UsageError(
-                f"`{argument}` must name a pipeline that loads, got {name!r}, which fails with: {why}"
+            raise UsageError.about(
+                argument, f"must name a pipeline that loads, got {name!r}, which fails with: {why}"
             ) from error
         raise WeightsNotFoundError(_not_installed(name, argument)) from error
     # The pipeline of the paper is identified by its version, which was checked.
@@ -361,10 +363,11 @@ class NltkNouns:
         try:
             self._tagger = pool.get(("nltk tagger", *nltk.data.path), lambda: PerceptronTagger(lang="eng"))
         except LookupError:
-            raise WeightsNotFoundError(
-                f"`{setting}` needs NLTK's data set averaged_perceptron_tagger_eng, found in no folder that NLTK "
-                "searches; run: python -m nltk.downloader averaged_perceptron_tagger_eng, or set NLTK_DATA to the "
-                f"folder that has it, or choose {instead}"
+            raise WeightsNotFoundError.about(
+                setting,
+                "needs NLTK's data set averaged_perceptron_tagger_eng, found in no folder that NLTK searches",
+                "run: python -m nltk.downloader averaged_perceptron_tagger_eng, or set NLTK_DATA to the folder that "
+                f"has it, or choose {instead}",
             ) from None
         self.identity = f"nltk-{nltk.__version__}"
         self._split = split
@@ -375,7 +378,7 @@ class NltkNouns:
 
     def noun_phrases(self, sentences: Sequence[str], *, progress: Progress = None) -> list[list[str]]:
         """Raise UsageError, because the tagger finds nouns only."""
-        raise UsageError('`noun_phrases` must be a pipeline with a parser, got "nltk", which finds nouns only')
+        raise UsageError.about("noun_phrases", 'must be a pipeline with a parser, got "nltk", which finds nouns only')
 
     def nouns(self, sentences: Sequence[str], *, progress: Progress = None) -> list[list[str]]:
         """Return the words of each sentence that are tagged as nouns, deduplicated within a sentence.

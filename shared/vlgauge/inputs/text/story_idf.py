@@ -85,8 +85,8 @@ def fit_idf(stories: Sequence[str | Sequence[str]], *, lowercase: bool = False) 
     for i, story in enumerate(stories):
         texts = [story] if isinstance(story, str) else story
         if not isinstance(texts, (list, tuple)) or not all(isinstance(text, str) for text in texts):
-            raise UsageError(
-                f"`idf` must be fitted on stories, each a string or a list of str, got {shown(story)} as {i}"
+            raise UsageError.about(
+                "idf", f"must be fitted on stories, each a string or a list of str, got {shown(story)} as {i}"
             )
         sentences = story_sentences(story if isinstance(story, str) else list(story), split_sentences)
         found = {word for sentence in sentences for word in words(sentence)}
@@ -115,16 +115,17 @@ def idf_table(source: Any, *, lowercase: bool = False) -> IdfTable:
         return _from_mapping(source)
     if isinstance(source, Sequence):
         return fit_idf(source, lowercase=lowercase)
-    raise UsageError(
-        f"`idf` must be a file, a mapping, or the list of the corpus stories, got {type(source).__name__}; "
-        "fit one with `vlgauge.inputs.text.story_idf.fit_idf(stories)`"
+    raise UsageError.about(
+        "idf",
+        f"must be a file, a mapping, or the list of the corpus stories, got {type(source).__name__}",
+        "fit one with `vlgauge.inputs.text.story_idf.fit_idf(stories)`",
     )
 
 
 def _json_object(file: Path) -> dict[str, Any]:
     if not file.is_file():
-        raise MissingFileError(
-            f"`idf` must name an existing JSON file, got {str(file)!r}; `vlgauge idf OUT --stories FILE` writes one"
+        raise MissingFileError.about(
+            "idf", f"must name an existing JSON file, got {str(file)!r}", "`vlgauge idf OUT --stories FILE` writes one"
         )
     try:
         content = read_json(file, "`idf`")
@@ -164,8 +165,8 @@ def _from_mapping(table: Mapping[str, Any]) -> IdfTable:
     counts = _numbers(table["df"], 0)
     for word, count in counts.items():
         if count > n_stories:
-            raise UsageError(
-                f"`idf` must count at most `N` = {n_stories} stories per word, got {count} for {shown(word)}"
+            raise UsageError.about(
+                "idf", f"must count at most `N` = {n_stories} stories per word, got {count} for {shown(word)}"
             )
     return IdfTable(n_stories, counts, lowercase)
 

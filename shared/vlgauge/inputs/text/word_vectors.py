@@ -71,14 +71,15 @@ def _lines(file: Path, argument: str) -> Iterator[tuple[int, bytes, bytes]]:
             if not width:
                 break  # a compressed file may contain millions of blank lines
             if count != width and not (count > width and _has_spaced_word(row, width)):
-                raise UsageError(
-                    f"`{argument}` must name a file of word vectors of one width, got {count} values after {width} "
-                    f"in line {number} of {file.name}"
+                raise UsageError.about(
+                    argument,
+                    f"must name a file of word vectors of one width, got {count} values after {width} in line "
+                    f"{number} of {file.name}",
                 )
             if count == width and count:
                 yield number, row[: row.index(b" ")], row
     if not width:
-        raise UsageError(f"`{argument}` must name a file of word vectors, got none in {file.name}")
+        raise UsageError.about(argument, f"must name a file of word vectors, got none in {file.name}")
 
 
 def _file_lines(file: Path, argument: str) -> Generator[bytes]:
@@ -88,9 +89,9 @@ def _file_lines(file: Path, argument: str) -> Generator[bytes]:
     with open_file(file, f"`{argument}`") as lines:
         while line := lines.readline(LONGEST_LINE + 1):
             if len(line) > LONGEST_LINE:
-                raise UsageError(
-                    f"`{argument}` must name a file of word vectors, got a line of over {LONGEST_LINE} bytes in "
-                    f"{file.name}"
+                raise UsageError.about(
+                    argument,
+                    f"must name a file of word vectors, got a line of over {LONGEST_LINE} bytes in {file.name}",
                 )
             yield line
 
@@ -115,8 +116,8 @@ def _numbers(row: bytes, place: str, argument: str) -> np.ndarray:
     except ValueError:
         vector = np.array([np.nan])
     if not np.isfinite(vector).all():
-        raise UsageError(
-            f"`{argument}` must name a file of word vectors of finite numbers, got invalid values in {place}"
+        raise UsageError.about(
+            argument, f"must name a file of word vectors of finite numbers, got invalid values in {place}"
         )
     return vector
 
@@ -238,9 +239,10 @@ def word_vector_file(path: str | PathLike[str], *, argument: str = "glove_path")
     """
     file = Path(path).expanduser()
     if not file.is_file():
-        raise WeightsNotFoundError(
-            f"`{argument}` must name an existing file of word vectors, got {str(path)!r}; "
-            "glove.6B.300d.txt is in https://nlp.stanford.edu/data/glove.6B.zip"
+        raise WeightsNotFoundError.about(
+            argument,
+            f"must name an existing file of word vectors, got {str(path)!r}",
+            "glove.6B.300d.txt is in https://nlp.stanford.edu/data/glove.6B.zip",
         )
     file = file.absolute()
     key = ("word-vectors", str(file), sha256_of(file))
