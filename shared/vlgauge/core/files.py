@@ -107,7 +107,7 @@ def limits(
     chosen = {name: value for name, value in given.items() if value is not None}
     for name, value in chosen.items():
         if value < 1:
-            raise UsageError(f"`{name}` must be a whole number of at least 1, got {value}")
+            raise UsageError.about(name, f"must be a whole number of at least 1, got {value}")
     token = _LIMITS.set(replace(current_limits(), **chosen))
     try:
         yield

@@ -39,7 +39,7 @@ def checked_progress(value: object) -> Progress:
         return chosen
     if callable(value):
         return value
-    raise UsageError(f"`progress` must be True, False, None or a function of (done, total), got {shown(value)}")
+    raise UsageError.about("progress", f"must be True, False, None or a function of (done, total), got {shown(value)}")
 
 
 @contextmanager

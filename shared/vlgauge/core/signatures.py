@@ -42,7 +42,9 @@ def parse_signature(text: str) -> tuple[str, dict[str, str]]:
     for part in parts:
         key, colon, value = part.partition(":")
         if not colon or _decoded(key) in fields:
-            raise UsageError(f"`text` must be a signature, NAME|KEY:VALUE|... with each key once, got {part!r} in it")
+            raise UsageError.about(
+                "text", f"must be a signature, NAME|KEY:VALUE|... with each key once, got {part!r} in it"
+            )
         fields[_decoded(key)] = _decoded(value)
     return _decoded(name), fields
 

@@ -279,4 +279,4 @@ def check_setting_names(cls: type, metric: str, given: Iterable[str]) -> None:
     known = {*setting_names(cls), *HOST_KEYWORDS}
     for name in given:
         if name not in known:
-            raise UsageTypeError(f"`{name}` is no setting of {metric}; {nearest(name, known - {'hash'})}")
+            raise UsageTypeError.about(name, f"is no setting of {metric}", nearest(name, known - {"hash"}))
