@@ -168,10 +168,10 @@ def corpus_counts(name: str, result: Mapping[str, Any], what: str = "result") ->
     metric = COUNTED[name]
     keys = [f"{name}_{column}" for column in metric.columns]
     if lacking := [key for key in (f"{name}_scores", *keys) if key not in result]:
-        raise UsageError(f"`{what}` must have the counts of {name}, lacks {', '.join(lacking)}; score again")
+        raise UsageError.about(what, f"must have the counts of {name}, lacks {', '.join(lacking)}", "score again")
     scores, *columns = (_column(what, key, result[key]) for key in (f"{name}_scores", *keys))
     if wrong := [key for key, column in zip(keys, columns, strict=True) if len(column) != len(scores)]:
-        raise UsageError(f"`{what}` must have one count per score, got another number of {wrong[0]}")
+        raise UsageError.about(what, f"must have one count per score, got another number of {wrong[0]}")
     counts = metric.counts(np.stack(columns, axis=1))
     undefined = np.isnan(scores)
     with np.errstate(all="ignore"):  # invalid counts yield no valid score
@@ -183,9 +183,10 @@ def corpus_counts(name: str, result: Mapping[str, Any], what: str = "result") ->
     if not right.all():
         row = int(np.flatnonzero(~right)[0])
         got = ", ".join(f"{key} {column[row]:g}" for key, column in zip(keys, columns, strict=True))
-        raise UsageError(
-            f"`{what}` must have the counts that give the scores of {name}, row {row} has the score {scores[row]:g} "
-            f"and {got}; score again"
+        raise UsageError.about(
+            what,
+            f"must have the counts that give the scores of {name}, row {row} has the score {scores[row]:g} and {got}",
+            "score again",
         )
     return counts
 
@@ -195,7 +196,7 @@ def _column(what: str, key: str, cells: Any) -> Floats:
     try:
         column = np.array([math.nan if cell in (None, "") else float(cell) for cell in cells])
     except (TypeError, ValueError, OverflowError):
-        raise UsageError(f"`{what}` must have numbers in {key}, got {shown(cells)}") from None
+        raise UsageError.about(what, f"must have numbers in {key}, got {shown(cells)}") from None
     return column
 
 

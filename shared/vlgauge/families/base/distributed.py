@@ -40,9 +40,9 @@ def check_experiment(experiment: object) -> None:
         ValueError: If it is not a string of 1 to 100 letters, digits, dots, underscores and hyphens.
     """
     if not (isinstance(experiment, str) and _EXPERIMENT.fullmatch(experiment)):
-        raise UsageError(
-            "`experiment_id` must be a plain name of at most 100 letters, digits, '.', '_' and '-', got "
-            f"{experiment!r:.120}"
+        raise UsageError.about(
+            "experiment_id",
+            f"must be a plain name of at most 100 letters, digits, '.', '_' and '-', got {experiment!r:.120}",
         )
 
 

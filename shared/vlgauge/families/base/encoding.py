@@ -25,7 +25,9 @@ class EncoderSettings:
     def __post_init__(self) -> None:
         if not isinstance(self.encoder, str) and not callable(self.encoder) and not hasattr(self.encoder, "encode"):
             got = type(self.encoder).__name__
-            raise UsageError(f"`encoder` must be a name, a folder, a function or an object with `encode`, got {got}")
+            raise UsageError.about(
+                "encoder", f"must be a name, a folder, a function or an object with `encode`, got {got}"
+            )
         check_choice("pooling", self.pooling, POOLINGS)
 
     def signature_fields(self) -> dict[str, Any]:

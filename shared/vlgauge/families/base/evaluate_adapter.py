@@ -78,9 +78,10 @@ class EvaluateAdapter(evaluate.Metric):
 
     def __init__(self, *args: Any, **host: Any) -> None:
         if host.get("num_process", 1) != 1 and not host.get("experiment_id"):
-            raise UsageError(
-                "`experiment_id` must be one string shared by all processes when `num_process` is over 1, got none; "
-                "without it a second run in the same cache folder would mix with this one"
+            raise UsageError.about(
+                "experiment_id",
+                "must be one string shared by all processes when `num_process` is over 1, got none",
+                "without it a second run in the same cache folder would mix with this one",
             )
         super().__init__(*args, **host)
         distributed.check_experiment(self.experiment_id)

@@ -139,7 +139,7 @@ class Metric(EvaluateAdapter, ABC):
         config_name = host.get("config_name", args[0] if args else None)
         if config_name not in (None, "default", *self.configs):
             hint = f"known are {', '.join(self.configs)}" if self.configs else "leave it out"
-            raise UsageError(f"`config_name` is no configuration of {name}, got {config_name!r}; {hint}")
+            raise UsageError.about("config_name", f"is no configuration of {name}, got {config_name!r}", hint)
         usual = os.environ.get("VLGAUGE_PROFILE") or PROFILES[0]
         self.profile = check_choice("profile", usual if profile is None else profile, PROFILES)
         self.progress = checked_progress(progress)
@@ -227,7 +227,7 @@ class Metric(EvaluateAdapter, ABC):
         with lock_of(self):
             columns, options = self._sort_keywords(given)
             if options:
-                raise UsageTypeError(f"`{next(iter(options))}` is no column of {self.name}; pass it to `compute`")
+                raise UsageTypeError.about(next(iter(options)), f"is no column of {self.name}", "pass it to `compute`")
             stored = self._stored(columns)
             for chunk in self._chunks(stored):
                 self._host_add(chunk)
@@ -251,7 +251,7 @@ class Metric(EvaluateAdapter, ABC):
         for name, value in given.items():
             plural = _SINGULAR.get(name, name)
             if value is not None and plural in row:
-                raise UsageTypeError(f"`{plural}` must be given once, in the singular or in the plural, got both")
+                raise UsageTypeError.about(plural, "must be given once, in the singular or in the plural, got both")
             if value is not None:
                 row[plural] = [value]
         self.add_batch(**row)
@@ -389,7 +389,7 @@ class Metric(EvaluateAdapter, ABC):
         own, options = self._sort_keywords(columns)
         if options:
             names = ", ".join(column.name for column in self.columns)
-            raise UsageTypeError(f"`{next(iter(options))}` is no column of {self.name}, which reads {names}")
+            raise UsageTypeError.about(next(iter(options)), f"is no column of {self.name}, which reads {names}")
         schema = Features({column.name: column.feature() for column in self.columns}).arrow_schema
         chunks = [pa.Table.from_pydict(chunk, schema=schema) for chunk in self._chunks(self._stored(own))]
         return pa.concat_tables(chunks) if chunks else schema.empty_table()
@@ -433,7 +433,7 @@ class Metric(EvaluateAdapter, ABC):
         options = {name: value for name, value in given.items() if name not in {*own, *PROJECT_COLUMNS}}
         for name, value in options.items():
             if name not in known:
-                raise UsageTypeError(f"`{name}` is no keyword of {self.name}; {nearest(name, [*own, *known])}")
+                raise UsageTypeError.about(name, f"is no keyword of {self.name}", nearest(name, [*own, *known]))
             if name == "return_details" and value is not None:
                 options[name] = check_bool(name, value)
             if self.num_process > 1 and name != "return_details" and value is not None:
@@ -452,7 +452,7 @@ class Metric(EvaluateAdapter, ABC):
             if columns[column.name] is not None:
                 rows[column.name] = rows_of(column.name, columns[column.name])
             elif not column.optional:
-                raise UsageError(f"`{column.name}` is missing: {self.name} needs {needed}")
+                raise UsageError.about(column.name, f"is missing: {self.name} needs {needed}")
         first, count = next((name, len(values)) for name, values in rows.items())
         for name, values in rows.items():
             if len(values) != count:

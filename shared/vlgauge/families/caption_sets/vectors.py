@@ -71,16 +71,18 @@ def given_captions(predictions: CaptionSets, references: CaptionSets, embeddings
         vectors = [_real(embeddings[caption], f"embeddings[{caption!r}]") for caption in row_of]
         for caption, vector in zip(row_of, vectors, strict=True):
             if vector.shape != vectors[0].shape or vector.ndim != 1 or not vector.size:
-                raise UsageError(
-                    f"`embeddings` must give every caption a vector of one length, got shape {vector.shape} for "
-                    f"{caption!r} and {vectors[0].shape} for {next(iter(row_of))!r}"
+                raise UsageError.about(
+                    "embeddings",
+                    f"must give every caption a vector of one length, got shape {vector.shape} for {caption!r} and "
+                    f"{vectors[0].shape} for {next(iter(row_of))!r}",
                 )
         table = np.stack(vectors) if vectors else np.zeros((0, 0))
         return KnownVectors(row_of, table, "given").of(predictions, references)
     if not isinstance(embeddings, (tuple, list)) or len(embeddings) != 2:
-        raise UsageError(
-            "`embeddings` must be a mapping from caption to vector, or a pair (candidates, references) of lists of "
-            f"arrays, got {type(embeddings).__name__}"
+        raise UsageError.about(
+            "embeddings",
+            "must be a mapping from caption to vector, or a pair (candidates, references) of lists of arrays, got "
+            f"{type(embeddings).__name__}",
         )
     sides = [_checked_side(*side) for side in ((0, embeddings[0], predictions), (1, embeddings[1], references))]
     return _joined(*sides)
@@ -98,9 +100,10 @@ def check_lengths(vectors: CaptionVectors, setting: str) -> None:
     """
     largest = float(np.max(np.abs(vectors.table), where=np.isfinite(vectors.table), initial=0.0))
     if largest > LONGEST:
-        raise UsageError(
-            f"`{setting}` must give vectors of numbers of at most {LONGEST} in absolute value, got {largest:.3g}; "
-            "scale them all by one factor"
+        raise UsageError.about(
+            setting,
+            f"must give vectors of numbers of at most {LONGEST} in absolute value, got {largest:.3g}",
+            "scale them all by one factor",
         )
 
 
@@ -132,8 +135,8 @@ def _row_of_each(predictions: CaptionSets, references: CaptionSets, known: Mappi
         for name, captions in (("predictions", candidates), ("references", refs)):
             for i, caption in enumerate(captions):
                 if caption not in known:
-                    raise UsageError(
-                        f"`embeddings` must have a vector for `{name}[{example}][{i}]`, got none for {caption!r}"
+                    raise UsageError.about(
+                        "embeddings", f"must have a vector for `{name}[{example}][{i}]`, got none for {caption!r}"
                     )
                 row_of.setdefault(caption, len(row_of))
     return row_of
@@ -142,16 +145,18 @@ def _row_of_each(predictions: CaptionSets, references: CaptionSets, known: Mappi
 def _checked_side(number: int, arrays: Any, captions: CaptionSets) -> list[npt.NDArray[np.floating]]:
     if not hasattr(arrays, "__len__") or len(arrays) != len(captions):
         got = len(arrays) if hasattr(arrays, "__len__") else type(arrays).__name__
-        raise UsageError(f"`embeddings[{number}]` must have one array per row, got {got} for {len(captions)} rows")
+        raise UsageError.about(
+            f"embeddings[{number}]", f"must have one array per row, got {got} for {len(captions)} rows"
+        )
     checked = []
     for row, (array, texts) in enumerate(zip(arrays, captions, strict=True)):
         vectors = _real(array, f"embeddings[{number}][{row}]")
         if not len(texts) and not vectors.size:
             vectors = np.zeros((0, 0))
         elif vectors.ndim != 2 or len(vectors) != len(texts):
-            raise UsageError(
-                f"`embeddings[{number}][{row}]` must have shape (n_captions, d) with {len(texts)} rows, "
-                f"got {vectors.shape}"
+            raise UsageError.about(
+                f"embeddings[{number}][{row}]",
+                f"must have shape (n_captions, d) with {len(texts)} rows, got {vectors.shape}",
             )
         checked.append(vectors)
     return checked

@@ -93,9 +93,10 @@ class Backbone(ClipSettings):
         found = cls(**{one.name: getattr(metric, one.name) for one in fields(cls) if hasattr(metric, one.name)})
         row = known_backbone(found.backbone)
         if row is not None and row.only_for not in (None, found.name):
-            raise UsageError(
-                f"`backbone` {row.name!r} must be used with the metric {row.only_for}, got {found.name}: many of its "
-                "cosines are negative, which count as 0 here"
+            raise UsageError.about(
+                "backbone",
+                f"{row.name!r} must be used with the metric {row.only_for}, got {found.name}: many of its cosines "
+                "are negative, which count as 0 here",
             )
         return found
 

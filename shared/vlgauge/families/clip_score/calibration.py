@@ -77,9 +77,11 @@ class Calibration:
         theirs = {"backbone": architecture, "weights": weights[:8], "prompt": prompt.strip() or "none"}
         other = [name for name in ours if ours[name] != theirs[name]]
         if other:
-            raise UsageError(
-                f"`calibration` must be fitted on the same backbone, weights and prompt, got {other[0]} "
-                f"{ours[other[0]]!r} instead of {theirs[other[0]]!r}; run: vlgauge calibrate"
+            raise UsageError.about(
+                "calibration",
+                f"must be fitted on the same backbone, weights and prompt, got {other[0]} {ours[other[0]]!r} instead "
+                f"of {theirs[other[0]]!r}",
+                "run: vlgauge calibrate",
             )
 
     def save(self, path: str | Path) -> None:
@@ -111,7 +113,9 @@ def read_calibration(path: str | PathLike[str]) -> Calibration:
     except (KeyError, TypeError, ValueError, AssertionError):
         same = False
     if not same:
-        raise UsageError(f"`calibration` must be an unmodified file written by `vlgauge calibrate`, got {str(path)!r}")
+        raise UsageError.about(
+            "calibration", f"must be an unmodified file written by `vlgauge calibrate`, got {str(path)!r}"
+        )
     return found
 
 

@@ -61,9 +61,10 @@ def pieces_of(
     too_long = tokens.too_long([prompt + text for text in distinct])
     long = too_long[index]
     if policy == "error" and long.any():
-        raise UsageError(
-            f"`{place(int(np.argmax(long)))}` must have at most {tokens.context} tokens with prompt, start and end, "
-            "got more; shorten it, or choose another `long_text`"
+        raise UsageError.about(
+            place(int(np.argmax(long))),
+            f"must have at most {tokens.context} tokens with prompt, start and end, got more",
+            "shorten it, or choose another `long_text`",
         )
     if policy != "split" or not long.any():
         return Pieces(list(distinct), index, np.arange(len(texts)), len(texts), long)

@@ -89,9 +89,10 @@ class ClipScoreMetric(Metric):
         self.columns = self.clip.columns(self.columns)
         row = known_backbone(self.clip.backbone)
         if known == "video" and row is not None and row.tokens != "clip":
-            raise UsageError(
-                f"`backbone` must be a CLIP for videos, which are scored word by word, got {row.name!r}, whose text "
-                "tower has one vector for a whole text"
+            raise UsageError.about(
+                "backbone",
+                f"must be a CLIP for videos, which are scored word by word, got {row.name!r}, whose text tower has "
+                "one vector for a whole text",
             )
 
     @property
@@ -186,9 +187,10 @@ class ClipScoreMetric(Metric):
         own, other = ("videos", "images") if self.config_name == "video" else ("images", "videos")
         if given.get(own) is None and given.get(other) is not None:
             config = other.removesuffix("s")
-            raise UsageError(
-                f"`{own}` is missing: {self.name} expects {own} here, got `{other}`; load it with "
-                f'config_name="{config}"'
+            raise UsageError.about(
+                own,
+                f"is missing: {self.name} expects {own} here, got `{other}`",
+                f'load it with config_name="{config}"',
             )
         return super()._sort_keywords(given)
 
@@ -354,9 +356,10 @@ def checked_word_weights(idf: Any, config: str, variant: str) -> Any:
             raise UsageError.about("idf", "is not supported for images, whose score does not depend on single words")
         return None
     if variant == "paper" and (idf is None or idf is False):
-        raise UsageError(
-            "`idf` must be given for videos under variant='paper', because the paper weights words by TF-IDF; pass "
-            "'references', 'candidates', or a corpus"
+        raise UsageError.about(
+            "idf",
+            "must be given for videos under variant='paper', because the paper weights words by TF-IDF",
+            "pass 'references', 'candidates', or a corpus",
         )
     return "auto" if variant == "emscore" and idf is None else checked_idf(idf)
 

@@ -142,16 +142,17 @@ def checked_idf(value: Any) -> Any:
     if isinstance(value, (str, Path)):
         if str(value) in OWN_ROWS or os.path.isfile(value):
             return str(value)
-        raise UsageError(
-            f"`idf` must be one of {', '.join(map(repr, OWN_ROWS))} or an existing file, got {shown(str(value))}"
+        raise UsageError.about(
+            "idf", f"must be one of {', '.join(map(repr, OWN_ROWS))} or an existing file, got {shown(str(value))}"
         )
     if isinstance(value, Iterable) and not isinstance(value, (bytes, Mapping)):
         sentences = tuple(value)
         if sentences and all(isinstance(sentence, str) for sentence in sentences):
             return sentences
-    raise UsageError(
-        f"`idf` must be {', '.join(map(repr, OWN_ROWS))}, a list of sentences, a file of sentences, or a fitted Idf, "
-        f"got {type(value).__name__}"
+    raise UsageError.about(
+        "idf",
+        f"must be {', '.join(map(repr, OWN_ROWS))}, a list of sentences, a file of sentences, or a fitted Idf, got "
+        f"{type(value).__name__}",
     )
 
 
@@ -195,8 +196,8 @@ def _read_corpus(path: Path, tokens: Tokens) -> Idf:
         return _saved(content, path)
     lists = list(content.values()) if isinstance(content, dict) else [content]
     if not all(isinstance(part, list) and all(isinstance(item, str) for item in part) for part in lists):
-        raise UsageError(
-            f"`idf` must be a JSON list of sentences, or lists of sentences by key, got other content in {str(path)!r}"
+        raise UsageError.about(
+            "idf", f"must be a JSON list of sentences, or lists of sentences by key, got other content in {str(path)!r}"
         )
     return corpus_idf([sentence for part in lists for sentence in part], path.stem, tokens)
 
@@ -210,5 +211,5 @@ def _saved(record: Any, path: Path) -> Idf:
     except (KeyError, TypeError, ValueError, AttributeError, IndexError):
         same = False
     if not same:
-        raise UsageError(f"`idf` must be an unmodified table written by Idf.save, got {str(path)!r}")
+        raise UsageError.about("idf", f"must be an unmodified table written by Idf.save, got {str(path)!r}")
     return idf

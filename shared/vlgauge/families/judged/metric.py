@@ -55,8 +55,8 @@ class JudgeMetric(Metric):
         **host: Any,
     ) -> None:
         if not (model is None or isinstance(model, (str, os.PathLike, Judge))):
-            raise UsageError(
-                f"`model` must be a folder, a Hub id with its commit, or a custom judge, got {shown(model)}"
+            raise UsageError.about(
+                "model", f"must be a folder, a Hub id with its commit, or a custom judge, got {shown(model)}"
             )
         self.model = model
         self.batch_size = check_int("batch_size", batch_size, 1)

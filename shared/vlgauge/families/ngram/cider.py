@@ -82,9 +82,11 @@ class DocumentFrequency:
 
     def __post_init__(self) -> None:
         if not isinstance(self.counts, Mapping):
-            raise UsageError(f"`counts` must map n-grams to numbers of documents, got {type(self.counts).__name__}")
+            raise UsageError.about(
+                "counts", f"must map n-grams to numbers of documents, got {type(self.counts).__name__}"
+            )
         if not _is_whole(self.n_documents) or self.n_documents < 1:
-            raise UsageError(f"`n_documents` must be an integer of at least 1, got {shown(self.n_documents)}")
+            raise UsageError.about("n_documents", f"must be an integer of at least 1, got {shown(self.n_documents)}")
         # Copy the counts, so that the digest stays valid.
         object.__setattr__(self, "counts", dict(self.counts))
         for ngram, count in self.counts.items():
@@ -93,9 +95,10 @@ class DocumentFrequency:
             if not 1 <= len(ngram) <= len(ORDERS):
                 raise UsageError.about("counts", f"must have n-grams of 1 to {len(ORDERS)} tokens, got {shown(ngram)}")
             if not _is_whole(count) or not 1 <= count <= self.n_documents:
-                raise UsageError(
-                    f"`counts` must be integers from 1 to `n_documents`={self.n_documents}, got {shown(count)} "
-                    f"for {' '.join(ngram)!r}"
+                raise UsageError.about(
+                    "counts",
+                    f"must be integers from 1 to `n_documents`={self.n_documents}, got {shown(count)} for "
+                    f"{' '.join(ngram)!r}",
                 )
 
     @classmethod
@@ -156,8 +159,8 @@ class DocumentFrequency:
         except FileLimitError:
             raise
         except (KeyError, TypeError, ValueError, RecursionError, OverflowError) as error:
-            raise UsageError(
-                f"`path` must be a file of document frequencies, version {_VERSION}, got {str(path)!r}: {error}"
+            raise UsageError.about(
+                "path", f"must be a file of document frequencies, version {_VERSION}, got {str(path)!r}: {error}"
             ) from error
 
     def save(self, path: str | Path) -> None:

@@ -108,7 +108,7 @@ def _parts(value: Mapping[str, Any], name: str) -> list[Tuple]:
     lists = {key: value.get(key) or () for key in ("objects", "attributes", "relations")}
     for key, items in lists.items():
         if isinstance(items, str) or not isinstance(items, Sequence):
-            raise UsageTypeError(f"`{name}[{key!r}]` must be a list, got {type(items).__name__}")
+            raise UsageTypeError.about(f"{name}[{key!r}]", f"must be a list, got {type(items).__name__}")
     objects = [_checked([item], (1,), f"{name}['objects'][{index}]") for index, item in enumerate(lists["objects"])]
     known = {parts[0] for parts in objects}
     if twice := next((parts[0] for index, parts in enumerate(objects) if parts in objects[:index]), None):
@@ -120,9 +120,10 @@ def _parts(value: Mapping[str, Any], name: str) -> list[Tuple]:
         for index, item in enumerate(lists[key]):
             parts = _checked(item, (length,), f"{name}[{key!r}][{index}]")
             if missing := [word for word in parts[:: length - 1][: length - 1] if word not in known]:
-                raise UsageError(
-                    f"`{name}[{key!r}][{index}]` must be of objects of the graph, got {missing[0]!r}, which "
-                    f"`{name}['objects']` lacks; add it there"
+                raise UsageError.about(
+                    f"{name}[{key!r}][{index}]",
+                    f"must be of objects of the graph, got {missing[0]!r}, which `{name}['objects']` lacks",
+                    "add it there",
                 )
             tuples.append(parts)
     return tuples

@@ -63,7 +63,7 @@ class SceneGraphMetric(Metric):
         self.parser = _checked_parser(parser, self.own_parsers)
         self.pipeline = checked_source(pipeline, "pipeline")
         if parser != RULES and pipeline is not None:
-            raise UsageError(f'`pipeline` cannot be combined with a `parser` other than "{RULES}"')
+            raise UsageError.about("pipeline", f'cannot be combined with a `parser` other than "{RULES}"')
         self.device = device
         self.batch_size = check_int("batch_size", batch_size, 1)
         super().__init__(*args, **host)
@@ -118,8 +118,8 @@ class SceneGraphMetric(Metric):
         ours = isinstance(parser, (RuleParser, FactualParser, SpiceProgram))
         found = list(getattr(parser, method)(captions, **({"progress": self.progress} if ours else {})))
         if len(found) != len(captions):
-            raise UsageError(
-                f"`parser.{method}` must give one entry per caption, {len(captions)} in all, got {len(found)}"
+            raise UsageError.about(
+                f"parser.{method}", f"must give one entry per caption, {len(captions)} in all, got {len(found)}"
             )
         return dict(zip(captions, found, strict=True))
 
@@ -145,9 +145,9 @@ class SceneGraphMetric(Metric):
         known = self._parsed(parser, "graphs", captions)
         for graph in known.values():
             if not isinstance(graph, Graph):
-                raise UsageTypeError(
-                    "`parser.graphs` must return a `vlgauge.families.scene_graphs.Graph` per caption, got "
-                    f"{type(graph).__name__}"
+                raise UsageTypeError.about(
+                    "parser.graphs",
+                    f"must return a `vlgauge.families.scene_graphs.Graph` per caption, got {type(graph).__name__}",
                 )
         return [known[one] for one in predictions], [[known[one] for one in own] for own in references], parser.identity
 
@@ -166,8 +166,8 @@ class SceneGraphMetric(Metric):
         captions = _distinct(predictions, references)
         parser = self._parser_of(captions)
         if not callable(getattr(parser, "object_groups", None)):
-            raise UsageTypeError(
-                f"`parser` must have `object_groups(captions)`, got {type(parser).__name__}; give `objects`"
+            raise UsageTypeError.about(
+                "parser", f"must have `object_groups(captions)`, got {type(parser).__name__}", "give `objects`"
             )
         known = self._parsed(parser, "object_groups", captions)
         of_references = [_once(chain.from_iterable(known[one] for one in own)) for own in references]
@@ -206,12 +206,15 @@ def _checked_parser(parser: Any, own_parsers: Sequence[str]) -> Any:
     if isinstance(parser, str):
         if parser not in (RULES, *own_parsers) and not names_factual(parser):
             names = "".join(f'"{name}", ' for name in (RULES, *own_parsers))
-            raise UsageError(
-                f'`parser` must be {names}"factual", "factual:" before a folder or an id of the Hub, or an object '
-                f"with `graphs(captions)` and `identity`, got {shown(parser)}"
+            raise UsageError.about(
+                "parser",
+                f'must be {names}"factual", "factual:" before a folder or an id of the Hub, or an object with '
+                f"`graphs(captions)` and `identity`, got {shown(parser)}",
             )
     elif not (callable(getattr(parser, "graphs", None)) and hasattr(parser, "identity")):
-        raise UsageTypeError(f"`parser` must have `graphs(captions)` and `identity`, got {type(parser).__name__}")
+        raise UsageTypeError.about(
+            "parser", f"must have `graphs(captions)` and `identity`, got {type(parser).__name__}"
+        )
     return parser
 
 
@@ -219,7 +222,7 @@ def _given(graphs: Any, references: Sequence[Sequence[str]]) -> tuple[list[Graph
     """Check and convert the graphs passed to a call, one per caption."""
     if not isinstance(graphs, Mapping) or set(graphs) != {"predictions", "references"}:
         got = ", ".join(map(repr, graphs)) if isinstance(graphs, Mapping) else type(graphs).__name__
-        raise UsageError(f'`graphs` must be a dictionary with "predictions" and "references", got {got}')
+        raise UsageError.about("graphs", f'must be a dictionary with "predictions" and "references", got {got}')
     own, theirs = graphs["predictions"], graphs["references"]
     for name, lists in (("predictions", own), ("references", theirs)):
         _check_length(lists, len(references), f"graphs[{name!r}]", "row")

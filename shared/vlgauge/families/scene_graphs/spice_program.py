@@ -104,7 +104,7 @@ def checked_path(setting: str, value: Any, *, optional: bool = False) -> Any:
     if isinstance(value, (str, PathLike)) or (optional and value is None):
         return value
     none = ", or None for that of pycocoevalcap" if optional else ""
-    raise UsageTypeError(f"`{setting}` must be a path{none}, got {shown(value)}")
+    raise UsageTypeError.about(setting, f"must be a path{none}, got {shown(value)}")
 
 
 def look_for_program(found: Preflight, java: str | PathLike[str], jars: str | PathLike[str] | None) -> None:
@@ -165,8 +165,8 @@ def find_jar(jars: str | PathLike[str] | None) -> Path:
             f"run: pip install {_PACKAGE}==1.2, or give its folder as `jars`"
         )
     if lacking := [name for name in _SHIPPED if not os.path.isfile(folder / name)]:
-        raise MissingFileError(
-            f"`jars` must be the folder of {_JAR} and its lib, got {shown(str(folder))} without {', '.join(lacking)}"
+        raise MissingFileError.about(
+            "jars", f"must be the folder of {_JAR} and its lib, got {shown(str(folder))} without {', '.join(lacking)}"
         )
     return folder / _JAR
 

@@ -59,7 +59,7 @@ def _check_about(about: Mapping[str, Any]) -> None:
     """Check that a saved table with this description could be loaded."""
     for key, value in about.items():
         if not isinstance(value, str | None):
-            raise UsageError(f"`{key}` must be a string, got {type(value).__name__}")
+            raise UsageError.about(key, f"must be a string, got {type(value).__name__}")
 
 
 def _paired(captions: Any, styles: Any, held_out: Any) -> tuple[list[Any], list[Any]]:
@@ -114,7 +114,9 @@ def _chosen_tokenizer(rows: Sequence[Any], tokenizer: str | None) -> str:
     if chosen not in TOKENIZERS:
         raise UsageError.about("tokenizer", f"must be one of {', '.join(map(repr, TOKENIZERS))}, got {chosen!r}")
     if split and chosen != "whitespace":
-        raise UsageError(f"`tokenizer` must be 'whitespace' for captions given as lists of tokens, got {chosen!r}")
+        raise UsageError.about(
+            "tokenizer", f"must be 'whitespace' for captions given as lists of tokens, got {chosen!r}"
+        )
     return chosen
 
 
@@ -123,8 +125,8 @@ def _checked_tokens(rows: Sequence[Any]) -> list[Tokens]:
     known: set[Any] = set()
     for i, row in enumerate(rows):
         if isinstance(row, str) or not isinstance(row, Sequence):
-            raise UsageError(
-                f"`captions[{i}]` must be a string or a list of tokens, as the first, got {type(row).__name__}"
+            raise UsageError.about(
+                f"captions[{i}]", f"must be a string or a list of tokens, as the first, got {type(row).__name__}"
             )
         for token in set(row) - known:
             if not isinstance(token, str) or token.split() != [token]:

@@ -140,8 +140,8 @@ def _read(path: str | PathLike[str], shown: str) -> tuple[dict[str, Any], pa.Tab
 
 
 def _too_large(shown: str, n_bytes: int) -> ValueError:
-    return UsageError(
-        f"`table` must be a style table, and {shown} unpacks to far more than one of its {n_bytes} bytes can"
+    return UsageError.about(
+        "table", f"must be a style table, and {shown} unpacks to far more than one of its {n_bytes} bytes can"
     )
 
 
@@ -160,8 +160,8 @@ def _header(schema: pa.Schema, shown: str) -> dict[str, Any]:
         if not schema.equals(_SCHEMA):
             raise UsageError("it has other columns")
     except (ValueError, LookupError, TypeError, RecursionError) as error:
-        raise UsageError(
-            f"`table` must be a style table that this vlgauge can read, and {shown} is not: {error}"
+        raise UsageError.about(
+            "table", f"must be a style table that this vlgauge can read, and {shown} is not: {error}"
         ) from error
     return dict(header)
 

@@ -120,10 +120,12 @@ def fetched(repository: str, file: str, revision: str | None, sha256: str | None
         held, why = held if error.status is None or error.status >= 500 else None, str(error)
     if held is not None:
         return held
-    raise MissingFileError(
-        f"`table` is neither an existing file nor available from the Hub: data set {repository}, file {file}, "
-        f"revision {revision or 'newest'} is not in the cache and {why}; fetch it on a machine with network: "
-        f"hf download {repository} {file} --repo-type dataset{f' --revision {revision}' if revision else ''}"
+    raise MissingFileError.about(
+        "table",
+        f"is neither an existing file nor available from the Hub: data set {repository}, file {file}, revision "
+        f"{revision or 'newest'} is not in the cache and {why}",
+        f"fetch it on a machine with network: hf download {repository} {file} --repo-type "
+        f"dataset{f' --revision {revision}' if revision else ''}",
     )
 
 
@@ -177,5 +179,5 @@ def named_table(cls: type[Table], name: str) -> Table:
         return fitted(cls, captions, styles, tokenizer=None, held_out=None, progress=False, **about)
     path = fetched(entry["dataset"], entry["file"], entry["revision"], entry["sha256"])
     if sha256_of(Path(path)) != entry["sha256"]:
-        raise UsageError(f"`config_name` {name!r} must be the published table, but {path} has another checksum")
+        raise UsageError.about("config_name", f"{name!r} must be the published table, but {path} has another checksum")
     return _held(cls, path)

@@ -106,8 +106,8 @@ def read_lists(path: Path) -> WordLists:
             words, prefixes, synsets, exceptions = (_lines(jar, name, path) for name in names)
     except (zipfile.BadZipFile, KeyError, EOFError) as error:
         told = str(error.args[0] if isinstance(error, KeyError) else error)
-        raise UsageError(
-            f"`lists` must be a meteor-1.5.jar, a zip file with {', '.join(names)}, got {str(path)!r} ({told})"
+        raise UsageError.about(
+            "lists", f"must be a meteor-1.5.jar, a zip file with {', '.join(names)}, got {str(path)!r} ({told})"
         ) from None
     forms: dict[str, list[str]] = {}
     for lemma, irregular in _pairs(exceptions):
@@ -119,8 +119,8 @@ def read_lists(path: Path) -> WordLists:
 
 def _lines(jar: zipfile.ZipFile, name: str, path: Path) -> list[str]:
     if jar.getinfo(name).file_size > _MOST_BYTES:
-        raise UsageError(
-            f"`lists` must have lists of at most {_MOST_BYTES:,} bytes, got more of {name} in {str(path)!r}"
+        raise UsageError.about(
+            "lists", f"must have lists of at most {_MOST_BYTES:,} bytes, got more of {name} in {str(path)!r}"
         )
     return decoded(jar.read(name), "`lists`", f"{path}, {name}").replace("\r", "").split("\n")
 

@@ -251,7 +251,8 @@ class ParaphraseTable:
         return b"\n".join([*lines, b""])
 
     def _refuse(self, got: str) -> NoReturn:
-        raise UsageError(
-            f"`paraphrases` must have three lines per pair, a probability, a phrase and its paraphrase, got {got} in "
-            f"{str(self._path)!r}"
+        raise UsageError.about(
+            "paraphrases",
+            f"must have three lines per pair, a probability, a phrase and its paraphrase, got {got} in "
+            f"{str(self._path)!r}",
         )

@@ -143,8 +143,8 @@ def file_of(known: _Known, source: Source = INSTALLED, *, metric: str) -> Path:
     if source != INSTALLED:
         file = Path(source).expanduser()
         if not file.is_file():
-            raise MissingFileError(
-                f"`{known.setting}` must be {INSTALLED!r} or an existing file, got {fspath(source)!r}"
+            raise MissingFileError.about(
+                known.setting, f"must be {INSTALLED!r} or an existing file, got {fspath(source)!r}"
             )
         return file
     package = find_spec(INSTALLED)  # does not import the package
