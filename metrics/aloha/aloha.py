@@ -105,7 +105,7 @@ def _given(objects: Any, n_rows: int) -> tuple[list[list[list[str]]], list[list[
     """Validate the `objects` of a call and return the groups of alternatives of the captions and of the references."""
     if not isinstance(objects, Mapping) or set(objects) != {"predictions", "references"}:
         got = ", ".join(map(repr, objects)) if isinstance(objects, Mapping) else type(objects).__name__
-        raise UsageError(f'`objects` must be a dictionary with "predictions" and "references", got {got}')
+        raise UsageError.about("objects", f'must be a dictionary with "predictions" and "references", got {got}')
     found = []
     for name in ("predictions", "references"):
         lists = objects[name]
@@ -126,10 +126,10 @@ def _groups(row: Any, name: str) -> list[list[str]]:
     for place, one in enumerate(row):
         group = [one] if isinstance(one, str) else one
         if not isinstance(group, Sequence) or not group or not all(isinstance(word, str) for word in group):
-            raise UsageTypeError(f"`{name}[{place}]` must be a word or a list of alternatives, got {one!r:.60}")
+            raise UsageTypeError.about(f"{name}[{place}]", f"must be a word or a list of alternatives, got {one!r:.60}")
         words = [" ".join(word.lower().split()) for word in group]
         if not all(words):
-            raise UsageError(f"`{name}[{place}]` must have no empty word, got {one!r:.60}")
+            raise UsageError.about(f"{name}[{place}]", f"must have no empty word, got {one!r:.60}")
         groups.append(words)
     return groups
 

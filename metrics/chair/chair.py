@@ -195,8 +195,8 @@ class Chair(scene_graphs.ObjectMetric):
 def _checked_table(table: Any) -> tuple[tuple[str, ...], ...]:
     """Validate a table and return its rows of synonyms in lowercase."""
     if isinstance(table, str) or not isinstance(table, Sequence) or not table:
-        raise UsageTypeError(
-            f"`table` must be a list of lists of synonyms, the object first, got {type(table).__name__}"
+        raise UsageTypeError.about(
+            "table", f"must be a list of lists of synonyms, the object first, got {type(table).__name__}"
         )
     rows = []
     known: dict[str, str] = {}
@@ -208,8 +208,8 @@ def _checked_table(table: Any) -> tuple[tuple[str, ...], ...]:
             raise UsageError.about(f"table[{index}]", f"must have no empty word, got {list(row)!r:.60}")
         for word in names:
             if known.setdefault(word, names[0]) != names[0]:
-                raise UsageError(
-                    f"`table` must assign each word to one object, got {word!r} for {known[word]!r} and {names[0]!r}"
+                raise UsageError.about(
+                    "table", f"must assign each word to one object, got {word!r} for {known[word]!r} and {names[0]!r}"
                 )
         rows.append(names)
     return tuple(rows)

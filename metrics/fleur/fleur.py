@@ -111,7 +111,9 @@ class Fleur(judged.JudgeMetric):
         self.max_new_tokens = validation.check_int("max_new_tokens", max_new_tokens, 1)
         self.reasons = validation.check_bool("reasons", reasons)
         if not (adapter is None or isinstance(adapter, (str, os.PathLike))):
-            raise UsageError(f"`adapter` must be a folder or a Hub id with its commit, got {validation.shown(adapter)}")
+            raise UsageError.about(
+                "adapter", f"must be a folder or a Hub id with its commit, got {validation.shown(adapter)}"
+            )
         self.adapter = adapter
         super().__init__(*args, **host)
 
@@ -170,9 +172,10 @@ class Fleur(judged.JudgeMetric):
     def _check_digits(self, judge: judges.Judge) -> None:
         """Raise if the tokens of the judge model have several digits."""
         if not judge.reads_digits:
-            raise UsageError(
-                f"`model` must have a tokenizer that splits a number into its digits, got {judge.identity}; FLEUR is "
-                "undefined for tokens of several digits; choose another model"
+            raise UsageError.about(
+                "model",
+                f"must have a tokenizer that splits a number into its digits, got {judge.identity}",
+                "FLEUR is undefined for tokens of several digits; choose another model",
             )
 
     def _add_reasons(

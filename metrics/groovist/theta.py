@@ -96,7 +96,7 @@ def check_theta(theta: Any, dataset: str | None) -> Any:
     if not (theta is None or isinstance(theta, (str, os.PathLike))):
         theta = check_float("theta", theta, "a finite number or the file of a fitted one")
     if theta is not None and dataset is not None:
-        raise UsageError(f"`dataset` cannot be combined with `theta`, got {shown(dataset)} and {shown(theta)}")
+        raise UsageError.about("dataset", f"cannot be combined with `theta`, got {shown(dataset)} and {shown(theta)}")
     return theta
 
 
@@ -109,15 +109,18 @@ def read_theta(path: str | os.PathLike[str]) -> FittedTheta:
     """
     file = Path(path).expanduser()
     if not file.is_file():
-        raise MissingFileError(
-            f"`theta` must be a finite number or an existing file of a fitted one, got {os.fspath(path)!r}; "
-            "`fit_theta(..., path=...)` writes one"
+        raise MissingFileError.about(
+            "theta",
+            f"must be a finite number or an existing file of a fitted one, got {os.fspath(path)!r}",
+            "`fit_theta(..., path=...)` writes one",
         )
     content = read_json(file, "`theta`")
     fitted = _fitted(content) if isinstance(content, Mapping) else None
     if fitted is None:
-        raise UsageError(
-            f"`theta` must be a file that `fit_theta` wrote, got {os.fspath(path)!r} without its fields; fit it again"
+        raise UsageError.about(
+            "theta",
+            f"must be a file that `fit_theta` wrote, got {os.fspath(path)!r} without its fields",
+            "fit it again",
         )
     return fitted
 
@@ -171,9 +174,10 @@ def refuse_without_theta() -> NoReturn:
     Raises:
         SourcesMissingError: Always.
     """
-    raise SourcesMissingError(
-        f"`theta` is missing: pass a number or the file of a fitted one (`fit_theta`), or with {PUBLISHED_ENCODER} "
-        f"a `dataset` of {', '.join(map(repr, PUBLISHED))}"
+    raise SourcesMissingError.about(
+        "theta",
+        f"is missing: pass a number or the file of a fitted one (`fit_theta`), or with {PUBLISHED_ENCODER} a "
+        f"`dataset` of {', '.join(map(repr, PUBLISHED))}",
     )
 
 
@@ -207,9 +211,11 @@ def choose_theta(theta: Any, dataset: str | None, made: MadeWith, scale: float, 
     if dataset is None:
         refuse_without_theta()
     if not is_published:
-        raise UsageError(
-            f"`dataset` is not supported with this encoder, because the theta of {dataset} is only "
-            f"valid for {PUBLISHED_ENCODER}, got {made.encoder}; fit another with `fit_theta` and pass it as `theta`"
+        raise UsageError.about(
+            "dataset",
+            f"is not supported with this encoder, because the theta of {dataset} is only valid for "
+            f"{PUBLISHED_ENCODER}, got {made.encoder}",
+            "fit another with `fit_theta` and pass it as `theta`",
         )
     if made.regions != GIVEN:
         warn(
@@ -228,8 +234,8 @@ def _check_fitted(fitted: FittedTheta, made: MadeWith, origin: str) -> Theta:
     for name in ("encoder", "variant"):
         before, now = getattr(fitted, name), getattr(made, name)
         if before != now:
-            raise UsageError(
-                f"`theta` must be fitted with the {name} of this call, got {before} and {now}; fit it again"
+            raise UsageError.about(
+                "theta", f"must be fitted with the {name} of this call, got {before} and {now}", "fit it again"
             )
     for name in ("regions", "phrases"):
         before, now = getattr(fitted, name), getattr(made, name)

@@ -34,15 +34,17 @@ def check_concreteness(concreteness: Any, *, path: Any, idf: Any) -> str | None:
     if concreteness is not None:
         check_choice("concreteness", concreteness, CONCRETENESS)
     if (idf is not None) is not (concreteness == "idf"):
-        raise UsageError(
-            "`idf` requires concreteness='idf' and vice versa; pass a fitted file, or the stories of the corpus; "
-            f"got {type(idf).__name__} with concreteness={shown(concreteness)}"
+        raise UsageError.about(
+            "idf",
+            "requires concreteness='idf' and vice versa",
+            f"pass a fitted file, or the stories of the corpus; got {type(idf).__name__} with "
+            f"concreteness={shown(concreteness)}",
         )
     if not isinstance(path, (str, os.PathLike, NoneType)):
         raise UsageError.about("concreteness_path", f"must be the path of a file, got {shown(path)}")
     if path is not None and concreteness != "brysbaert":
-        raise UsageError(
-            f"`concreteness_path` cannot be combined with concreteness={concreteness!r}, got {str(path)!r}"
+        raise UsageError.about(
+            "concreteness_path", f"cannot be combined with concreteness={concreteness!r}, got {str(path)!r}"
         )
     return concreteness
 
@@ -69,10 +71,11 @@ def load_weigher(concreteness: str | None, lemmatizer: str, *, path: Any, idf: A
     if concreteness == "idf":
         table = idf_table(idf, lowercase=True)  # phrases are lowercased, the stories of a corpus are not
         if table.n_stories is None:
-            raise UsageError(
-                "`idf` must be a fitted table with `N` and `df`, or the stories of the corpus, got final weights, "
-                "which lack other words; fit one with "
-                "`vlgauge.inputs.text.story_idf.fit_idf(stories, lowercase=True)`"
+            raise UsageError.about(
+                "idf",
+                "must be a fitted table with `N` and `df`, or the stories of the corpus, got final weights, which "
+                "lack other words",
+                "fit one with `vlgauge.inputs.text.story_idf.fit_idf(stories, lowercase=True)`",
             )
         return table.mean, table.identity
     ratings = concreteness_table(path)

@@ -241,9 +241,10 @@ def _checked_estimator(estimator: str | None, variant: str) -> str | None:
     """Return the validated setting. None with "released", because the authors' code has its own sum."""
     if variant == "released":
         if estimator is not None:
-            raise UsageError(
-                "`estimator` is not supported with variant='released', which uses the sum of the authors' code, got "
-                f"{shown(estimator)}"
+            raise UsageError.about(
+                "estimator",
+                "is not supported with variant='released', which uses the sum of the authors' code, got "
+                f"{shown(estimator)}",
             )
         return None
     return base.check_choice("estimator", "unbiased" if estimator is None else estimator, ("unbiased", "biased"))

@@ -138,9 +138,10 @@ class Onlystyle(style.StyleMetric):
             return {}
         cells = len(captions) * len(table.styles)
         if self.return_style_matrix and cells > MAX_CELLS:
-            raise UsageError(
-                f"`return_style_matrix` must give at most {MAX_CELLS} cells, got {len(captions)} captions x "
-                f"{len(table.styles)} styles; use `score_matrix` of the table, which returns an array"
+            raise UsageError.about(
+                "return_style_matrix",
+                f"must give at most {MAX_CELLS} cells, got {len(captions)} captions x {len(table.styles)} styles",
+                "use `score_matrix` of the table, which returns an array",
             )
         own = targets if self.exclude_self else None
         top: list[Any] = []

@@ -119,10 +119,11 @@ class Polos(clip_score.BackboneMetric):
             )
         cut = cut_texts(loaded.text, rows)
         if clip.long_text == "error" and cut.any():
-            raise UsageError(
-                f"`{place_of(int(np.argmax(cut)), references)}` must have at most {loaded.text.most_tokens} tokens of "
-                f"{loaded.text.identity}, including start and end token, got more; shorten it, or choose another "
-                "`long_text`"
+            raise UsageError.about(
+                place_of(int(np.argmax(cut)), references),
+                f"must have at most {loaded.text.most_tokens} tokens of {loaded.text.identity}, including start and "
+                "end token, got more",
+                "shorten it, or choose another `long_text`",
             )
         seen, picture_of = pictures.unique_rgb_images(images)
         scored = score(

@@ -70,8 +70,8 @@ def check_part(name: str, settings: Any) -> dict[str, Any]:
         raise errors.UsageError.about(name, f"must be a dictionary of settings of rovist_{name}, got {shown(settings)}")
     for key in settings:
         if key in ("path", "config_name"):
-            raise errors.UsageTypeError(
-                f"`{key}` is not a setting of rovist_{name}; `{name}` may only contain its settings"
+            raise errors.UsageTypeError.about(
+                key, f"is not a setting of rovist_{name}", f"`{name}` may only contain its settings"
             )
     if name == "vg" and "scale" in settings:
         raise errors.UsageError.about("vg", "must not contain `scale`; use `scale_vg`")

@@ -55,10 +55,11 @@ def refuse_without_idf() -> NoReturn:
     Raises:
         SourcesMissingError: Always.
     """
-    raise SourcesMissingError(
-        "`idf` is missing: pass a fitted JSON file, a mapping, or the list of the stories of a corpus (Wang et al., "
-        f"2022, Eq. 1), or idf=None for weights of 1; the authors' pickle is at {AUTHORS_IDF}, and "
-        "`vlgauge idf OUT --pickle FILE` converts it"
+    raise SourcesMissingError.about(
+        "idf",
+        "is missing: pass a fitted JSON file, a mapping, or the list of the stories of a corpus (Wang et al., 2022, "
+        "Eq. 1), or idf=None for weights of 1",
+        f"the authors' pickle is at {AUTHORS_IDF}, and `vlgauge idf OUT --pickle FILE` converts it",
     )
 
 
@@ -86,9 +87,10 @@ def load_trained(
     vectors = word_vector_file(vectors_path(checkpoint, glove_path, profile))
     wanted = (model.vectors or {}).get("sha256")
     if wanted not in (None, vectors.sha256):
-        raise UsageError(
-            f"`glove_path` must name the word vectors that {model.identity} was trained with, "
-            f"{(model.vectors or {}).get('file')}@{str(wanted)[:8]}, got {vectors.identity}"
+        raise UsageError.about(
+            "glove_path",
+            f"must name the word vectors that {model.identity} was trained with, "
+            f"{(model.vectors or {}).get('file')}@{str(wanted)[:8]}, got {vectors.identity}",
         )
     return model, vectors
 
@@ -113,8 +115,9 @@ def vectors_path(checkpoint: Any, glove_path: Any, profile: str) -> str | os.Pat
     if path is None and profile == "embedded" and checkpoint is None:
         path = EMBEDDED / VECTORS
     if path is None:
-        raise SourcesMissingError(
-            "`glove_path` is missing: pass the file of word vectors that the checkpoint was trained with; the authors "
-            "use glove.6B.300d.txt of https://nlp.stanford.edu/data/glove.6B.zip"
+        raise SourcesMissingError.about(
+            "glove_path",
+            "is missing: pass the file of word vectors that the checkpoint was trained with",
+            "the authors use glove.6B.300d.txt of https://nlp.stanford.edu/data/glove.6B.zip",
         )
     return path

@@ -69,7 +69,7 @@ class Spice(scene_graphs.SceneGraphMetric):
         self.java = scene_graphs.checked_path("java", java)
         self.jars = scene_graphs.checked_path("jars", jars, optional=True)
         if jars is not None and parser != scene_graphs.SPICE:
-            raise errors.UsageError(f'`jars` requires `parser` to be "{scene_graphs.SPICE}"')
+            raise errors.UsageError.about("jars", f'requires `parser` to be "{scene_graphs.SPICE}"')
         super().__init__(*args, parser=parser, **host)
 
     def made_with(self, parser: str, encoder: str | None = None) -> dict[str, Any]:

@@ -124,7 +124,7 @@ class Trm(caption_sets.CaptionSetMetric):
         self.force_zero_self = base.check_bool("force_zero_self", force_zero_self)
         self.mean_aggregate = base.check_bool("mean_aggregate", mean_aggregate)
         if mean_aggregate and (callable(distance) or distance == "precomputed"):
-            raise UsageError(f"`mean_aggregate` requires a named distance, got {shown(distance)}")
+            raise UsageError.about("mean_aggregate", f"requires a named distance, got {shown(distance)}")
         self.df = cider.checked_df(df, ("references", "pooled"))
         self.tokenizer = coco_tokens.tokenizer_setting(tokenizer)
         self.workers = base.check_int("workers", workers, 1, 1024)

@@ -84,9 +84,10 @@ class Vqascore(judged.JudgeMetric):
     def _compute(self, predictions: Sequence[str], images: Any = None, return_details: bool = False) -> dict[str, Any]:
         judge = self.judge()
         if self.definition == "v3.0" and isinstance(judge, judges.ServedJudge):
-            raise UsageError(
-                f"`definition` must be 'v3.1' for {judge.identity}, got 'v3.0': a server returns no end token "
-                "after a given answer; or pass the model itself as `model`"
+            raise UsageError.about(
+                "definition",
+                f"must be 'v3.1' for {judge.identity}, got 'v3.0': a server returns no end token after a given answer",
+                "or pass the model itself as `model`",
             )
         pictures = judged.pictures_of(images)
         questions = [self.question(text, picture) for text, picture in zip(predictions, pictures, strict=True)]
