@@ -13,6 +13,7 @@ from trl import GRPOConfig, GRPOTrainer
 
 import vlgauge
 from vlgauge import scenes
+from vlgauge.cli import main
 from vlgauge.core.errors import UsageError
 from vlgauge.core.signatures import parse_signature
 from vlgauge.families.ngram.cider import DocumentFrequency
@@ -277,6 +278,40 @@ def test_metrics_with_settings_of_their_own_are_summed():
     )
     assert second > 0
     assert found == pytest.approx(first + 0.5 * second)
+
+
+def test_cider_counts_the_end_token_by_default(tmp_path, capsys):
+    corpus = [["a man with a dog", "a man walks a dog"], ["a red bus stops"], ["two cats sleep"]] * 20
+    DocumentFrequency.from_references(corpus, eos=True).save(tmp_path / "df.gz")
+    rewards = {
+        eos: caption_reward("cider", references="told", df=str(tmp_path / "df.gz"), unguarded="unfinished", **settings)
+        for eos, settings in ((True, {}), (False, {"eos": False}))
+    }
+    texts = ["a man with a dog", "a man with a"]
+    found = {eos: reward(["p"] * 2, texts, told=[corpus[0]] * 2) for eos, reward in rewards.items()}
+    assert found[True][0] - found[True][1] > found[False][0] - found[False][1]
+    file = tmp_path / "rows.jsonl"
+    file.write_text("".join(json.dumps({"predictions": text, "references": corpus[0]}) + "\n" for text in texts))
+    command = [
+        "score",
+        "cider",
+        str(file),
+        "--set",
+        f"df={tmp_path / 'df.gz'}",
+        "--set",
+        "eos=true",
+        "--format",
+        "json",
+    ]
+    assert main(command) == 0
+    scored = json.loads(capsys.readouterr().out)
+    assert rewards[True].metric_signature == scored["cider_signature"] != rewards[False].metric_signature
+    assert "|eos:True|" in scored["cider_signature"]
+    assert found[True] == scored["cider_scores"]
+    plain = DocumentFrequency.from_references(corpus)
+    with pytest.raises(ValueError, match=r"^`df` must count the end token '<eos>' in every document with eos=True"):
+        caption_reward("cider", references="told", df=plain)
+    assert "eos" not in caption_reward("cider", references="told", df=plain, eos=False).metric.signature()
 
 
 def test_text_of_a_completion():

@@ -1,4 +1,4 @@
-"""Ranges of metric scores used as rewards, whose lowest value is the reward of texts that are not captions."""
+"""Settings of metrics used as rewards, and the range of their scores, whose lowest value texts without captions get."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -6,7 +6,9 @@ from typing import Any
 from vlgauge.families.clip_score.metric import ClipScoreMetric
 
 _REFERENCED = {"variant": "paper"}
-_BOUNDED: Mapping[str, Mapping[str, Any]] = {
+_SETTINGS: Mapping[str, Mapping[str, Any]] = {
+    # Without an end token, models stop at "a man with a".
+    "cider": {"eos": True},
     "groovist": {"normalize": "tanh"},
     "rovist": {"scale_vg": True, "nr": {"variant": "paper"}},
     "rovist_nr": {"variant": "paper"},
@@ -14,8 +16,10 @@ _BOUNDED: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def bounded_settings(name: str, *, referenced: bool) -> Mapping[str, Any]:
-    """Return the settings under which a metric has a lowest score. Empty if none are needed or none exist.
+def reward_settings(name: str, *, referenced: bool) -> Mapping[str, Any]:
+    """Return the settings under which a metric has a lowest score and counts the end of a caption.
+
+    Empty if none are needed or none exist.
 
     Args:
         name: Name of the metric.
@@ -23,7 +27,7 @@ def bounded_settings(name: str, *, referenced: bool) -> Mapping[str, Any]:
     """
     if name in ("clip_s", "pac_s"):
         return _REFERENCED if referenced else {}
-    return _BOUNDED.get(name, {})
+    return _SETTINGS.get(name, {})
 
 
 def reward_range(metric: Any, *, referenced: bool) -> tuple[float | None, float | None]:

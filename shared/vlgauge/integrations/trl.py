@@ -32,7 +32,7 @@ from vlgauge.integrations.guards import (
     repeats_itself,
     without_prompts,
 )
-from vlgauge.integrations.reward_ranges import bounded_settings, reward_range
+from vlgauge.integrations.reward_ranges import reward_range, reward_settings
 from vlgauge.version import __version__
 
 # Text that is scored if the score of a completion is undefined. If this score is undefined as well, the cause is the
@@ -247,7 +247,7 @@ class CaptionReward:
             check_float("lowest", lowest)
             low, high = (lowest, high) if self._scale > 0 else (low, lowest)
         if (low if self._scale > 0 else high) is None:
-            bounded = bounded_settings(self.metric.name, referenced=self._key.startswith("ref_"))
+            bounded = reward_settings(self.metric.name, referenced=self._key.startswith("ref_"))
             better = ", ".join(f"{name}={value!r}" for name, value in bounded.items())
             raise UsageError(
                 f"`lowest` must be the score of a text that is no caption, as {self._key} has no lowest one under "
@@ -327,7 +327,7 @@ def caption_reward(
         **settings: Settings of a metric specified by name, such as ``profile="embedded"``. By default it is loaded with
             settings that give its scores a lowest value: ``variant="paper"`` for rovist_nr and for clip_s and pac_s
             with references, ``normalize="tanh"`` for groovist, ``scale=True`` for rovist_vg, and the same for the terms
-            of rovist.
+            of rovist. cider is loaded with ``eos=True``, so ``df`` must count an end token.
 
     Raises:
         TypeError: If the metric is invalid.
@@ -355,8 +355,8 @@ def _reward(
 ) -> CaptionReward:
     loaded: Any = metric
     if isinstance(metric, str):
-        bounded = bounded_settings(metric, referenced=references is not None)
-        loaded = vlgauge.load(metric, **{"keep_in_memory": True, "progress": False, **bounded, **settings})
+        usual = reward_settings(metric, referenced=references is not None)
+        loaded = vlgauge.load(metric, **{"keep_in_memory": True, "progress": False, **usual, **settings})
     if not isinstance(loaded, Metric):
         raise UsageTypeError(
             f"`metric` must be the name of a metric, or a metric from vlgauge.load, got {shown(metric)}"
@@ -370,7 +370,7 @@ def _reward(
     if counts is not None:
         raise UsageError(
             f"`metric` must give a caption one score in every batch, got {loaded.name}, which counts words in it; give "
-            f"one that knows the counts of the training set, such as vlgauge.load('cider', df=...)"
+            f"one that knows the counts of the training set, such as vlgauge.load('cider', df=..., eos=True)"
         )
     factor = check_float("scale", scale)
     if (factor > 0) != loaded.higher_is_better or factor == 0:

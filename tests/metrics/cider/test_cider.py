@@ -148,7 +148,9 @@ def test_an_end_token_needs_a_table_that_counts_it(tmp_path):
     assert (plain.eos, end.eos) == (False, True)
     plain.save(tmp_path / "plain.gz")
     end.save(tmp_path / "end.gz")
-    with pytest.raises(ValueError, match=r"^`df` must count the end token '<eos>' in every document if `eos=True`"):
+    with pytest.raises(
+        ValueError, match=r"^`df` must count the end token '<eos>' in every document with eos=True, got"
+    ):
         vlgauge.load("cider", df=plain, eos=True)
     with pytest.raises(ValueError, match=r"^`df` must count the end token"):
         scores("cider", ["a dog"], [["a dog"]], df=str(tmp_path / "plain.gz"), eos=True)

@@ -287,8 +287,9 @@ def check_end_token(df: DocumentFrequency) -> None:
     """
     if not df.eos:
         raise UsageError(
-            f"`df` must count the end token {END!r} in every document if `eos=True`, got a table without it; count it "
-            "again with `vlgauge idf --references FILE --eos` or `DocumentFrequency.from_references(..., eos=True)`"
+            f"`df` must count the end token {END!r} in every document with {as_setting('eos', True)}, got a table "
+            "without it; count it again with `vlgauge idf --references FILE --eos` or "
+            "`DocumentFrequency.from_references(..., eos=True)`"
         )
 
 
