@@ -259,8 +259,9 @@ def one_line(error: Exception, options: argparse.Namespace | None = None) -> str
     if isinstance(error, SourcesMissingError):
         return "\n".join(map(printable, str(error).splitlines()))
     text = describe(error)
-    name = error.argument if isinstance(error, UsageError) and hasattr(options, "set") else None
-    if isinstance(error, UsageError) and name and name.isidentifier() and not hasattr(options, name):
-        text = error.in_words(_named(options, name, ..., True))
+    if options is not None and hasattr(options, "set") and isinstance(error, UsageError):
+        name = error.argument or ""
+        if name.isidentifier() and not hasattr(options, name):
+            text = error.in_words(_named(options, name, ..., True))
     text = printable(text)
     return text if len(text) <= _LONGEST_LINE else f"{text[:_LONGEST_LINE]}..."
