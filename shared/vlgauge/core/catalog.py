@@ -161,17 +161,16 @@ def metric_folder(name: str, argument: str = "name") -> Path:
     if name in os.listdir(root) and (root / name / f"{name}.py").is_file():
         return root / name
     if name in SUITES:
-        raise UsageError.about(
-            argument,
-            f"must be a metric, got the suite {name!r}, which vlgauge.score and vlgauge.compare take",
-            f"its metrics: {', '.join(SUITES[name].metrics)}",
+        raise UsageError(
+            f"`{argument}` must be a metric, got the suite {name!r}, which vlgauge.score and vlgauge.compare take; its "
+            f"metrics: {', '.join(SUITES[name].metrics)}"
         )
     names = metric_names()
     # Accept titles such as "CIDEr" and Hub names such as "vlgauge/rouge_l" for the suggestion.
     plain = name.rpartition("/")[2].lower().replace("-", "_") if isinstance(name, str) else ""
     close = difflib.get_close_matches(plain, names, n=1)
     hint = f"; did you mean `{close[0]}`?" if close else ""
-    raise UsageError.about(argument, f"must be one of the installed metrics ({', '.join(names)}), got {name!r}{hint}")
+    raise UsageError(f"`{argument}` must be one of the installed metrics ({', '.join(names)}), got {name!r}{hint}")
 
 
 def metric_facts(name: str) -> MetricFacts:
