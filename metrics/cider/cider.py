@@ -1,6 +1,7 @@
 """CIDEr-D: How many informative n-grams match the references?"""
 
 import hashlib
+import math
 from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
@@ -11,6 +12,7 @@ from vlgauge.core.validation import warn  # From: "vlgauge[cider]@git+https://gi
 from vlgauge.families import base  # From: "vlgauge[cider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families.base.parts import Counts  # From: "vlgauge[cider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families.ngram import cider  # From: "vlgauge[cider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.inputs.text import endings  # From: "vlgauge[cider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .formula import cider_r_penalties
 
@@ -24,13 +26,14 @@ _INPUTS = """
 Args:
     predictions: Captions, one string per row.
     references: References, a string or a list of strings per row.
-    return_details: Whether to add the score with each reference.
+    return_details: Whether to add the score with each reference, and the share of unfinished captions.
 
 Returns:
     cider: Mean of the scores, in [0, 10], higher is better.
     cider_scores: One score per row, the mean over its references. NaN for an empty list of references.
     cider_undefined: Number of undefined scores. These rows do not count as documents.
     cider_signature: Settings and versions that the scores depend on.
+    cider_unfinished: With details, share of the captions that end in a word such as "a" or "with".
 
 Examples:
     >>> import evaluate
@@ -128,11 +131,19 @@ class Cider(base.TokenMetric):
         scores = np.bincount(of, parts, len(rows)) / np.bincount(of, minlength=len(rows))
         bounds = np.searchsorted(of, np.arange(len(rows) + 1))
         # Computed only if they are requested.
+        unfinished = [endings.is_unfinished(predictions[row]) for row in rows] if return_details else []
         details = (
-            {"tokens": own, "references": theirs, "per_reference": parts[bounds[i] : bounds[i + 1]].tolist()}
+            {
+                "tokens": own,
+                "references": theirs,
+                "per_reference": parts[bounds[i] : bounds[i + 1]].tolist(),
+                "unfinished": unfinished[i],
+            }
             for i, (own, *theirs) in enumerate(texts.grouped(example))
         )
         found = base.of_every_row(len(predictions), rows, scores, details if return_details else None)
+        if return_details:
+            found["unfinished"] = float(np.mean(unfinished)) if unfinished else math.nan
         return self.result(**found, made_with={"df": name})
 
     def _warn_of_other_references(self, total: int) -> None:

@@ -1,10 +1,13 @@
 """CIDEr-D: the rare n-grams that a caption shares with its references."""
 
+from collections.abc import Mapping
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 from vlgauge.core.files import DATA
+from vlgauge.explain.explanation import Columns
+from vlgauge.explain.pages import quoted
 from vlgauge.explain.referenced import ReferencedCaption
 from vlgauge.families.ngram.cider import DocumentFrequency
 from vlgauge.inputs.media.tables import read_rows
@@ -27,7 +30,23 @@ class Cider(ReferencedCaption):
         "taken. A file is scored with those of its own references."
     )
 
+    def __init__(self, columns: Columns, result: Mapping[str, Any]) -> None:
+        super().__init__(columns, result)
+        if self.settings.get("eos") == "True":
+            self.details = [without_end(detail) if detail else {} for detail in self.details]
+
+    def corpus_numbers(self) -> list[tuple[str, str]]:
+        """Return the share of unfinished captions."""
+        flags = [detail["unfinished"] for detail in self.details if detail]
+        return [("unfinished captions:", f"{sum(flags) / len(flags):.1%}")] if flags else []
+
     def reason(self, row: int) -> str:
+        """Return the number of shared words or n-grams as text, and the last word of an unfinished caption."""
+        detail = self.details[row]
+        ending = f"; it ends in {quoted(detail['tokens'][-1])}" if detail["unfinished"] and detail["tokens"] else ""
+        return f"{self._shared(row)}{ending}"
+
+    def _shared(self, row: int) -> str:
         """Return the number of shared words or, if all words are shared, of shared n-grams, as text."""
         detail = self.details[row]
         tokens, references = detail["tokens"], detail["references"]
@@ -55,6 +74,11 @@ class Cider(ReferencedCaption):
         Its own references alone would give every n-gram the weight 0.
         """
         return {"df": _frequencies()}
+
+
+def without_end(detail: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return details without the end tokens, which are not in the texts."""
+    return {**detail, "tokens": detail["tokens"][:-1], "references": [own[:-1] for own in detail["references"]]}
 
 
 def runs_of(tokens: Sequence[str], n: int) -> list[tuple[str, ...]]:

@@ -102,6 +102,21 @@ def test_the_table_shows_means_and_signature(capsys):
     assert out.splitlines()[-1].startswith("rovist_nr|")
 
 
+@pytest.mark.filterwarnings("ignore:CIDEr-D takes document frequencies")
+def test_details_of_cider_have_the_share_of_unfinished_captions(tmp_path, capsys):
+    path = tmp_path / "rows.jsonl"
+    rows = [{"predictions": text, "references": ["a dog with a ball"]} for text in ("a dog with a", "a dog")]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    assert main(["score", "cider", str(path), "--details"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["cider_unfinished"] == 0.5
+    assert [detail["unfinished"] for detail in record["cider_details"]] == [True, False]
+    for more in ([], ["--report", str(tmp_path / "why.html")]):
+        assert main(["score", "cider", str(path), "--format", "json", *more]) == 0
+        assert "cider_unfinished" not in json.loads(capsys.readouterr().out)
+    assert "unfinished captions: 50.0%" in (tmp_path / "why.html").read_text("utf-8")
+
+
 def test_settings_and_details(tmp_path, capsys):
     write_jsonl(tmp_path / "rows.jsonl", ROWS)
     base = ["score", "rovist_nr", str(tmp_path / "rows.jsonl"), "--predictions", "text"]

@@ -337,6 +337,22 @@ def test_the_report_knows_that_less_is_better_and_says_that_all_tie(tmp_path, mo
     capsys.readouterr()
 
 
+@pytest.mark.filterwarnings("ignore:CIDEr-D takes document frequencies")
+def test_the_report_has_the_share_of_unfinished_captions(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name, texts in {"<b>": ["a dog with a", "a cat.", "two cats"], "whole": ["a dog", "a cat", "two cats"]}.items():
+        rows = [{"predictions": text, "references": ["a dog with a ball"]} for text in texts]
+        lines = [json.dumps({"id": i, **row}) + "\n" for i, row in enumerate(rows)]
+        (tmp_path / f"{name.strip('<>')}.jsonl").write_text("".join(lines), encoding="utf-8")
+    words = ["b.jsonl", "whole.jsonl", "--names", "<b>,whole", "--rows-that-differ", "1", "--report", "why.html"]
+    for metric, expected in (("cider,rouge_l", 1), ("rouge_l", 0)):
+        assert main(["compare", metric, *words]) == 0
+        text = Elements((tmp_path / "why.html").read_text("utf-8")).text
+        told = "Unfinished captions, which end in a word such as “a” or “with”: <b> 33.3%, whole 0.0%."
+        assert text.count(told) == expected
+    capsys.readouterr()
+
+
 def test_only_the_metric_of_a_toy_is_called_a_toy(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for name, text in (("a", "A dog ran home. The cat sat."), ("b", "A dog ran home. A dog ran home.")):

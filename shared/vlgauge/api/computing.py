@@ -143,4 +143,5 @@ def _details(metric: Metric, wanted: bool) -> dict[str, bool]:
 
 def without_details(name: str, result: Mapping[str, Any]) -> dict[str, Any]:
     """Return a result as it would be without ``return_details``."""
-    return {key: value for key, value in result.items() if key != f"{name}_details"}
+    only_with_details = (f"{name}_details", f"{name}_unfinished")
+    return {key: value for key, value in result.items() if key not in only_with_details}

@@ -62,4 +62,18 @@ def differences_page(comparison: Comparison, scored: Mapping[str, Scored], limit
             heading.format(safe(summarize_pair(comparison, *one)), forest(comparison, *one))
             for one in names[:MOST_CHARTS]
         ]
-    return differences(headline, tables, pairs, told=told, charts=charts)
+    return differences(headline, tables, pairs, told=told, charts=[*charts, *unfinished_captions(scored)])
+
+
+def unfinished_captions(scored: Mapping[str, Scored]) -> list[Markup]:
+    """Return a sentence with the share of unfinished captions of each system, if a metric determines it."""
+    shares = {
+        system: value
+        for system, one in scored.items()
+        for name, result in one.results.items()
+        if (value := result.get(f"{name}_unfinished")) is not None
+    }
+    if not shares:
+        return []
+    told = ", ".join(f"{system} {value:.1%}" for system, value in shares.items())
+    return [Markup("<p>Unfinished captions, which end in a word such as “a” or “with”: {}.</p>").format(safe(told))]
