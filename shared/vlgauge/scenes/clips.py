@@ -90,7 +90,14 @@ class SceneClip:
         return drawings
 
     def frames(self, size: int = 128) -> list[Image.Image]:
-        """Render the frames as RGB images."""
+        """Render the frames as RGB images.
+
+        Args:
+            size: Side in pixels, at least 16.
+
+        Raises:
+            ValueError: If the size is below 16.
+        """
         return [drawing.image for drawing in self.drawings(size)]
 
     def changed(self, what: str, seed: int) -> "SceneClip":

@@ -95,7 +95,14 @@ def _shade(rgb: tuple[int, int, int], rng: np.random.Generator) -> tuple[int, in
 
 
 def background_shade(name: str, rng: np.random.Generator) -> tuple[int, int, int]:
-    """Sample a color close to the nominal color of a background."""
+    """Sample a color close to the nominal color of a background.
+
+    Returns:
+        Red, green and blue, integers from 0 to 255.
+
+    Raises:
+        KeyError: If there is no background with this name.
+    """
     return _shade(_BACKGROUNDS[name], rng)
 
 

@@ -52,7 +52,7 @@ class SceneStory:
 
     @property
     def noun_phrases(self) -> list[list[str]]:
-        """Noun phrases of each sentence in order, lowercased, including pronouns."""
+        """Noun phrases of each sentence, one list per sentence, lowercased, in order, including pronouns."""
         return [list(each.phrases) for each in self.statements]
 
     @property
@@ -61,22 +61,44 @@ class SceneStory:
         return "; ".join(scene.key for scene in self.scenes)
 
     def drawings(self, size: int = 128) -> list[Drawing]:
-        """Render the five images with boxes and labels."""
+        """Render the five images with boxes and labels.
+
+        Args:
+            size: Side in pixels, at least 16.
+
+        Returns:
+            One drawing per image.
+
+        Raises:
+            ValueError: If the size is below 16.
+        """
         pictures = enumerate(self.scenes)
         return [draw_scene(scene, size=size, seed=self.seed + i, style=self.style) for i, scene in pictures]
 
     def images(self, size: int = 128) -> list[Image.Image]:
-        """Render the five images."""
+        """Render the five images, in RGB.
+
+        Args:
+            size: Side in pixels, at least 16.
+
+        Raises:
+            ValueError: If the size is below 16.
+        """
         return [drawing.image for drawing in self.drawings(size)]
 
     @property
     def boxes(self) -> list[list[Box]]:
-        """Boxes around the objects of each image of ``images()``. For other sizes, see ``drawings``."""
+        """Boxes of the objects, one list per image of ``images()``, in pixels: left, top, right, bottom.
+
+        For images of another size, see ``drawings``.
+
+        For images of another size, see ``drawings``.
+        """
         return [drawing.boxes for drawing in self.drawings()]
 
     @property
     def labels(self) -> list[list[str]]:
-        """Labels of the boxes."""
+        """Labels of the boxes, one list per image, parallel to ``boxes``."""
         return [[thing.label for thing in scene.objects] for scene in self.scenes]
 
     def told_with(self, other: "SceneStory") -> "SceneStory":
@@ -123,6 +145,9 @@ def stories(n: int, seed: int, split: str = "train", *, style: str = "flat") -> 
         seed: Seed. The same seed yields the same stories.
         split: ``"train"``, ``"validation"`` or ``"test"``.
         style: Drawing style. See `draw_scene`.
+
+    Raises:
+        ValueError: If there is no such split.
     """
     check_split(split)
     rng = np.random.default_rng(seed)

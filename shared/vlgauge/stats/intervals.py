@@ -260,10 +260,13 @@ def _studentised_quantiles(
 
 
 def turn(column: Floats) -> float:
-    """Return the sign with which numbers are sampled.
+    """Return the sign with which numbers are sampled, 1.0 or -1.0.
 
     It is the sign of the sum of minimum and maximum, or of the next inner pair whose sum is not 0, or 1 without such a
     pair.
+
+    Args:
+        column: Numbers, shape ``(n,)``, without NaN.
     """
     ascending = np.sort(column)
     sums = ascending + ascending[::-1]

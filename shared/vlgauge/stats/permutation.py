@@ -428,7 +428,13 @@ class SetTest:
         return (math.nan, math.nan) if interval is None else (interval.low, interval.high)
 
     def summary(self) -> dict[str, float | list[float]]:
-        """Return per-row lists and corpus-level values as Python floats, keyed by the names of the result keys."""
+        """Return the results of the test as Python floats, by the names of the result keys.
+
+        Returns:
+            ``pvalue``, ``z``, ``excess``, ``excess_interval`` (lower and upper end), ``null_mean``, ``mean_log_pvalue``
+            and ``expected_mean_log_pvalue`` of the corpus, and ``pvalues``, ``excess_scores``, ``null_means`` and
+            ``zscores``, lists with one value per row. NaN if undefined.
+        """
         z, pvalue = self.stratified()
         return {
             "pvalue": pvalue,

@@ -54,7 +54,7 @@ def spearman(scores: Floats, ratings: Floats) -> float:
 
 
 def is_constant(values: Floats) -> bool:
-    """Return whether an array has fewer than two different values."""
+    """Return whether an array of shape ``(n,)`` has fewer than two different values."""
     return not len(values) or bool(np.all(values == values[0]))
 
 
@@ -85,15 +85,22 @@ class RankTable:
 
 
 def n_classes_of(counts: Ints) -> int:
-    """Return the smaller of the numbers of different scores and ratings in a contingency table."""
+    """Return the smaller of the numbers of different scores and ratings in a contingency table.
+
+    Args:
+        counts: Number of items per score and rating, shape ``(n_scores, n_ratings)``.
+    """
     return min(int(np.count_nonzero(counts.sum(axis=1))), int(np.count_nonzero(counts.sum(axis=0))))
 
 
 def table_taus(counts: Ints) -> tuple[float, float]:
     """Compute tau-b and tau-c of a contingency table, each times 100.
 
+    Args:
+        counts: Number of items per score and rating, ascending, shape ``(n_scores, n_ratings)``.
+
     Returns:
-        See `kendall`. NaN without two different scores and two different ratings.
+        tau-b and tau-c, each in [-100, 100]. NaN without two different scores and two different ratings.
     """
     by_score, by_rating, n = counts.sum(axis=1), counts.sum(axis=0), int(counts.sum())
     m = n_classes_of(counts)
@@ -111,6 +118,9 @@ def table_taus(counts: Ints) -> tuple[float, float]:
 
 def table_spearman(counts: Ints) -> float:
     """Compute Spearman's rank correlation of a contingency table, times 100.
+
+    Args:
+        counts: Number of items per score and rating, ascending, shape ``(n_scores, n_ratings)``.
 
     Returns:
         Coefficient in [-100, 100]. NaN without two different scores and two different ratings.

@@ -35,6 +35,9 @@ def finite_or_nan(name: str, scores: Sequence[float] | Floats) -> Floats:
 
     A mean with an infinite score, or one that overflows, has no interval and no test.
 
+    Returns:
+        Scores, shape ``(n,)``, float64.
+
     Raises:
         ValueError: If the scores are not one-dimensional, or a score is infinite or greater than `LARGEST` in absolute
             value.
