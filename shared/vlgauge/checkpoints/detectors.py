@@ -212,7 +212,11 @@ def fetch_published(name: str) -> Path:
 
 
 def read_state(path: Path) -> dict[str, torch.Tensor]:
-    """Load the tensors of a file, safetensors or a torch state dict (bare or in ``"model"``), without executing code.
+    """Load the tensors of a file by name, without executing code.
+
+    The file is safetensors or a torch state dict (bare or in ``"model"``).
+
+    The file is safetensors or a torch state dict (bare or in ``"model"``).
 
     Raises:
         ValueError: If the file is not valid. The message names the setting `detector_weights`.

@@ -12,6 +12,9 @@ def left_empty(*more: Any) -> AbstractContextManager[Any]:
 
     Args:
         *more: Further functions to disable.
+
+    Returns:
+        Context manager that provides no useful value.
     """
     from torch.nn import init
     from torch.overrides import TorchFunctionMode

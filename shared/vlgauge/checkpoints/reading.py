@@ -44,6 +44,9 @@ def read_tensors(path: str | PathLike[str], *, archives: Collection[str] = ()) -
             OpenAI's TorchScript archives.
         archives: SHA-256 digests of the TorchScript archives that may be opened, because opening can run their code.
 
+    Returns:
+        Tensors by name, with the stored shapes and dtypes.
+
     Raises:
         ValueError: If the file is of another kind, such as a pickle with code, an unknown archive, a web page or a
             truncated file, or if a tensor contains NaN or infinity.
@@ -66,6 +69,9 @@ def read_torch_object(path: str | PathLike[str], *, allowed: Sequence[type] = ()
     Args:
         path: Path of the file.
         allowed: Further classes that the pickle may name. Their instances are filled without running their code.
+
+    Returns:
+        The stored object, with all tensors on the CPU.
 
     Raises:
         ValueError: If the pickle names any other class or function, or the file is truncated or not a torch file.
@@ -93,7 +99,7 @@ def read_torch_object(path: str | PathLike[str], *, allowed: Sequence[type] = ()
 
 
 def state_dict_in(content: Any, source: Path) -> dict[str, torch.Tensor]:
-    """Return the state dict in a loaded object, bare or under ``"state_dict"``.
+    """Return the tensors by name of the state dict in a loaded object, bare or under ``"state_dict"``.
 
     Raises:
         ValueError: If there is no state dict, or a tensor in it is incompletely stored or not finite.
@@ -165,6 +171,9 @@ def loading(expected: str, name: str, kept: tuple[type[Exception], ...] = ()) ->
         expected: See `refused`.
         name: See `refused`.
         kept: Exceptions that are raised unchanged.
+
+    Raises:
+        RejectedModelError: If the library raises another exception than `kept`.
     """
     try:
         yield
@@ -176,7 +185,11 @@ def loading(expected: str, name: str, kept: tuple[type[Exception], ...] = ()) ->
 
 @contextmanager
 def given_as(setting: str) -> Iterator[None]:
-    """Replace the setting name `checkpoint` in error messages inside the context with another one."""
+    """Replace the setting name `checkpoint` in error messages inside the context with another one.
+
+    Raises:
+        UsageError: If the code inside the context raises it. Only the name in the message changes.
+    """
     try:
         yield
     except UsageError as error:

@@ -126,7 +126,18 @@ def unpacked_limit(size: int) -> int:
 
 
 def refuse(name: str, limit: int, what: str, option: str, shown: object) -> NoReturn:
-    """Raise FileLimitError, with a message that says how to raise the limit."""
+    """Raise an error about a file that exceeds a limit, with a message that says how to raise the limit.
+
+    Args:
+        name: Name of the argument in the message.
+        limit: The limit.
+        what: Unit of the limit, such as "rows".
+        option: Name of the limit in `limits`, such as "max_rows".
+        shown: Path of the file in the message.
+
+    Raises:
+        FileLimitError: Always.
+    """
     raise FileLimitError(
         f"{name} must have at most {limit:,} {what}, got more in {str(shown)!r}; raise the limit with "
         f"--{option.replace('_', '-')}, in Python with vlgauge.core.files.limits({option}=...)"
@@ -274,7 +285,19 @@ def read_unpacked(path: FilePath, name: str = "`path`") -> bytes:
 
 
 def read_json(path: FilePath, name: str = "`path`") -> Any:
-    """Read a JSON file. See `parse_json`."""
+    """Read a JSON file, in which numbers may be NaN.
+
+    Args:
+        path: Path of the file.
+        name: Name of the argument in error messages.
+
+    Returns:
+        The content: dictionaries, lists, strings, numbers, bools and None.
+
+    Raises:
+        ValueError: If the file is too large or not UTF-8, or its content is not valid for `parse_json`.
+        OSError: If the file cannot be read.
+    """
     return parse_json(read_text(path, name), name, path)
 
 
@@ -290,6 +313,9 @@ def parse_json(text: str, name: str, shown: object, first_line: int = 1) -> Any:
         name: Name of the argument in error messages.
         shown: Path of the file in error messages.
         first_line: Number of the line at which the text begins.
+
+    Returns:
+        The content: dictionaries, lists, strings, numbers, bools and None.
 
     Raises:
         ValueError: If the text is invalid, repeats a key, is nested more than `MAX_DEPTH` levels deep, or has an

@@ -68,7 +68,11 @@ def not_importable(missing: str, error: ImportError) -> str:
 
 @contextmanager
 def importing(missing: str) -> Iterator[None]:
-    """Convert import errors inside the context to MissingExtraError, with the message of `not_importable`."""
+    """Convert import errors inside the context to MissingExtraError, with the message of `not_importable`.
+
+    Raises:
+        MissingExtraError: If the code inside the context raises ImportError.
+    """
     try:
         yield
     except ImportError as error:

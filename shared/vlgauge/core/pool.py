@@ -30,6 +30,9 @@ class EncoderPool:
             key: Key of the encoder.
             build: Function that builds the encoder.
             what: Name of the encoder to announce before it is built. Empty for no announcement.
+
+        Returns:
+            The result of `build`, which is called once per key, even from several threads.
         """
         with self._guard:
             lock = self._building.setdefault(key, threading.Lock())
@@ -53,7 +56,7 @@ class EncoderPool:
             self._hits.clear()
 
     def info(self) -> list[dict[str, Any]]:
-        """Return one entry per encoder with its key, number of cache hits, and size in bytes (None if unknown)."""
+        """Return one entry per encoder: ``key``, ``hits`` of the cache, and size in ``bytes`` (None if unknown)."""
         with self._guard:
             entries = list(self._encoders.items())
             hits = dict(self._hits)

@@ -45,7 +45,11 @@ _ATOMS = frozenset((int, float, bool, str, type(None)))  # types of list items t
 
 
 def plain(value: Any) -> Any:
-    """Convert all arrays, NumPy scalars, tuples and dataclasses in a value to plain Python types."""
+    """Convert all arrays, NumPy scalars, tuples and dataclasses in a value to plain Python types.
+
+    Returns:
+        Dictionaries with string keys, lists and plain scalars, nested as the value. Other objects are unchanged.
+    """
     if hasattr(value, "tolist"):
         return plain(value.tolist())
     if is_dataclass(value) and not isinstance(value, type):
@@ -111,7 +115,11 @@ def result_record(name: str, scores: Sequence[float], signature: str, extra: Map
 
 
 def without_nan(value: Any) -> Any:
-    """Replace each NaN and infinity in a value with None, because JSON cannot represent them."""
+    """Replace each NaN and infinity in a value with None, because JSON cannot represent them.
+
+    Returns:
+        A value of the same type and nesting.
+    """
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
@@ -260,6 +268,9 @@ def shown_number(key: str, value: Any) -> Any:
     Args:
         key: Key of the value, such as "trm_pvalue". The logarithm "trm_mean_log_pvalue" is not a p-value.
         value: A number or any other value.
+
+    Returns:
+        The `PValue`, or the unchanged value.
     """
     is_pvalue = f"_{key}".endswith("_pvalue") and not key.endswith("log_pvalue")
     return PValue(value) if is_pvalue and isinstance(value, float) else value

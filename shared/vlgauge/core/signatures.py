@@ -72,6 +72,9 @@ def named(value: Any) -> Any:
     Names that several objects may share get a digest: lambdas and nested functions get a digest of their code, and
     `functools.partial` objects a digest of their arguments. Closures, default arguments and attributes of objects are
     not included, so two objects of one class have the same name, as have their methods.
+
+    Returns:
+        A string, an integer, a tuple or None. A function or object becomes ``"custom(NAME)"``.
     """
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, float):

@@ -244,6 +244,9 @@ def with_argument_hints(
     Args:
         called: Name of the function in user code.
         remedies: Remedy by name of a required argument, or of an argument that belongs to another function.
+
+    Returns:
+        The decorator. The decorated function raises UsageTypeError for an unknown or missing argument.
     """
 
     def teller(function: Callable[Arguments, Returned]) -> Callable[Arguments, Returned]:

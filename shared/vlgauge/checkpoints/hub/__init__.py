@@ -218,6 +218,9 @@ def hub_listing(
         patterns: Names with wildcards.
         known: Files that must be listed if a pattern matches them.
 
+    Returns:
+        The commit, and size and SHA-256 digest of each file by its path in the repository.
+
     Raises:
         NetworkError: If the Hub cannot be asked, or nothing matches, or a known file is missing.
     """

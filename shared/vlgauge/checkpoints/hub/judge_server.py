@@ -54,6 +54,9 @@ def complete(url: str, body: Mapping[str, Any], *, key_from: str | None, seconds
         key_from: Environment variable that holds the key, read for each request. None sends no key.
         seconds: Timeout of the connection, of each read, and of the whole body of a response.
 
+    Returns:
+        The response, a dictionary of the OpenAI protocol if the server follows it. It is not validated.
+
     Raises:
         ImportError: If `openai` is not installed.
         NetworkError: If there is no answer. The message is a clause and never repeats the key.
