@@ -125,10 +125,18 @@ def _run(task: Task, path: str, most_bytes: int = 0, **settings: Any) -> Iterabl
 
 # -- Tasks ------------------------------------------------------------------------------------------------------------
 def tar_members(settings: dict[str, Any], content: bytes) -> Iterator[tuple[Any, bytes]]:
-    """Yield a chunk of members from a position on, and the position of the next one (None at the end).
+    """Yield up to ``most`` members of a tar archive, and the position after them (None at the end).
 
     A member is a tuple of name, size and position of its content. The position is None for a link or a device. The
     member is None for a folder.
+
+    Args:
+        settings: ``path`` of the archive, ``shown`` for its path in messages, ``start`` position in bytes and ``most``
+            members.
+        content: Not used.
+
+    Raises:
+        UsageError: If the archive is damaged or packed.
     """
     found: list[tuple[str, int, int | None] | None] = []
     expected = f"FILE must be a whole tar archive, not packed, got {settings['shown']!r}"
@@ -150,7 +158,15 @@ def tar_members(settings: dict[str, Any], content: bytes) -> Iterator[tuple[Any,
 
 
 def zip_members(settings: dict[str, Any], content: bytes) -> Iterator[tuple[Any, bytes]]:
-    """Yield all members like `tar_members`, with their index in the directory instead of the position."""
+    """Yield all members of a zip archive like `tar_members`, with their index in the directory instead of the position.
+
+    Args:
+        settings: ``path`` of the archive, ``shown`` for its path in messages, and ``most`` members per chunk.
+        content: Not used.
+
+    Raises:
+        UsageError: If the archive is damaged.
+    """
     with _damaged_refused(f"FILE must be a whole zip archive, got {settings['shown']!r}"):
         found = [
             None if one.is_dir() else (one.filename[:_LONGEST_NAME], one.file_size, None if _is_link(one) else number)
@@ -162,7 +178,15 @@ def zip_members(settings: dict[str, Any], content: bytes) -> Iterator[tuple[Any,
 
 
 def zip_content(settings: dict[str, Any], content: bytes) -> Iterator[tuple[Any, bytes]]:
-    """Yield the content of a member, which has at most as many bytes as its header states."""
+    """Yield None and the content of a member, which has at most as many bytes as its header states.
+
+    Args:
+        settings: ``path`` of the archive, and ``number`` and ``name`` of the member.
+        content: Not used.
+
+    Raises:
+        UsageError: If the member is damaged, encrypted, or packed by another method than deflate.
+    """
     archive, name = _opened_zip(settings["path"]), settings["name"]
     member = archive.infolist()[settings["number"]]
     if member.flag_bits & 1 or member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):

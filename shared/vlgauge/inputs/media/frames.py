@@ -128,6 +128,9 @@ def video_pictures(
         on_error: ``"nan"`` to return None for a video that cannot be read.
         progress: See `vlgauge.core.progress`.
 
+    Returns:
+        One list of frames per video, or None for a video that cannot be read.
+
     Raises:
         ValueError: If a video cannot be read, unless `on_error` is ``"nan"``.
     """

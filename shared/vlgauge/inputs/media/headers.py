@@ -27,7 +27,7 @@ def opened(data: bytes | None, path: str) -> Iterator[ImageFile]:
 
 
 def sizes(image: ImageFile) -> list[tuple[int, int]]:
-    """Return width and height of an image, and of the tiles in which it is stored."""
+    """Return width and height in pixels of an image and, as a second pair, of the tiles in which it may be stored."""
     tags = getattr(image, "tag_v2", {})
     tiles = [(tags[_TILE_WIDTH], tags[_TILE_HEIGHT])] if _TILE_WIDTH in tags and _TILE_HEIGHT in tags else []
     return [image.size, *tiles]

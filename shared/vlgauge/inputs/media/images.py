@@ -44,6 +44,9 @@ def as_numpy(value: Any) -> Any:
     An array has ``__array__``, ``__array_interface__`` or ``__dlpack__`` and at least one dimension. PIL images, lists
     of rows and torch tensors are not converted. See `_tensor_pixels` for tensors.
 
+    Returns:
+        A NumPy array of the same shape and dtype, or the unchanged value.
+
     Raises:
         UsageTypeError: If NumPy cannot read the array, for example because its library requires an explicit copy from a
             GPU.
@@ -332,10 +335,13 @@ def decoded_image(
     max_pixels: int,
     shown: str = "",
 ) -> tuple[Image.Image, bool]:
-    """Decode a cell in this process, even if it is untrusted. See `open_image` for the arguments and errors.
+    """Decode a cell in this process, even if it is untrusted. See `open_image` for the arguments.
 
     Returns:
         The image, and whether its file has several frames.
+
+    Raises:
+        UsageError: If the image cannot be read, is too large, or has a mode that is not supported.
     """
     with opened_image(cell, place, max_pixels=max_pixels, shown=shown) as image:
         _refuse_deep(_stored_mode(image), place)
@@ -359,7 +365,10 @@ def decoded_image(
 
 
 def image_head(cell: Mapping[str, Any], place: str) -> tuple[tuple[int, int], str]:
-    """Return width and height of the upright image and the mode of its pixels, without decoding it.
+    """Return the size of the upright image and the mode of its pixels, without decoding it.
+
+    Returns:
+        Width and height in pixels, and the mode of Pillow, such as "RGB".
 
     Raises:
         ValueError: If the image cannot be read or is too large.
@@ -370,7 +379,11 @@ def image_head(cell: Mapping[str, Any], place: str) -> tuple[tuple[int, int], st
 
 
 def read_head(cell: Mapping[str, Any], place: str, *, shown: str = "") -> tuple[tuple[int, int], str]:
-    """Read the header of a cell in this process, even if it is untrusted. See `image_head` for result and errors."""
+    """Read the header of a cell in this process, even if it is untrusted. See `image_head` for the result.
+
+    Raises:
+        UsageError: If the image cannot be read or is too large.
+    """
     # Pillow also reads the chunks after the pixels of a PNG file, which can be broken if the header is not.
     with opened_image(cell, place, shown=shown) as image, _unreadable_refused(place, shown or _shown(cell)):
         turned = image.getexif().get(_ORIENTATION, 1) in (5, 6, 7, 8)

@@ -32,7 +32,11 @@ class Decoded(NamedTuple):
 
 
 def picture(content: bytes, place: str, **how: Any) -> Decoded:
-    """Decode an image. See `vlgauge.inputs.media.images.open_image`."""
+    """Decode an image in a worker process. See `vlgauge.inputs.media.images.open_image`.
+
+    Raises:
+        UsageError: If the image cannot be read or is too large.
+    """
     most = _BYTES_PER_PIXEL * how["max_pixels"] + MEGABYTE
     parts = run(f"{_TASKS}:picture", {"place": place, **how}, content, subject=f"`{place}`", most_bytes=most)
     with closing(parts):
@@ -66,13 +70,21 @@ def check_file_size(path: str, place: str) -> None:
 
 
 def is_animated(content: bytes, place: str, **how: Any) -> bool:
-    """Decode an image in a worker and return whether its file has several frames, without returning its pixels."""
+    """Decode an image in a worker and return whether its file has several frames, without returning its pixels.
+
+    Raises:
+        UsageError: If the image cannot be read or is too large.
+    """
     (part,) = run(f"{_TASKS}:whole", {"place": place, **how}, content, subject=f"`{place}`")
     return bool(part.facts["animated"])
 
 
 def picture_head(content: bytes, place: str, shown: str) -> tuple[tuple[int, int], str]:
-    """Return width and height of an upright image, and the mode of its pixels."""
+    """Return width and height in pixels of an upright image, and the mode of its pixels, such as "RGB".
+
+    Raises:
+        UsageError: If the image cannot be read or is too large.
+    """
     (part,) = run(f"{_TASKS}:head", {"place": place, "shown": shown}, content, subject=f"`{place}`")
     width, height = part.facts["size"]
     return (width, height), part.facts["mode"]
@@ -80,7 +92,11 @@ def picture_head(content: bytes, place: str, shown: str) -> tuple[tuple[int, int
 
 # -- Videos -----------------------------------------------------------------------------------------------------------
 def clip_extent(path: str, place: str) -> Mapping[str, Any]:
-    """Return the extent of a video. See `vlgauge.inputs.media.video_decoder.Extent`."""
+    """Return the fields of the extent of a video by name. See `vlgauge.inputs.media.video_decoder.Extent`.
+
+    Raises:
+        UsageError: If the video cannot be read.
+    """
     (part,) = _of_clip("extent", path, place, {}, 0)
     return dict(part.facts)
 
@@ -99,6 +115,9 @@ def clip_frames(
 
     Returns:
         Number of decoded frames, and the error that ended decoding. Empty if the last frame was reached.
+
+    Raises:
+        UsageError: If the video cannot be opened.
     """
     settings = {"indices": list(indices), "room": room}
     decoded, why = 0, ""

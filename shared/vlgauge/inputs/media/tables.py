@@ -123,7 +123,17 @@ _MOST_PER_BYTE, _MOST_ANYWAY = 6, 2**24
 
 
 def rows_of_file(settings: dict[str, Any], data: bytes) -> Iterator[tuple[None, bytes]]:
-    """Yield the rows of a table in chunks: common column names or None, line numbers of CSV rows, and cells."""
+    """Yield the rows of a table in chunks, as None and a JSON text.
+
+    The text contains the common column names or None, the line numbers of CSV rows, and the cells of each row.
+
+    Args:
+        settings: ``path`` and ``format`` of the file, and ``limits`` for `vlgauge.core.files.limits`.
+        data: Content of the file.
+
+    Raises:
+        UsageError: If the file is not valid or exceeds a limit.
+    """
     with limits(**settings["limits"]):
         rows = READERS[settings["format"]](data, settings["path"])
     titles = list(rows[0]) if rows and settings["format"] in _TITLED else None
@@ -161,7 +171,7 @@ class MissingColumnError(UsageError):
 
 
 def take_column(rows: Rows, column: str) -> list[Any]:
-    """Return the cells of a column.
+    """Return the cells of a column, one per row.
 
     Raises:
         MissingColumnError: If a row lacks the column. The message names the row and its columns.
@@ -273,7 +283,11 @@ def refuse_lists_as_text(name: str, rows: Sequence[Any], *, may_be_texts: bool =
 
 
 def without_blanks(rows: Sequence[Any]) -> list[Any]:
-    """Remove references that are empty or whitespace. Rows that are neither a string nor a list are unchanged."""
+    """Remove references that are empty or whitespace from each row.
+
+    Returns:
+        One entry per row: a list of references if a reference was removed, otherwise the unchanged row.
+    """
     found: list[Any] = []
     for row in rows:
         texts = [row] if isinstance(row, str) else listed(row)
@@ -285,6 +299,9 @@ def without_blanks(rows: Sequence[Any]) -> list[Any]:
 
 def take_columns(rows: Rows, title: str) -> list[Any]:
     """Return the cells of a column, or the joined cells of several columns whose names are separated by commas.
+
+    Returns:
+        One entry per row: the cell, or the list of the nonempty cells of several columns.
 
     Raises:
         MissingColumnError: If a row lacks a column.
@@ -318,6 +335,9 @@ def located(columns: Mapping[str, list[Any] | None], file: str) -> dict[str, lis
     Args:
         columns: Cells by column name. None for a column that does not exist.
         file: File of the examples, at whose folder the paths start. "-" for the working directory.
+
+    Returns:
+        Columns by name. The cells of the columns of images and videos contain absolute paths.
     """
     folder = (Path.cwd() if file == "-" else Path(file).absolute().parent).as_posix()
     return {

@@ -121,7 +121,7 @@ class VideoSource:
         return Extent(count, whole, stated if whole and stated else reached, pixels)
 
     def frames(self) -> Iterator[tuple[int, Any]]:
-        """Decode the video and yield index and frame in order.
+        """Decode the video and yield index and frame, an `av.VideoFrame`, in order.
 
         Raises:
             ValueError: If the file changed, cannot be decoded, or has too many pixels.
@@ -177,7 +177,11 @@ class VideoSource:
 
     @contextmanager
     def readable(self) -> Iterator[None]:
-        """Convert errors of FFmpeg for broken or foreign files to ValueError."""
+        """Convert errors of FFmpeg for broken files and files of other formats to ValueError.
+
+        Raises:
+            ValueError: If the code inside the context raises OSError or an error of FFmpeg.
+        """
         av = _av()
         try:
             yield

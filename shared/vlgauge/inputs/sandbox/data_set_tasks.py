@@ -34,13 +34,29 @@ datasets.config.USE_PARQUET_EXPORT = False
 
 
 def configurations(settings: dict[str, Any], content: bytes) -> Iterator[tuple[list[str], bytes]]:
-    """Yield the names of the configurations."""
+    """Yield once the names of the configurations, and no bytes.
+
+    Args:
+        settings: Identity of the dataset and access to the Hub, as passed by `vlgauge.inputs.data_sets`.
+        content: Not used.
+
+    Raises:
+        UsageError: If the dataset cannot be found or read.
+    """
     with in_words(settings["identity"]):
         yield _configurations(**_own(settings)), b""
 
 
 def splits(settings: dict[str, Any], content: bytes) -> Iterator[tuple[list[str], bytes]]:
-    """Yield the names of the splits of a configuration."""
+    """Yield once the names of the splits of a configuration, and no bytes.
+
+    Args:
+        settings: Settings of `configurations`, and ``config``.
+        content: Not used.
+
+    Raises:
+        UsageError: If the dataset cannot be found or read.
+    """
     with in_words(settings["identity"]):
         yield list(_opened(**_own(settings), config=settings["config"])[1]), b""
 

@@ -18,6 +18,9 @@ def send(stream: IO[bytes], head: Mapping[str, Any], body: bytes | bytearray | m
 def receive(stream: IO[bytes], most_bytes: float = float("inf")) -> tuple[dict[str, Any], bytes]:
     """Read a message.
 
+    Returns:
+        Header of the message without the number of bytes, and its body.
+
     Raises:
         EOFError: If the other process ended, or the body has more bytes than `most_bytes`.
     """

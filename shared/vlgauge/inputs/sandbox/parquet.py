@@ -18,7 +18,7 @@ _OVERHEAD = 16 * MEGABYTE  # schemas and padding of all batches
 
 
 def parquet_rows(data: bytes, name: str, shown: object, *, form: str = "Parquet") -> list[dict[str, Any]]:
-    """Return the rows of a Parquet file, or of an Arrow stream in the format of `datasets`.
+    """Return the rows of a Parquet file, or of an Arrow stream in the format of `datasets`, as cells by column name.
 
     Args:
         data: Content of the file.
@@ -62,7 +62,7 @@ def batches_of(content: bytes) -> list[pa.RecordBatch]:
 
 
 def objects(batch: pa.RecordBatch, name: str, shown: object) -> list[dict[str, Any]]:
-    """Return the rows of a batch as Python objects.
+    """Return the rows of a batch as dictionaries of Python objects by column name.
 
     Raises:
         UsageError: If Python cannot represent a value, such as a time before year 1.

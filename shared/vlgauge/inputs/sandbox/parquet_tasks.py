@@ -18,7 +18,17 @@ _NUMBER, _VALUE, _DECIMAL, _LIST, _OBJECT = 32, 64, 128, 88, 200
 
 
 def batches(settings: dict[str, Any], data: bytes) -> Iterator[tuple[dict[str, Any], memoryview]]:
-    """Yield batches of rows as Arrow streams, after all of them were found to be within the limits."""
+    """Yield an empty dictionary and an Arrow stream per batch of rows, after all batches were found within the limits.
+
+    Args:
+        settings: ``form`` ("Parquet" or "Arrow"), ``name`` and ``shown`` for messages, and ``limit``, ``max_rows`` and
+            ``max_row``.
+        data: Content of the file.
+
+    Raises:
+        UsageError: If the file is damaged or of another kind.
+        FileLimitError: If the file exceeds a limit.
+    """
     name, shown = settings["name"], settings["shown"]
     try:
         found = list(_of_stream(data, settings) if settings["form"] == "Arrow" else _of_parquet(data, settings))

@@ -144,7 +144,11 @@ def shared_ids(captions: Sequence[str], texts: Iterable[Tokens]) -> TokenIds:
 
 
 def numbered(values: Iterable[str]) -> tuple[list[str], Ints]:
-    """Return the distinct values in order of first occurrence, and the index of each value among them."""
+    """Assign numbers to the distinct values in order of first occurrence.
+
+    Returns:
+        The distinct values, and the index of each value among them, shape ``(n_values,)``, int64.
+    """
     number: defaultdict[str, int] = defaultdict(count().__next__)
     numbers = np.fromiter(map(number.__getitem__, values), np.int64)
     return list(number), numbers
@@ -252,7 +256,14 @@ def first_of_run(values: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.bool_]:
 
 
 def run_lengths(ascending: Ints) -> tuple[Ints, Ints]:
-    """Return the distinct values of an ascending array, and the number of occurrences of each."""
+    """Count the occurrences of each value of an ascending array.
+
+    Args:
+        ascending: Values, shape ``(n,)``.
+
+    Returns:
+        The distinct values and the number of occurrences of each, shape ``(n_distinct,)`` each.
+    """
     first = first_of_run(ascending)
     bounds = np.append(np.flatnonzero(first), len(ascending))
     return ascending[first], np.diff(bounds)

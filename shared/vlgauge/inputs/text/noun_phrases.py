@@ -223,9 +223,11 @@ class SpacyPhrases:
         self._zone: Any = nlp.memory_zone if forget else nullcontext
 
     def noun_phrases(self, sentences: Sequence[str], *, progress: Progress = None) -> list[list[str]]:
-        """Return the lowercased noun phrases of each sentence, deduplicated within a sentence, in order of occurrence.
+        """Return the noun phrases of each sentence, one list per sentence, in order of occurrence.
 
         Determiners, possessives, numbers and pronouns are kept.
+
+        Phrases are lowercased and deduplicated within a sentence.
 
         Raises:
             UsageError: If the pipeline has no parser, or a sentence is too long for it.
@@ -233,7 +235,7 @@ class SpacyPhrases:
         return self.read_docs(sentences, "DEP", "a parser", _chunks_of, progress)
 
     def nouns(self, sentences: Sequence[str], *, progress: Progress = None) -> list[list[str]]:
-        """Return the tokens of each sentence tagged NN, NNS, NNP or NNPS.
+        """Return the tokens tagged NN, NNS, NNP or NNPS, one list per sentence.
 
         They are deduplicated within a sentence, in order of occurrence. "i" is left out.
 
@@ -373,15 +375,19 @@ class NltkNouns:
         self._split = split
 
     def tagged(self, tokens: list[str]) -> list[tuple[str, str]]:
-        """Tag the words of a sentence with Penn Treebank tags."""
+        """Return each word of a sentence with its Penn Treebank tag."""
         return self._tagger.tag(tokens)
 
     def noun_phrases(self, sentences: Sequence[str], *, progress: Progress = None) -> list[list[str]]:
-        """Raise UsageError, because the tagger finds nouns only."""
+        """Raise an error, because the tagger finds nouns only.
+
+        Raises:
+            UsageError: Always.
+        """
         raise UsageError.about("noun_phrases", 'must be a pipeline with a parser, got "nltk", which finds nouns only')
 
     def nouns(self, sentences: Sequence[str], *, progress: Progress = None) -> list[list[str]]:
-        """Return the words of each sentence that are tagged as nouns, deduplicated within a sentence.
+        """Return the words that are tagged as nouns, one list per sentence, deduplicated within a sentence.
 
         Sentences are split into words by `vlgauge.inputs.text.language.words`.
         """

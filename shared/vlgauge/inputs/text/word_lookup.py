@@ -95,7 +95,7 @@ def mean_vectors(phrases: Sequence[str], vectors: WordVectorFile) -> tuple[np.nd
 
 
 def write_vectors(path: Path, table: Iterator[tuple[str, np.ndarray]]) -> None:
-    """Write words and their vectors as text with four decimal places."""
+    """Write words and their vectors, shape ``(d,)`` each, as text with four decimal places."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for word, vector in table:
             file.write(" ".join([word, *(f"{value:.4f}" for value in vector)]) + "\n")

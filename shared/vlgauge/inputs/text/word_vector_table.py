@@ -102,7 +102,7 @@ def write_table(path: Path, source: str, rows: Iterable[tuple[bytes, npt.NDArray
     Args:
         path: File of the table. Its folder is created.
         source: SHA-256 of the text, as a hexadecimal string.
-        rows: Words in UTF-8 with their vectors. The first of several vectors of a word counts.
+        rows: Words in UTF-8 with their vectors, shape ``(d,)`` each. The first of several vectors of a word counts.
 
     Raises:
         OSError: If the disk is full or the folder cannot be created.

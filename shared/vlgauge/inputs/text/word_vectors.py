@@ -165,7 +165,7 @@ class WordVectorFile:
         return self._width
 
     def rows(self, words: Iterable[str]) -> dict[str, np.ndarray]:
-        """Return the vectors of the words that the file contains, float32, in input order.
+        """Return the vectors of the words that the file contains, shape ``(d,)`` each, float32, in input order.
 
         Raises:
             UsageError: If the file is not a valid file of word vectors, see `read_rows`.

@@ -162,7 +162,7 @@ class Rule:
 
     @cached_property
     def match(self) -> Callable[[str, int], re.Match[str] | None]:
-        """Compiled pattern's method ``match``."""
+        """Method ``match`` of the compiled pattern. It returns None if the pattern does not match at the position."""
         return re.compile(self.pattern, re.DOTALL).match
 
 
