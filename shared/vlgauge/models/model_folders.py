@@ -77,7 +77,11 @@ def find_model(name: str, kind: Kind, *, profile: str, setting: str, hint: str) 
 
 
 def look_for_model(name: str, kind: Kind, *, profile: str, setting: str, hint: str) -> None:
-    """Check that `find_model` can find the model, without downloading or reading it."""
+    """Check that `find_model` can find the model, without downloading or reading it.
+
+    Raises:
+        WeightsNotFoundError: If the model is neither a folder nor a pinned Hub id, or is not available offline.
+    """
     if not Path(name).is_dir():
         hub_folder_here(*_address(name, kind, profile, setting), kind.files, hint)
 

@@ -39,7 +39,7 @@ class Seq2Seq:
         return sum(p.numel() * p.element_size() for p in self._model.parameters())
 
     def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """Tokenize texts without truncation. The last token is the end token."""
+        """Return the token ids of each text, without truncation. The last one is the end token."""
         with self._lock:
             found: list[list[int]] = self._tokenizer(list(texts), verbose=False)["input_ids"]
         return found
@@ -80,7 +80,12 @@ class Seq2Seq:
 
 
 def seq2seq(name: str, *, profile: str, device: str, setting: str, hint: str) -> Seq2Seq:
-    """Return the T5 of that name from the pool. See `vlgauge.models.model_folders.find_model`."""
+    """Return the T5 of that name from the pool. See `vlgauge.models.model_folders.find_model`.
+
+    Raises:
+        MissingExtraError: If a package is missing.
+        WeightsNotFoundError: If the model cannot be found.
+    """
     check_torch(f"`{setting}`", PACKAGES, EXTRA)
     found = find_model(name, T5, profile=profile, setting=setting, hint=hint)
     device = resolved_device(device)

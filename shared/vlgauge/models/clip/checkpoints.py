@@ -109,7 +109,12 @@ def clip_state(tensors: Mapping[str, torch.Tensor], row: ClipArchitecture, *, so
 
 
 def differences(state: Mapping[str, torch.Tensor], base: Mapping[str, torch.Tensor]) -> dict[str, float]:
-    """Return the largest absolute difference from the base by tensor, for every tensor that is used in scores."""
+    """Return the largest absolute difference from the base by tensor, for every tensor that is used in scores.
+
+    Args:
+        state: Tensors by open_clip's names.
+        base: Tensors of the base by the same names, with the same shapes.
+    """
     return {
         name: float((tensor.double() - base[name].double()).abs().max())
         for name, tensor in state.items()
@@ -166,8 +171,15 @@ def checked_adapter(
 ) -> Adapter:
     """Check that an adapter belongs to the backbone and is not the backbone's own head, and return it.
 
+    Args:
+        adapter: The adapter.
+        row: Architecture of the backbone.
+        base_state: `clip_state` of the backbone.
+        source: File, for messages.
+
     Raises:
-        ValueError: If it does not, or is.
+        ValueError: If the adapter has heads of other shapes, was trained on other weights, or equals the backbone's
+            head.
     """
     _refuse_other_architecture(adapter.metadata["architecture"], row, source)
     base = heads_of(base_state)
@@ -193,6 +205,12 @@ def refuse_base(
     state: Mapping[str, torch.Tensor], base: Mapping[str, torch.Tensor], row: ClipArchitecture, source: str
 ) -> None:
     """Check that a whole CLIP is not the base itself, even after rounding to half precision.
+
+    Args:
+        state: Tensors of the checkpoint, as returned by `clip_state`.
+        base: Tensors of the base by the same names.
+        row: Architecture of the base.
+        source: File, for messages.
 
     Raises:
         ValueError: If it is the base.

@@ -80,7 +80,14 @@ class ClipEncoder:
         return self._towers.model
 
     def pixels(self, squares: np.ndarray) -> torch.Tensor:
-        """Return preprocessed images as input of the image tower, on its device. See `ClipTowers.pixels`."""
+        """Return preprocessed images as input of the image tower, on its device. See `ClipTowers.pixels`.
+
+        Args:
+            squares: Result of `vlgauge.models.clip.pixels.square` for each image, shape ``(n, size, size, 3)``, uint8.
+
+        Returns:
+            Shape ``(n, 3, size, size)``, normalized.
+        """
         return self._towers.pixels(squares)
 
     def with_feature_cache(self, folder: str | Path) -> ClipEncoder:
@@ -288,7 +295,10 @@ class ClipEncoder:
 def known_rows(
     distinct: Mapping[PictureId, LazyImage], stores: Mapping[str, LayeredStore]
 ) -> dict[PictureId, np.ndarray]:
-    """Return the cached features of images, looked up in the store for their way of RGB conversion."""
+    """Return the cached features of images, shape ``(width,)`` each, from the store for their way of RGB conversion.
+
+    Images without cached features are omitted.
+    """
     rows: dict[PictureId, np.ndarray] = {}
     for convert, store in stores.items():
         known = store.get([key for kind, key in distinct if kind == convert])

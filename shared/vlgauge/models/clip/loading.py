@@ -128,6 +128,9 @@ def clip_with_checkpoint(
         dtype: See `clip_encoder`.
         feature_cache: See `clip_encoder`.
 
+    Returns:
+        The encoder, and the adapter whose head the metric applies. None without a separate head.
+
     Raises:
         ValueError: If the checkpoint does not belong to the backbone, or is the backbone itself.
         WeightsNotFoundError: If there is no checkpoint, or the backbone of an adapter is missing.

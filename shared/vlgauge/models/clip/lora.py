@@ -19,7 +19,7 @@ _ALWAYS_UPDATED = (".attn.in_proj_weight", ".attn.out_proj.weight", "visual.conv
 
 
 def has_lora(tensors: Mapping[str, torch.Tensor]) -> bool:
-    """Return whether a checkpoint contains low-rank updates."""
+    """Return whether the tensors of a checkpoint, by name, contain low-rank updates."""
     return any(name.endswith(("lora_A", "lora_B")) for name in tensors)
 
 

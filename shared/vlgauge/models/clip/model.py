@@ -111,7 +111,11 @@ def _configuration_there(row: ClipArchitecture) -> Iterator[None]:
 
 
 def build_model(row: ClipArchitecture, state: Mapping[str, torch.Tensor]) -> torch.nn.Module:
-    """Build the module with these tensors, in float32."""
+    """Build the module of an architecture with these tensors, by open_clip's names, in float32.
+
+    Raises:
+        RuntimeError: If tensors are missing, surplus or of another shape.
+    """
     filled = {name: tensor.float() for name, tensor in state.items()}
     model = empty_model(row)
     model.load_state_dict(filled, strict=True, assign=True)

@@ -78,6 +78,9 @@ def _centre(width: int, height: int, size: int) -> tuple[float, float, float, fl
 def prepared(picture: LazyImage, row: ClipArchitecture) -> np.ndarray:
     """Open an image and preprocess it with `square`.
 
+    Returns:
+        Shape ``(size, size, 3)``, uint8.
+
     Raises:
         ValueError: If the image cannot be read.
     """
@@ -128,7 +131,12 @@ def skip_rest(pictures: Sequence[LazyImage], needed: set[int]) -> None:
 
 
 def preprocessing(row: ClipArchitecture, convert: str) -> dict[str, Any]:
-    """Return all settings between a decoded file and the image tower."""
+    """Return all settings between a decoded file and the image tower, by name.
+
+    Returns:
+        ``size``, ``resize``, ``interpolation``, ``mean`` and ``std`` of the architecture, ``convert`` ("early" or
+        "late") and ``orientation``.
+    """
     return {
         "size": row.size,
         "resize": row.resize,
@@ -150,7 +158,8 @@ def decoded_batches(
     on exit from the context instead of by the garbage collector, which may run while a thread starts and then deadlock.
 
     Yields:
-        Iterator over batches. Each item is a preprocessed image, or the error raised for it.
+        Iterator over batches of `batch_size` items, in input order. Each item is an image as returned by `square`, or
+        the error raised for it.
     """
     workers = max(1, min(8, os.cpu_count() or 1, len(pictures)))
     executor = ThreadPoolExecutor(workers, "vlgauge-decode")

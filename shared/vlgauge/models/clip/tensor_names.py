@@ -46,6 +46,9 @@ def normalised(tensors: Mapping[str, torch.Tensor], known: Collection[str]) -> d
     Args:
         tensors: Tensors by name.
         known: Names of the tensors of the architecture.
+
+    Returns:
+        The tensors by the new names, with unchanged values, shapes and dtypes.
     """
     plain = {name: tensors[name] for name in known_tensors.surplus(tensors, known_tensors.CLIP)}
     if plain and all(name.startswith("module.") for name in plain):
@@ -120,7 +123,11 @@ def is_siglip(names: Collection[str]) -> bool:
 
 
 def from_siglip(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Rename the tensors of SiglipModel to open_clip's names, and concatenate q, k and v. Unknown names are kept."""
+    """Rename the tensors of SiglipModel to open_clip's names, and concatenate q, k and v. Unknown names are kept.
+
+    Returns:
+        The tensors by open_clip's names. Unknown names and their values are unchanged.
+    """
     import torch
 
     renamed: dict[str, torch.Tensor] = {}

@@ -107,7 +107,10 @@ class ClipTokens:
 
 @cache
 def byte_pairs() -> Any:
-    """Return the tokenizer of the process with the released `SPELLINGS`. It caches the words that it has split."""
+    """Return the tokenizer of the process, a copy of open_clip's `SimpleTokenizer` with the released `SPELLINGS`.
+
+    It caches the words that it has split.
+    """
     lean_import("open_clip")
     import regex
     from open_clip import tokenizer as module
@@ -131,7 +134,11 @@ def token_texts(ids: Ids) -> list[str]:
 
 
 def n_seen(ids: np.ndarray) -> int:
-    """Return the number of tokens up to the first end token, which does not attend to the tokens after it."""
+    """Return the number of tokens up to the first end token, which does not attend to the tokens after it.
+
+    Args:
+        ids: Token ids of a text, shape ``(n_tokens,)``, with an end token.
+    """
     return int(np.argmax(ids == END)) + 1
 
 
@@ -176,7 +183,11 @@ class OpenClipTokenizer:
 
 
 def in_order(ids: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Return the distinct rows of ids, sorted by length and then by ids."""
+    """Return the distinct rows of ids, sorted by length and then by ids.
+
+    Args:
+        ids: Token ids of each text, shape ``(n_tokens,)`` each.
+    """
     distinct = {row.tobytes(): row for row in ids}
     return sorted(distinct.values(), key=lambda row: (len(row), row.tolist()))
 
@@ -186,6 +197,11 @@ def buckets(ids: Sequence[np.ndarray], batch_size: int, context: int) -> Iterato
 
     Rows in a batch have similar lengths, because every row is padded to the longest one. With a `batch_size` of 1, each
     batch is one row.
+
+    Args:
+        ids: Token ids of each text, shape ``(n_tokens,)`` each, as sorted by `in_order`.
+        batch_size: Number of texts of `context` tokens that fit into a batch.
+        context: Maximum number of tokens of a text.
     """
     batch: list[np.ndarray] = []
     for row in ids:

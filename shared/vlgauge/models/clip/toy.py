@@ -67,7 +67,7 @@ def toy_file(name: str = "toy_clip.safetensors") -> Path:
 
 
 def toy_record() -> dict[str, Any]:
-    """Return the record of the model: configuration, preprocessing, training, held-out results and SHA-256."""
+    """Return the JSON record of the demo model: configuration, preprocessing, training, held-out results, SHA-256."""
     return json.loads(toy_file("toy_clip.json").read_text("utf-8"))
 
 
@@ -103,6 +103,9 @@ def expanded(stored: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     Args:
         stored: Tensors of the file, with `token_embedding.ids` (n,), `token_embedding.rows` (n, 64) and
             `token_embedding.other` (64,) instead of the whole table, and the rest by open_clip's names.
+
+    Returns:
+        Tensors by open_clip's names, float32. ``token_embedding.weight`` has the shape ``(vocab_size, 64)``.
     """
     state = {name: tensor.float() for name, tensor in stored.items() if not name.startswith("token_embedding.")}
     table = stored[_OTHER_ROW].float().repeat(TOY_MODEL["text_cfg"]["vocab_size"], 1)

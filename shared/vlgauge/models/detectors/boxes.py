@@ -49,8 +49,11 @@ def grid_boxes(size: tuple[int, int]) -> list[Box]:
 def check_boxes(boxes: Any, place: str) -> list[list[float]]:
     """Convert boxes to lists of four finite numbers.
 
+    Returns:
+        Boxes ``[x1, y1, x2, y2]``. [] without boxes.
+
     Raises:
-        ValueError: If the boxes have another shape or are not finite.
+        ValueError: If the shape is not ``(n, 4)``, or a number is not finite.
     """
     try:
         array = np.asarray(_on_cpu(boxes), dtype=np.float64)

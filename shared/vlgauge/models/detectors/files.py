@@ -68,6 +68,9 @@ def arranged(entries: Mapping[str, Any], stories: Sequence[Sequence[Any]]) -> li
         entries: Regions by image id, as read from a file.
         stories: Image ids per story.
 
+    Returns:
+        Regions per story and image, as in the file.
+
     Raises:
         ValueError: If an image is missing in the file.
     """

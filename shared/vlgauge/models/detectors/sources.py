@@ -151,6 +151,9 @@ def crops_of(
         boxes: Boxes in pixels.
         scores: Score of each box, or None.
         place: Position of the image in the input, for messages.
+
+    Returns:
+        One region per box, in the order of the boxes.
     """
     regions = []
     for i, (box, score) in enumerate(zip(boxes, scores, strict=True)):
@@ -162,7 +165,11 @@ def crops_of(
 
 
 def image_head(cell: Cell, place: str) -> ImageHead:
-    """Return size and mode of an image without decoding it."""
+    """Return size and mode of an image, without decoding it if the header suffices.
+
+    Raises:
+        UsageError: If the image cannot be read or is too large.
+    """
     try:
         return ImageHead(*images.image_head(cell, place))
     except Exception:

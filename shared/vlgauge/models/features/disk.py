@@ -76,7 +76,7 @@ class DiskStore:
         self._opened = _opened(self.folder, tuple(self._metadata.items()))
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, np.ndarray]:
-        """Return the stored features of these keys, float32. Unknown keys are omitted."""
+        """Return the stored features of these keys, shape ``(width,)`` each, float32. Unknown keys are omitted."""
         found: dict[bytes, np.ndarray] = {}
         with self._opened.lock:
             # The second pass finds shards that other processes have written or merged since the first one.
@@ -98,6 +98,9 @@ class DiskStore:
         """Store features in one shard, except for rows that are not finite.
 
         If the disk is full or read-only, nothing is stored and one warning is issued.
+
+        Args:
+            vectors: Features by key, shape ``(width,)`` each.
         """
         finite = {key: vector for key, vector in vectors.items() if np.isfinite(vector).all()}
         if not finite:

@@ -30,7 +30,7 @@ class MemoryStore:
         return len(self._vectors)
 
     def get(self, keys: Iterable[Hashable]) -> dict[Hashable, np.ndarray]:
-        """Return the stored features of these keys. Unknown keys are omitted."""
+        """Return the stored features of these keys, shape ``(width,)`` each. Unknown keys are omitted."""
         found = {}
         with self._lock:
             for key in keys:
@@ -40,7 +40,7 @@ class MemoryStore:
         return found
 
     def put(self, vectors: Mapping[Hashable, np.ndarray]) -> None:
-        """Store features, and evict the least recently used ones beyond the limit."""
+        """Store features, shape ``(width,)`` each, and evict the least recently used ones beyond the limit."""
         with self._lock:
             for key, vector in vectors.items():
                 if key not in self._vectors:
@@ -96,7 +96,7 @@ class LayeredStore:
         self._pending_bytes = 0
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, np.ndarray]:
-        """Return the stored features of these keys. Unknown keys are omitted."""
+        """Return the stored features of these keys, shape ``(width,)`` each. Unknown keys are omitted."""
         held = self._memory.get([(*self._scope, key) for key in keys])
         found = {key: held[name] for key in keys if (name := (*self._scope, key)) in held}
         if self._disk is not None and found:
@@ -110,7 +110,7 @@ class LayeredStore:
         return found
 
     def put(self, values: Mapping[bytes, np.ndarray]) -> None:
-        """Store new features."""
+        """Store new features, shape ``(width,)`` each, in memory and, if there is a folder, on disk."""
         # Copy, because a view of one row would keep the whole batch in memory.
         own = {key: vector.copy() for key, vector in values.items()}
         self._memory.put({(*self._scope, key): vector for key, vector in own.items()})

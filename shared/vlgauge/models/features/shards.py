@@ -113,7 +113,12 @@ class Shard:
 
 
 def shard_bytes(vectors: Mapping[bytes, np.ndarray], metadata: Mapping[str, str]) -> bytes:
-    """Return the content of a shard with these features of one width, by keys of 32 bytes."""
+    """Return the content of a shard with these features.
+
+    Args:
+        vectors: Features by key, shape ``(width,)`` each. Keys have 32 bytes.
+        metadata: Metadata of the shard, as strings.
+    """
     from safetensors.numpy import save
 
     keys = np.frombuffer(b"".join(vectors), np.uint8).reshape(len(vectors), KEY_BYTES)
@@ -124,7 +129,15 @@ def shard_bytes(vectors: Mapping[bytes, np.ndarray], metadata: Mapping[str, str]
 
 
 def checks_of(keys: Sequence[bytes], values: npt.NDArray[np.float32]) -> npt.NDArray[np.uint32]:
-    """Return the CRC-32 of each key followed by its features, which detects bits that changed on the disk."""
+    """Return the CRC-32 of each key followed by its features, which detects bits that changed on the disk.
+
+    Args:
+        keys: Keys of 32 bytes.
+        values: Features, shape ``(n, width)``.
+
+    Returns:
+        Shape ``(n,)``, uint32.
+    """
     pairs = zip(keys, values.astype("<f4", copy=False), strict=True)
     return np.fromiter((zlib.crc32(row, zlib.crc32(key)) for key, row in pairs), np.uint32, len(keys))
 

@@ -219,6 +219,9 @@ def _read_folder(folder: Path, device: str) -> GroundingModel:
 def read_config(path: Path) -> dict[str, Any]:
     """Read the configuration of our checkpoints.
 
+    Returns:
+        The fields of the file, with at least ``format``, ``image_encoder`` and ``word_vectors``.
+
     Raises:
         ValueError: If it has another format or lacks a field.
     """

@@ -66,6 +66,9 @@ def vit_row(width: int, size: int) -> ClipArchitecture:
 def vit_config(state: Mapping[str, torch.Tensor]) -> Any:
     """Derive the configuration of a ViT from its tensors, with the values of the published ViT for everything else.
 
+    Returns:
+        A `transformers.ViTConfig`.
+
     Raises:
         ValueError: If the tensors do not belong to a ViT with a pooling layer.
     """
@@ -94,7 +97,7 @@ def vit_config(state: Mapping[str, torch.Tensor]) -> Any:
 
 
 def renamed(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Convert the tensor names of a ViT to the names of transformers 5, if necessary."""
+    """Convert the tensor names of a ViT to the names of transformers 5, if necessary. Tensors are unchanged."""
     result = {}
     for name, tensor in state.items():
         for pattern, new in _RENAMED:
@@ -104,10 +107,11 @@ def renamed(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
 
 def build_vit(state: Mapping[str, torch.Tensor]) -> Any:
-    """Build the float32 ViT with these tensors in evaluation mode.
+    """Build the float32 ViT, a `transformers.ViTModel` in evaluation mode, with these tensors.
 
     Raises:
         ValueError: If tensors are missing, unknown or of another shape.
+        MissingExtraError: If transformers cannot be imported.
     """
     with importing('rovist_vg needs more packages; run: pip install "vlgauge[rovist-vg]"'):
         from transformers import ViTModel

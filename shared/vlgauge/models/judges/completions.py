@@ -189,6 +189,9 @@ def digits_of(tokens: Sequence[TokenLogprobs]) -> tuple[list[int], list[Floats]]
     """Return the digit of each token, or -1 for other tokens, and the digit probabilities at its position.
 
     The probabilities are all 0 at positions of other tokens. See `TokenLogprobs.digits`.
+
+    Returns:
+        Both lists have one entry per token. The probabilities of the digits 0 to 9 have shape ``(10,)``.
     """
     at = [int(one.text) if _DIGIT.fullmatch(one.text) else -1 for one in tokens]
     return at, [one.digits if digit >= 0 else np.zeros(10) for one, digit in zip(tokens, at, strict=True)]

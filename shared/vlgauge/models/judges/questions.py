@@ -60,7 +60,10 @@ class Question:
 
     @property
     def key(self) -> tuple[str, bytes, str, str]:
-        """Key of the question. Questions with equal keys are asked once."""
+        """Key of the question: its text, the key of its image, the earlier answer, and the text of the follow-up.
+
+        Questions with equal keys are asked once.
+        """
         return self.text(), self.picture_key, self.replied, "" if self.again is None else self.again.text()
 
     @property

@@ -180,6 +180,9 @@ def tell_licence(model: str, setting: str = "model") -> None:
     Warns:
         UserWarning: If the license has conditions of use, the model is not downloaded yet, and progress lines are not
             shown.
+
+    Raises:
+        WeightsNotFoundError: If the model is neither a folder nor a pinned Hub id.
     """
     terms = terms_of(model)
     if terms and look_for_judge(model, setting) is None:

@@ -78,7 +78,11 @@ class ToyJudge:
         batch_size: int = 1,
         progress: Progress = None,
     ) -> list[Floats]:
-        """Return the belief as the probability of every answer except "no", which has the complementary probability."""
+        """Return the belief as the probability of every answer except "no", which has the complementary probability.
+
+        Returns:
+            Natural log-probability of the answer and of the end token, shape ``(2,)`` per question.
+        """
         beliefs = self._beliefs(questions, batch_size, progress)
         sure = [1 - b if answer.lower() == "no" else b for b, answer in zip(beliefs.tolist(), answers, strict=True)]
         return [np.log([max(one, _LEAST), _ON_DIGITS]) for one in sure]

@@ -182,7 +182,11 @@ class LoadedJudge:
         batch_size: int = 1,
         progress: Progress = None,
     ) -> list[Floats]:
-        """Compute the log-probability of each token of the answers and of the end token. See `Judge`."""
+        """Compute the log-probability of each token of the answers and of the end token. See `Judge`.
+
+        Returns:
+            Natural log-probabilities, shape ``(n_tokens + 1,)`` per question, float64.
+        """
 
         def scored(batch: Sequence[_Prepared]) -> list[Floats]:
             return [row.double().cpu().numpy() for row in self.log_chances(batch)]

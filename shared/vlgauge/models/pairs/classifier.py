@@ -125,8 +125,12 @@ class LoadedScorer:
             batch_size: Number of pairs per forward pass.
             progress: Progress bar setting. See `vlgauge.core.progress`.
 
+        Returns:
+            Probability of the class for each pair, and whether the pair was truncated, shape ``(n_pairs,)`` each.
+
         Raises:
             PairTooLongError: If a pair is too long and `cut` is None.
+            ValueError: If the model has no class `label`.
         """
         check_fork()
         index = self.label_index(label)

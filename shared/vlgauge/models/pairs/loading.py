@@ -28,6 +28,11 @@ def pair_scorer(
 
     Warns:
         UserWarning: If this is the demo model of the embedded profile, at its first use in the process.
+
+    Raises:
+        UsageError: If `base` is passed together with a function, or missing for a checkpoint file.
+        MissingExtraError: If a package is missing.
+        WeightsNotFoundError: If the model cannot be found.
     """
     if callable(model):
         if base is not None:
@@ -71,7 +76,10 @@ class GivenScorer:
         batch_size: int = 32,
         progress: Progress = None,
     ) -> PairProbabilities:
-        """Call the function, and check its results. See `LoadedScorer`.
+        """Call the function with batches of distinct pairs, and check its results. `label` and `cut` have no effect.
+
+        Returns:
+            Probability for each pair, shape ``(n_pairs,)``, of which none is truncated.
 
         Raises:
             ValueError: If the function does not return one probability per pair.

@@ -92,7 +92,11 @@ def find_pair_model(model: str | None, base: str | None = None, profile: str = "
 
 
 def look_for_model(model: str | None, profile: str) -> None:
-    """Check that `find_pair_model` can find the classifier, without downloading or reading it."""
+    """Check that `find_pair_model` can find the classifier, without downloading or reading it.
+
+    Raises:
+        WeightsNotFoundError: If there is no model of this name, or it is not available offline.
+    """
     if model is None:
         if profile != "embedded":
             raise WeightsNotFoundError(_no_model())
@@ -101,7 +105,12 @@ def look_for_model(model: str | None, profile: str) -> None:
 
 
 def look_for_base(model: str | None, base: str | None, profile: str) -> None:
-    """Check that configuration and tokenizer of a checkpoint file can be found, even if the file itself is missing."""
+    """Check that configuration and tokenizer of a checkpoint file can be found, even if the file itself is missing.
+
+    Raises:
+        SourcesMissingError: If a checkpoint file has no `base`.
+        WeightsNotFoundError: If `base` cannot be found.
+    """
     if model is None or Path(model).is_dir() or _PINNED.fullmatch(model):
         return
     if base is not None:
@@ -175,11 +184,15 @@ def _described(name: str, folder: Path, checkpoint: Path | None) -> PairModel:
 
 
 def load_pair_model(found: PairModel) -> tuple[Any, Any]:
-    """Load the tokenizer and the float32 classifier in evaluation mode, with all tensors from the files.
+    """Load a classifier in evaluation mode, with all tensors, in float32, from the files.
+
+    Returns:
+        The tokenizer and the model of transformers.
 
     Raises:
         ValueError: If a tensor is missing or not finite, the model does not have one or two logits, or the tokenizer
             has no padding token.
+        MissingExtraError: If a package is missing.
     """
     with importing('classifiers of sentence pairs need more packages; run: pip install "vlgauge[rovist-c]"'):
         import torch
@@ -287,6 +300,9 @@ def read_authors_checkpoint(path: Path) -> dict[str, Any]:
 
     No code in the file is run. Besides tensors and containers, only `argparse.Namespace` is allowed, which contains the
     options of the authors' script.
+
+    Returns:
+        Tensors by name.
 
     Raises:
         ValueError: If the file contains anything else or no weights.

@@ -109,7 +109,7 @@ def head_of(tensors: Mapping[str, Any], metadata: Mapping[str, str], source: str
 
 
 def tensors_of(head: Head) -> dict[str, np.ndarray]:
-    """Return the tensors of a head by the names of the authors' checkpoint, float32."""
+    """Return the arrays of a head by the names of the authors' checkpoint and in their shapes, float32."""
     linear = {
         f"ff.0.ff.linear_{number}.{kind}": array
         for number, pair in enumerate(zip(head.matrices, head.biases, strict=True), 1)

@@ -66,7 +66,10 @@ def mixed(layers: Any, shares: Any, gamma: Any) -> Any:
 
 
 def text_parts(t: Any, r: Any) -> tuple[Any, Any]:
-    """Return |t - r| and t * r, the features of a candidate t and a reference r in addition to t and r."""
+    """Return |t - r| and t * r, the features of a candidate t and a reference r in addition to t and r.
+
+    All four have the same shape and are arrays or tensors.
+    """
     return abs(t - r), t * r
 
 
@@ -108,7 +111,7 @@ class Head:
 
     @property
     def shares(self) -> Floats:
-        """Weight of each layer, the softmax of `scalars`."""
+        """Weight of each layer, the softmax of `scalars`, shape ``(n_layers,)``."""
         powers = np.exp(self.scalars.astype(np.float64) - self.scalars.max())
         return powers / powers.sum()
 

@@ -24,6 +24,9 @@ def load_sentence_model(folder: Path, pooling: str, device: str) -> Any:
         pooling: "model", or "cls" for the L2-normalized embedding of the first token.
         device: Torch device.
 
+    Returns:
+        A `sentence_transformers.SentenceTransformer`.
+
     Raises:
         ValueError: If tensors are missing, unknown or not finite, or the model does not return one embedding per text.
     """

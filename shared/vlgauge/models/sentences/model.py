@@ -180,6 +180,10 @@ def sentence_encoder(
             ``"cls"`` for the L2-normalized embedding of the first token.
         device: ``"auto"``, or a torch device.
         extra: Name of the extra in messages about missing packages.
+
+    Raises:
+        MissingExtraError: If a package is missing.
+        WeightsNotFoundError: If the model cannot be found.
     """
     check_torch("a sentence encoder", SENTENCE_PACKAGES, extra)
     model = find_sentence_model(name, profile)
