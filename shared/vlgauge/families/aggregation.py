@@ -49,7 +49,14 @@ class CountBasedMetric:
     others: Mapping[str, Statistic] = field(default_factory=dict)
 
     def without_noise(self, counts: Floats) -> Floats:
-        """Compute the values of counts, set to 0 if they result from constants only, so that these never differ."""
+        """Compute the values of counts, set to 0 if they result from constants only, so that these never differ.
+
+        Args:
+            counts: Counts of each row, shape ``(n, n_counts)``.
+
+        Returns:
+            Values, shape ``(n,)``.
+        """
         values = self.value(counts)
         return values if self.is_noise is None else np.where(self.is_noise(counts), 0.0, values)
 
@@ -270,7 +277,12 @@ def told_of_silent(name: str, n_silent: int, *, of: str = "") -> str:
 
 
 def value_of_rows(counted: CountBasedMetric | None, values: Floats) -> float:
-    """Compute the corpus-level value from counts, or from row scores if there are no counts. NaN if none is defined."""
+    """Compute the corpus-level value from counts, or from row scores if there are no counts. NaN if none is defined.
+
+    Args:
+        counted: Metric that sums counts. None for a mean of scores.
+        values: Counts, shape ``(n, n_counts)``, or scores, shape ``(n,)``. Rows of NaN are left out.
+    """
     return mean_of_defined(values.tolist()) if counted is None else count_statistic(values, counted.value)
 
 

@@ -44,6 +44,10 @@ def of_every_row(
         scores: One score per row in `rows`.
         details: Details that explain each of these scores. None if they were not requested.
         counts: By key, one number per row in `rows` for the corpus-level value. Other rows get NaN.
+
+    Returns:
+        ``scores`` and the keys of `counts` as lists of `n_rows` values, and ``details``, a list with {} for the other
+        rows or None.
     """
     every = np.full(n_rows, np.nan)
     every[list(rows)] = list(scores)
@@ -81,7 +85,7 @@ class TokenMetric(Metric):
         super().__init__(*args, **host)
 
     def signature_fields(self) -> dict[str, Any]:
-        """Return the settings for the signature, with the name of the default tokenizer if no other was passed."""
+        """Return the settings for the signature by name, with the name of the default tokenizer if none was passed."""
         fields = super().signature_fields()
         return fields | {"tokenizer": PTB if self.tokenizer is None else self.tokenizer}
 
@@ -105,7 +109,8 @@ class TokenMetric(Metric):
 
         Returns:
             Tokens of the texts (the candidate of a row, its references, the candidate of the next row and so on), the
-            position in `rows` of each text in ascending order, and the indices `rows` of the rows that have references.
+            position in `rows` of each text, ascending, shape ``(n_texts,)``, and the indices `rows` of the rows that
+            have references.
         """
         rows = [row for row, captions in enumerate(references) if captions]
         captions, which = numbered(caption for row in rows for caption in (predictions[row], *references[row]))

@@ -52,7 +52,10 @@ class Column(ABC):
 
     @abstractmethod
     def feature(self) -> Any:
-        """Return the `datasets` feature of the column. It is fixed, because a schema has one type per column."""
+        """Return the `datasets` feature of the column, an object such as ``datasets.Value`` or a dictionary of them.
+
+        It is fixed, because a schema has one type per column.
+        """
 
     @abstractmethod
     def store(self, row: Any, place: str) -> Any:
@@ -62,12 +65,21 @@ class Column(ABC):
             row: Value passed by the user.
             place: Position of the row, such as ``"images[3]"``, for error messages.
 
+        Returns:
+            Value that `feature` can store.
+
         Raises:
             ValueError: If the row is not a valid value of the column.
         """
 
     def store_all(self, rows: Sequence[Any]) -> list[Any]:
-        """Validate all rows and convert them to the storage format. Subclasses may check all rows at once."""
+        """Validate all rows and convert them to the storage format, one value per row.
+
+        Subclasses may check all rows at once.
+
+        Raises:
+            ValueError: If a row is not a valid value of the column.
+        """
         return [self.store(row, f"{self.name}[{i}]") for i, row in enumerate(rows)]
 
     def check_together(self, stored: Sequence[Any]) -> None:  # noqa: B027  # most columns have no such check
@@ -78,7 +90,7 @@ class Column(ABC):
         """
 
     def restore(self, column: pa.ChunkedArray) -> Sequence[Any]:
-        """Return the rows of a stored column in the form that `_compute` expects."""
+        """Return the rows of a stored column, one value per row, in the form that `_compute` expects."""
         return column.to_pylist()
 
     def size(self, stored: Any) -> int:
@@ -97,7 +109,11 @@ class Story(Column):
         return datasets.Value("string")
 
     def store(self, row: Any, place: str) -> str:
-        """Return the row as JSON text. See `Column.store`."""
+        """Return the row as JSON text. See `Column.store`.
+
+        Raises:
+            ValueError: If the row is neither a string nor a list of strings.
+        """
         if isinstance(row, str):
             return json.dumps(str(row))
         sentences = listed(row)
@@ -109,7 +125,11 @@ class Story(Column):
         return json.dumps(texts)
 
     def store_all(self, rows: Sequence[Any]) -> list[Any]:
-        """Return the rows as JSON texts."""
+        """Return the rows as JSON texts, one per row.
+
+        Raises:
+            ValueError: If a row is not a story, or a list was passed as text.
+        """
         refuse_lists_as_text(self.name, rows)
         return super().store_all(rows)
 
@@ -140,11 +160,15 @@ class Captions(Column):
     """Column of lists of captions, which may be empty."""
 
     def feature(self) -> Any:
-        """Return a sequence of strings."""
+        """Return a `datasets.Sequence` of strings."""
         return datasets.Sequence(datasets.Value("string"))
 
     def store(self, row: Any, place: str) -> list[str] | None:
-        """Return the captions as a plain list. See `Column.store`."""
+        """Return the captions as a plain list. None stays None in an optional column.
+
+        Raises:
+            ValueError: If the row is not a list of valid strings.
+        """
         if row is None and self.optional:
             return None
         captions = listed(row)
@@ -159,6 +183,12 @@ class Captions(Column):
         """Validate all rows at once if they are lists of plain strings, as most are, and otherwise one by one.
 
         Empty references are dropped, as if they were not passed, and counted in a warning.
+
+        Returns:
+            A list of strings per row. None for a missing row of an optional column.
+
+        Raises:
+            ValueError: If a row is not a list of valid strings, or a list was passed as text.
         """
         refuse_lists_as_text(self.name, rows)
         if set(map(type, rows)) == {list} and are_proper_texts(list(chain.from_iterable(rows))):
@@ -184,7 +214,13 @@ class References(Captions):
     """Column of references, each row a string or a list of strings, which may be empty."""
 
     def store(self, row: Any, place: str) -> list[str] | None:
-        """Return the references as a plain list. See `Column.store`."""
+        """Return the references as a plain list. A single string becomes a list of one.
+
+        None stays None in an optional column.
+
+        Raises:
+            ValueError: If the row is neither a string nor a list of valid strings.
+        """
         return super().store([row] if isinstance(row, str) else row, place)
 
 
@@ -196,13 +232,24 @@ class Text(Column):
         return datasets.Value("string")
 
     def store(self, row: Any, place: str) -> str | None:
-        """Return the string unchanged. See `Column.store`."""
+        """Return the string unchanged. None stays None in an optional column.
+
+        Raises:
+            ValueError: If the row is not a valid string.
+        """
         if row is None and self.optional:
             return None
         return valid_unicode(plain_text(row, place, "a string"), place)
 
     def store_all(self, rows: Sequence[Any]) -> list[Any]:
-        """Validate all strings at once if they are plain, as most are, and otherwise one by one."""
+        """Validate all strings at once if they are plain, as most are, and otherwise one by one.
+
+        Returns:
+            A string per row. None for a missing row of an optional column.
+
+        Raises:
+            ValueError: If a row is not a valid string.
+        """
         refuse_lists_as_text(self.name, rows, may_be_texts=True)
         return list(rows) if are_proper_texts(rows) else super().store_all(rows)
 
@@ -214,11 +261,15 @@ class Images(Column):
     """
 
     def feature(self) -> Any:
-        """Return a sequence of undecoded images."""
+        """Return a `datasets.Sequence` of undecoded images."""
         return datasets.Sequence(datasets.Image(decode=False))
 
     def store(self, row: Any, place: str) -> list[dict[str, Any]] | None:
-        """Return one cell (``bytes``, ``path``) per image. See `Column.store`."""
+        """Return one cell (``bytes``, ``path``) per image. None stays None in an optional column.
+
+        Raises:
+            ValueError: If the row is not an image or a list of images, or an image is invalid.
+        """
         if row is None and self.optional:
             return None
         if is_single_image(row):

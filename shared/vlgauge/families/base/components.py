@@ -23,7 +23,7 @@ class Components(Column):
     """Column of scores of a story by metric. Both None and NaN represent an undefined score."""
 
     def feature(self) -> Any:
-        """Return one float64 feature per metric."""
+        """Return a float64 `datasets.Value` by name of the metric."""
         return {name: datasets.Value("float64") for name in COMPONENTS}
 
     def store(self, row: Any, place: str) -> dict[str, float]:

@@ -31,7 +31,11 @@ class EncoderSettings:
         check_choice("pooling", self.pooling, POOLINGS)
 
     def signature_fields(self) -> dict[str, Any]:
-        """Return the fields for the signature, without the encoder, whose identity each call adds."""
+        """Return the fields for the signature, without the encoder, whose identity each call adds.
+
+        Returns:
+            ``dtype`` and, if the encoder pools tokens, ``pooling``. Empty if `encoder` is an object.
+        """
         if not isinstance(self.encoder, str):
             return {}  # of unknown dtype
         # Built-in encoders compute in float32. Only sentence encoders pool.

@@ -154,7 +154,7 @@ class Metric(EvaluateAdapter, ABC):
     @property
     @abstractmethod
     def about(self) -> tuple[str, str]:
-        """Description of the metric, and of its inputs and outputs."""
+        """Two texts: the description of the metric, and the description of its inputs and outputs."""
 
     @abstractmethod
     def _compute(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
@@ -190,7 +190,8 @@ class Metric(EvaluateAdapter, ABC):
             **kwargs: Other columns, per-call data and ``return_details``.
 
         Returns:
-            The result dictionary. None on all processes of a distributed run except the first.
+            Values by key, such as ``<name>``, ``<name>_scores`` (one per row) and ``<name>_signature``. None on all
+            processes of a distributed run except the first.
 
         Raises:
             TypeError: If a keyword argument is unknown. Rows added before are kept.
@@ -266,6 +267,10 @@ class Metric(EvaluateAdapter, ABC):
             made_with: Signature fields that are only known at call time. See `signature`.
             details: Details that explain each score. None if they were not requested.
             **extra: Additional values. Their keys are prefixed with the name of the metric.
+
+        Returns:
+            Result dictionary with ``<name>``, ``<name>_scores``, ``<name>_undefined``, ``<name>_signature`` and the
+            additional values, in plain Python types.
         """
         more = extra if details is None else extra | {"details": details}
         return result_record(self.name, scores, self.signature(**(made_with or {})), more)
@@ -360,6 +365,9 @@ class Metric(EvaluateAdapter, ABC):
         Args:
             partial: Result of `vlgauge.families.base.parts.merge_partial_results`.
 
+        Returns:
+            Values by key, as returned by `compute`.
+
         Raises:
             UsageError: If rows were scored with different settings or models.
         """
@@ -395,12 +403,19 @@ class Metric(EvaluateAdapter, ABC):
         return pa.concat_tables(chunks) if chunks else schema.empty_table()
 
     def restored(self, table: pa.Table) -> dict[str, Sequence[Any]]:
-        """Convert a table from `stored_table` to columns in the form that `_compute` expects."""
+        """Convert a table from `stored_table` to columns in the form that `_compute` expects.
+
+        Returns:
+            Rows by column name, one value per row.
+        """
         rows = StoredRows(table, self.columns)
         return {column.name: rows[column.name] for column in self.columns}
 
     def as_computed(self, columns: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """Validate the rows and yield them one by one, in the form that `_compute` expects.
+
+        Yields:
+            Value of each column by name, for one row.
 
         Raises:
             TypeError: If a name is not a column of any metric.

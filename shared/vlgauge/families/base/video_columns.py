@@ -19,7 +19,11 @@ class OneImage(Images):
     """
 
     def store(self, row: Any, place: str) -> list[dict[str, Any]] | None:
-        """Return a list with the single cell (``bytes``, ``path``). See `Column.store`."""
+        """Return a list with the single cell (``bytes``, ``path``).
+
+        Raises:
+            ValueError: If the row is not exactly one image, or the image is invalid.
+        """
         images = images_of(row)
         if images is not None and len(images) != 1:
             raise UsageError.about(place, f"must be one image, got a list of {len(images)}")
@@ -37,13 +41,18 @@ class Videos(Column):
     """
 
     def feature(self) -> Any:
-        """Return a feature with path, segment and frames."""
+        """Return the features of ``path``, ``start``, ``end`` and ``frames`` by name."""
         seconds = datasets.Value("float64")
         frames = datasets.Sequence(datasets.Image(decode=False))
         return {"path": datasets.Value("string"), "start": seconds, "end": seconds, "frames": frames}
 
     def store(self, row: Any, place: str) -> dict[str, Any] | None:
-        """Return a cell ``{"path", "start", "end", "frames"}``. See `Column.store`."""
+        """Return a cell ``{"path", "start", "end", "frames"}``. None stays None in an optional column.
+
+        Raises:
+            ValueError: If the video is invalid or missing.
+            TypeError: If the type, dtype or shape is not supported.
+        """
         if row is None and self.optional:
             return None
         cell = video_cell(row, place, may_be_missing=self.may_be_missing)

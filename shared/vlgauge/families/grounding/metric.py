@@ -101,6 +101,13 @@ class RegionSettings:
         """Yield the embeddings of each story from its images.
 
         See `vlgauge.families.grounding.evidence.encode_stories`.
+
+        Args:
+            text: L2-normalized embeddings of the distinct words of the call, shape ``(n_distinct, d)``.
+            rows: Row indices in `text` of the words of each story.
+            regions: Source of regions, or the regions of each story, from `choose`.
+            images: Images of each story. None if regions were passed.
+            encode: Function from images to embeddings, shape ``(n_images, d)``.
         """
         return encode_stories(text, rows, regions, images, encode, top_k=self.top_k, min_score=self.min_score)
 
