@@ -126,7 +126,7 @@ class CaptionSets(Explanation):
         return f"each side needs two captions or more, and there are {n} by the model and {m} by people"
 
     def corpus_numbers(self) -> list[tuple[str, str]]:
-        """Return the results of the test of the whole corpus, if one was run."""
+        """Return labels and values, as text, of the test of the whole corpus. Empty if none was run."""
         if f"{self.name}_pvalue" not in self.result:
             return []
         excess = self.result[f"{self.name}_excess"]
@@ -137,7 +137,11 @@ class CaptionSets(Explanation):
         ]
 
     def captions(self, row: int) -> dict[str, Any]:
-        """Return the distinct captions of both sides with their counts."""
+        """Return the distinct captions of both sides with their counts.
+
+        Returns:
+            Pairs of caption and count under ``model`` and ``people``. The latter are empty without references.
+        """
         sides = {"model": self.predictions, "people": self.columns.get("references")}
         return {side: [] if rows is None else list(Counter(rows[row]).items()) for side, rows in sides.items()}
 
@@ -192,7 +196,12 @@ class CaptionSets(Explanation):
         )
 
     def values(self, row: int) -> dict[str, Any]:
-        """Return the plot of the captions, the plot of the scores of the splits, and the captions."""
+        """Return the template variables of a row.
+
+        Returns:
+            ``cloud`` and ``null``, plots of the captions and of the scores of the splits, or empty, ``captions``, and
+            ``meaning`` of the p-value.
+        """
         detail = self.details[row]
         n = len(self.predictions[row])
         plane, null = detail.get("plane"), detail.get("null")

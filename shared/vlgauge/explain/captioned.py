@@ -112,7 +112,12 @@ class ImageCaptions(Explanation):
         return f"the {'video' if self.of_videos else 'picture'} could not be read"
 
     def values(self, row: int) -> dict[str, Any]:
-        """Return the image or frames, the captions scored with it, and the most similar reference."""
+        """Return the template variables of a row.
+
+        Returns:
+            ``picture`` or ``frames``, ``ladder`` and ``more`` (captions scored with the image or video), ``n_more``,
+            and the most similar ``reference`` or None.
+        """
         rows = self.captions_of(row)
         # Show the caption itself, independent of its rank.
         kept = rows[:N_LADDER] if row in rows[:N_LADDER] else [*rows[: N_LADDER - 1], row]

@@ -43,13 +43,17 @@ class CombinedScore(Explanation):
         return " · ".join(f"{word} {number(detail[name])}" for name, word, _ in self.made_of)
 
     def undefined(self, row: int) -> str:
-        """Return which components have no score."""
+        """Return the clause that names the components without a score."""
         values = {word: self.details[row].get(name) for name, word, _ in self.made_of}
         lacking = [word for word, value in values.items() if value is None or math.isnan(value)]
         return f"{' and '.join(lacking)} could not be scored"
 
     def values(self, row: int) -> dict[str, Any]:
-        """Return each component on its axis, with its explanation."""
+        """Return the template variables of a row.
+
+        Returns:
+            ``rows``, a list with ``word``, ``metric``, ``value``, ``plot``, ``body`` and ``why`` of each component.
+        """
         detail = self.details[row]
         rows = []
         for name, word, metric in self.made_of:

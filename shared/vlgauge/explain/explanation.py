@@ -75,7 +75,7 @@ class Explanation(ABC):
 
     @classmethod
     def settings_alone(cls) -> dict[str, Any]:
-        """Return settings that a single example requires for a useful score."""
+        """Return settings, by name, that a single example requires for a useful score. Empty by default."""
         return {}
 
     def __init__(self, columns: Columns, result: Mapping[str, Any]) -> None:
@@ -111,7 +111,7 @@ class Explanation(ABC):
 
     @abstractmethod
     def values(self, row: int) -> dict[str, Any]:
-        """Return the values of the template for an example."""
+        """Return the variables of the template `template` for an example, by name."""
 
     def undefined(self, row: int) -> str:
         """Return the reason for an undefined score."""
@@ -140,7 +140,7 @@ class Explanation(ABC):
         return share_bars(self.bars_title, found) if found else Markup("")
 
     def extra(self, row: int) -> str:
-        """Return additional values to show next to a score."""
+        """Return additional values to show next to a score. Empty by default."""
         return ""
 
     def reference_value(self, row: int) -> float:
@@ -180,7 +180,7 @@ class Explanation(ABC):
     # -- properties of the result --------------------------------------------------------------------------------------
     @cached_property
     def facts(self) -> Any:
-        """Metadata of the metric, such as its question, range and direction."""
+        """Metadata of the metric (`MetricFacts`), such as its question, range and direction."""
         return metric_facts(self.name)
 
     @property
@@ -303,7 +303,7 @@ class Explanation(ABC):
         )
 
     def corpus_numbers(self) -> list[tuple[str, str]]:
-        """Return names and values of corpus-level results that are not means of scores."""
+        """Return names and values, as text, of corpus-level results that are not means of scores. Empty by default."""
         return []
 
     def bar(self, row: int) -> str:

@@ -75,9 +75,11 @@ class GroundedStory(Explanation):
         return "no picture has a region to look at"
 
     def values(self, row: int) -> dict[str, Any]:
-        """Return the sentences, the images and a table of the parts.
+        """Return the template variables of a row.
 
-        Sentences and images are shown side by side if their numbers are equal.
+        Returns:
+            ``sentences`` and ``pictures``, with marks, ``parts`` for a table, and whether sentences and images are
+            shown side by side (``beside``), because their numbers are equal.
         """
         detail = self.details[row]
         parts = detail[self.parts]
@@ -97,6 +99,9 @@ def marked_parts(sentences: Sequence[str], parts: Sequence[str], marks: Sequence
         sentences: Sentences of the story.
         parts: Parts in the order of the story. Each one is searched for after the previous one.
         marks: Mark of each part.
+
+    Returns:
+        Pieces of each sentence, which join to the sentence.
     """
     left = list(zip(parts, marks, strict=True))
     found = []

@@ -78,7 +78,16 @@ def word_spans(text: str, words: Sequence[str]) -> list[Span]:
 
 
 def merged(text: str, spans: Sequence[Span], marks: Sequence[Mark | None]) -> list[tuple[Span, Mark | None]]:
-    """Merge neighboring words with marks of the same kind to one span with all their notes."""
+    """Merge neighboring words with marks of the same kind to one span with all their notes.
+
+    Args:
+        text: The text.
+        spans: Start and end of each word, in order.
+        marks: Mark of each word, or None.
+
+    Returns:
+        Spans that are not empty, each with its mark or None.
+    """
     runs: list[tuple[Span, Mark | None]] = []
     for (start, stop), mark in zip(spans, marks, strict=True):
         if start == stop:

@@ -24,7 +24,10 @@ _MOST_TOLD = 10  # maximum number of warnings on a page
 
 
 def shown(value: Any) -> Any:
-    """Return a string without direction marks, control characters and lone surrogates, which would affect the page."""
+    """Return a string without characters that would affect the page, or any other value unchanged.
+
+    These are direction marks, control characters and lone surrogates. `Markup` is unchanged too.
+    """
     return visible(re.sub(r"\s", " ", value)) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 

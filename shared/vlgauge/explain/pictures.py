@@ -181,7 +181,7 @@ def boxed_pictures(images: Sequence[Any] | None, rows: Sequence[Mapping[str, Any
         marks: Mark of each part.
 
     Returns:
-        One drawing per image. None for an image that cannot be shown.
+        One drawing (`Markup`) per image. None for an image that cannot be shown.
     """
     found: dict[int, list[tuple[Sequence[float], Mark]]] = defaultdict(list)
     for row, mark in zip(rows, marks, strict=True):

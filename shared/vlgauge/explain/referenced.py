@@ -37,11 +37,16 @@ class ReferencedCaption(Explanation):
         return f"{text}; {quoted(alone[0])} does not" if alone else text
 
     def mark_alone(self, token: str) -> Mark | None:
-        """Return the mark of a word that no reference contains."""
+        """Return the mark of a word that no reference contains. Subclasses may return None for no mark."""
         return Mark(AGAINST, note=f"{quoted(token)} is in no reference")
 
     def values(self, row: int) -> dict[str, Any]:
-        """Return the caption and the most similar references, with their words marked."""
+        """Return the template variables of a row.
+
+        Returns:
+            ``pieces`` of the caption with marks, ``closest`` (``score`` and ``pieces`` of the most similar references),
+            and ``detail``.
+        """
         detail = self.details[row]
         tokens, references = detail["tokens"], detail["references"]
         marks = [Mark(FOR) if self.is_shared(token, references) else self.mark_alone(token) for token in tokens]

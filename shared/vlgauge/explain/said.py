@@ -21,12 +21,16 @@ class MentionedContent(Explanation):
 
 
 def chip(text: str, supported: bool, note: str = "") -> dict[str, Any]:
-    """Return a chip for one statement."""
+    """Return a chip for one statement.
+
+    Returns:
+        ``text``, ``tone`` ("for" if it is supported, otherwise "against") and ``note``.
+    """
     return {"text": text, "tone": "for" if supported else "against", "note": note}
 
 
 def nil(text: str) -> dict[str, Any]:
-    """Return a chip for one statement that does not affect the score."""
+    """Return a chip with the tone "nil", for one statement that does not affect the score. See `chip`."""
     return chip(text, False) | {"tone": "nil"}
 
 
@@ -38,6 +42,9 @@ def drawn(tuples: Iterable[tuple[Sequence[str], dict[str, Any]]]) -> list[dict[s
 
     Returns:
         Per object its `chip`, its `attributes`, and its `relations`, which are chips with the chip of their `target`.
+
+    Raises:
+        KeyError: If an attribute or a relation refers to an object that is not among the tuples.
     """
     boxes: dict[str, dict[str, Any]] = {}
     found = list(tuples)

@@ -27,7 +27,15 @@ def merged_card(new: str, card: bytes, repository: str) -> str:
 
 # -- In a worker ------------------------------------------------------------------------------------------------------
 def merged(settings: dict[str, Any], content: bytes) -> Iterator[tuple[None, bytes]]:
-    """Yield the merged card."""
+    """Yield None and the merged card, a text in UTF-8.
+
+    Args:
+        settings: ``repository``, the id on the Hub, and ``new``, the content of the card with new results.
+        content: The present card.
+
+    Raises:
+        UsageError: If a card cannot be read.
+    """
     import yaml
     from huggingface_hub import ModelCard
 

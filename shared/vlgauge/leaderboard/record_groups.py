@@ -33,13 +33,21 @@ class RecordGroups:
 
 
 def table_of(record: Record) -> tuple[Any, ...]:
-    """Return the key that the records of a table have in common."""
+    """Return the key that the records of a table have in common.
+
+    Returns:
+        Profile, and id, config, split and revision of the dataset.
+    """
     on = record.dataset
     return record.profile, on.id, on.config, on.split, on.revision
 
 
 def column_of(record: Record) -> tuple[Any, ...]:
-    """Return the key that the records of a column of a table have in common."""
+    """Return the key that the records of a column of a table have in common.
+
+    Returns:
+        The key of the table, the metric, and the comparable signature.
+    """
     return *table_of(record), record.metric, comparable_signature(record.signature)
 
 

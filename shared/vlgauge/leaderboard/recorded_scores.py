@@ -40,7 +40,7 @@ class Checked:
 
 
 def score_columns(run: Run, metric: str, what: str = "") -> dict[str, list[Any]]:
-    """Return the columns ``id`` and ``score`` of a run, and the columns of its counts if they are summed.
+    """Return the columns ``id`` and ``score`` of a run, and the columns of its counts if they are summed, by name.
 
     Empty cells are NaN.
 

@@ -40,6 +40,9 @@ def columns_of(record: Mapping[str, Any]) -> tuple[Columns, dict[str, Any]]:
 
     A column is a list with one number or string per example. ``<name>_scores`` is renamed to ``<name>``, the name of
     the metric. The two ends of an interval are not a column, even with two examples.
+
+    Returns:
+        The columns by name, and the other values by key.
     """
     ids = record["ids"]
     columns: Columns = {"id": [_id(one) for one in ids]}
@@ -86,7 +89,7 @@ def _csv_cell(cell: Any) -> str:
 
 
 def as_kept(cell: Any) -> Any:
-    """Return the original value of a cell that may have been escaped for spreadsheets."""
+    """Return the original value of a cell that may have been escaped for spreadsheets. Only strings can change."""
     return cell[1:] if isinstance(cell, str) and cell.startswith("'") and _is_formula(cell[1:]) else cell
 
 

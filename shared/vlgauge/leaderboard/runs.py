@@ -34,7 +34,7 @@ def read_run(path: str, metrics: Sequence[str]) -> dict[str, Any] | None:
         metrics: Names of the required metrics.
 
     Returns:
-        The scores. None for the standard input, or if the file is not a file of scores.
+        Values by key, as described in `compare`. None for the standard input, or if the file is not a file of scores.
 
     Raises:
         ValueError: If it is a file of scores without the scores or the signature of a metric.
@@ -137,7 +137,7 @@ class RowGroups:
 
     @property
     def told(self) -> dict[str, Any]:
-        """Entries of the groups in a file of scores."""
+        """Entries of the groups in a file of scores: ``groups``, the label of each row, and ``grouped_by``."""
         return {GROUPS: list(self.labels), GROUPED_BY: self.name}
 
 

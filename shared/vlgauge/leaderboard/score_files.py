@@ -56,6 +56,9 @@ def run_of_file(content: bytes, record: Record) -> dict[str, Any]:
         content: Content of the file.
         record: Record of the scores.
 
+    Returns:
+        ``ids``, and scores, signature and counts of the metric by key.
+
     Raises:
         ValueError: If the scores do not match the record.
     """
