@@ -87,7 +87,11 @@ def _remedy(rows: Rows, column: Column, metrics: Sequence[Metric], titles: Title
 
 
 def row_ids(rows: Rows, title: str | None) -> list[Any]:
-    """Return the IDs of the rows: a named column, the column "id" if every row has it, or otherwise the row numbers."""
+    """Return the IDs of the rows: a named column, the column "id" if every row has it, or otherwise the row numbers.
+
+    Raises:
+        MissingColumnError: If a row lacks the named column.
+    """
     if title is None and not all("id" in row for row in rows):
         return list(range(len(rows)))
     return named_column(rows, title or "id", "id")
@@ -95,6 +99,9 @@ def row_ids(rows: Rows, title: str | None) -> list[Any]:
 
 def named_column(rows: Rows, title: str, argument: str) -> list[Any]:
     """Return the cells of a column that the user named with an argument.
+
+    Returns:
+        The cells, one per row.
 
     Raises:
         MissingColumnError: If a row lacks the column. The message names the argument and suggests similar column names.

@@ -45,7 +45,10 @@ class Comparison:
     # -- tables ------------------------------------------------------------------------------------------------------
     @property
     def systems(self) -> Any:
-        """Pandas frame with a row per metric and system: value, interval, counts, rank groups, signature."""
+        """Pandas frame with a row per metric and system.
+
+        The columns are value, low, high, n, undefined, groups, best, better ("higher" or "lower") and signature.
+        """
         import pandas as pd
 
         lines = [
@@ -69,7 +72,11 @@ class Comparison:
 
     @property
     def pairs(self) -> Any:
-        """Pandas frame with a row per metric and pair: difference, interval, p-values, wins, better system, if any."""
+        """Pandas frame with a row per metric and pair of systems.
+
+        The columns are difference, low, high, pvalue, adjusted_pvalue, wins, losses, ties, n, n_differing, too_few and
+        better, the name of the significantly better system or None.
+        """
         import pandas as pd
 
         names = ("first", "second", "difference", "low", "high", "pvalue", "adjusted_pvalue", "wins", "losses", "ties")
@@ -129,7 +136,11 @@ class Comparison:
         return paper_latex(self.statistics, numbers, booktabs=booktabs, caption=caption, label=label)
 
     def plot(self) -> Any:
-        """Return a matplotlib figure of the paired differences with intervals, for each metric (extra `plots`)."""
+        """Return a matplotlib figure of the paired differences with intervals, for each metric (extra `plots`).
+
+        Raises:
+            ImportError: If matplotlib is not installed.
+        """
         return import_module("vlgauge.api.figures").comparison_figure(self.statistics)
 
     # -- rows --------------------------------------------------------------------------------------------------------

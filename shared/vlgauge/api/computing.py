@@ -23,10 +23,11 @@ _PLACE = re.compile(rf"`(?:{'|'.join(COLUMNS)})\[(\d{{1,12}})\]")
 
 
 def load_metric(name: str, config_name: str | None = None, **settings: Any) -> Any:
-    """Load a metric that keeps its rows in memory.
+    """Load a metric that keeps its rows in memory, and return it.
 
     Raises:
         ValueError: If the metric does not exist.
+        TypeError: If a setting is unknown.
     """
     return vlgauge.load(name, config_name, keep_in_memory=True, **settings)
 
@@ -142,6 +143,6 @@ def _details(metric: Metric, wanted: bool) -> dict[str, bool]:
 
 
 def without_details(name: str, result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a result as it would be without ``return_details``."""
+    """Return the values of a result by key, without the details that ``return_details`` adds."""
     only_with_details = (f"{name}_details", f"{name}_unfinished")
     return {key: value for key, value in result.items() if key not in only_with_details}

@@ -101,6 +101,9 @@ def scores_figure(scored: Scored, kind: str = "distribution", only: Sequence[str
             coefficient of each pair of scores over the rows, or "length" for each score against the number of words.
         only: Names of the scores. None for the main score of each metric.
 
+    Returns:
+        A `matplotlib.figure.Figure`.
+
     Raises:
         ValueError: If the kind or a score does not exist, or there are too few scores for the kind.
         ImportError: If matplotlib is not installed.
@@ -205,6 +208,9 @@ def comparison_figure(comparison: Comparison) -> Any:
     The first system of a pair is better on the right of 0. A filled mark is a pair with a significant difference after
     correction for all tests. Other marks are open.
 
+    Returns:
+        A `matplotlib.figure.Figure`.
+
     Raises:
         ImportError: If matplotlib is not installed.
     """
@@ -245,6 +251,9 @@ def training_figure(records: Sequence[Mapping[str, Any]], scores: Sequence[str] 
         records: A dictionary per evaluation with ``step`` and values, such as ``trainer.state.log_history``. Records
             without a score are ignored. Names may begin with ``eval_`` or ``test_``.
         scores: Names of the scores. None for the main score of each metric, and scores with references.
+
+    Returns:
+        A `matplotlib.figure.Figure`.
 
     Raises:
         UsageError: If no record has a step and a score, a score is in no record, or its direction is unknown.

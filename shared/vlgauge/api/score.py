@@ -176,6 +176,9 @@ def score(
 def named_titles(*titles: Titles) -> dict[str, str | None]:
     """Return column titles by column name. Several titles are joined with commas, as on the command line.
 
+    Returns:
+        Title by column name. None for a column that was not named.
+
     Raises:
         TypeError: If a title is not a string.
     """
@@ -191,7 +194,11 @@ def named_titles(*titles: Titles) -> dict[str, str | None]:
 
 
 def given_ids(given: Given, id: str | None) -> list[Any]:
-    """Return the IDs of the rows, from a column or otherwise from the IDs of the table."""
+    """Return the IDs of the rows, from a column or otherwise from the IDs of the table.
+
+    Raises:
+        MissingColumnError: If a row lacks the named column.
+    """
     is_named = id is not None or given.ids is None or "id" in given.titles
     return row_ids(given.rows, id) if is_named else list(given.ids or [])
 
@@ -199,7 +206,14 @@ def given_ids(given: Given, id: str | None) -> list[Any]:
 def read_given(
     given: Given, metrics: Sequence[Metric], titles: Mapping[str, str | None], id: str | None
 ) -> tuple[list[Any], dict[str, list[Any] | None]]:
-    """Return the IDs of the rows, and the columns that the metrics use."""
+    """Read the IDs of the rows, and the columns that the metrics use.
+
+    Returns:
+        The IDs, and the cells by column name. None for optional columns that do not exist.
+
+    Raises:
+        ValueError: If a required column is missing.
+    """
     ids = given_ids(given, id)
     columns = read_columns(given.rows, metrics, titles)
     return ids, columns if given.file is None else located(columns, given.file)
@@ -246,7 +260,12 @@ def _is_source(file: str) -> bool:
 
 
 def read_annotations(annotations: Any) -> Rows:
-    """Return the rows of annotations that are passed as a path or a dictionary."""
+    """Return the rows of annotations that are passed as a path or a dictionary.
+
+    Raises:
+        ValueError: If the annotations are neither an existing file nor in the format of COCO or a dictionary of
+            captions.
+    """
     if not isinstance(annotations, Mapping):
         refuse_no_file(annotations)
         return read_rows(fspath(annotations))

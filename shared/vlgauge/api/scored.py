@@ -39,7 +39,7 @@ class Scored:
 
     @property
     def plain(self) -> dict[str, dict[str, Any]]:
-        """Results without details."""
+        """Results by metric name, each a dictionary of values by key, without details."""
         return {name: without_details(name, result) for name, result in self.results.items()}
 
     def with_details(self, again: Scored) -> Scored:
@@ -48,7 +48,11 @@ class Scored:
         return replace(self, results=results)
 
     def run(self, *, details: bool = False) -> dict[str, Any]:
-        """Return everything as a dictionary, which `vlgauge score --output` writes and `vlgauge.leaderboard` reads."""
+        """Return everything as a dictionary, which `vlgauge score --output` writes and `vlgauge.leaderboard` reads.
+
+        Returns:
+            ``ids``, optionally ``sizes``, ``groups`` and ``grouped_by``, and the values of all results by key.
+        """
         run: dict[str, Any] = {"ids": self.ids, **self.told, **({} if self.groups is None else self.groups.told)}
         if self.sizes is not None:
             # Set sizes are required to check later whether two systems are comparable.

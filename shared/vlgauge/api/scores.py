@@ -56,16 +56,20 @@ class Scores:
 
     @property
     def results(self) -> dict[str, dict[str, Any]]:
-        """Results by metric name, without details."""
+        """Results by metric name, each a dictionary of values by key, without details."""
         return self._scored.plain
 
     @property
     def columns(self) -> Mapping[str, list[Any] | None]:
-        """Scored columns by name."""
+        """Scored columns by name. None for columns that do not exist."""
         return self._scored.columns
 
     def run(self) -> dict[str, Any]:
-        """Return everything as a dictionary, which `vlgauge.compare` and `vlgauge.leaderboard` accept as a system."""
+        """Return everything as a dictionary, which `vlgauge.compare` and `vlgauge.leaderboard` accept as a system.
+
+        Returns:
+            ``ids``, optionally ``sizes``, ``groups`` and ``grouped_by``, and the values of all results by key.
+        """
         return self._scored.run()
 
     # -- tables ------------------------------------------------------------------------------------------------------
@@ -89,10 +93,13 @@ class Scores:
     def summary(self, *, confidence: float = CONFIDENCE) -> Any:
         """Return the corpus-level values as a pandas frame.
 
-        The columns are value, interval, n, undefined, direction, range and signature.
+        It has a row per score. The columns are value, low, high, n, undefined, better (direction), range and signature.
 
         Args:
             confidence: Level of the bootstrap intervals.
+
+        Raises:
+            ValueError: If `confidence` is not between 0 and 1.
         """
         import pandas as pd
 
@@ -166,6 +173,10 @@ class Scores:
             kind: "distribution" of each score with its corpus-level value and interval, "correlation" of each pair of
                 scores over the rows, or "length" for each score against the number of words.
             scores: Names of the scores, such as "ref_clip_s". None for the main score of each metric.
+
+        Raises:
+            ValueError: If the kind or a score does not exist, or there are too few scores for the kind.
+            ImportError: If matplotlib is not installed.
         """
         return import_module("vlgauge.api.figures").scores_figure(self._scored, kind, scores)
 
@@ -222,13 +233,24 @@ class Scores:
 
     # -- files -------------------------------------------------------------------------------------------------------
     def to_json(self, path: str | PathLike[str] | None = None) -> str | None:
-        """Write everything to a JSON file like `vlgauge score --output`, or return it as a string without a path."""
+        """Write everything to a JSON file like `vlgauge score --output`, or return it as a string without a path.
+
+        Returns:
+            The JSON text. None if a file was written.
+
+        Raises:
+            NotWritableError: If the file cannot be written.
+        """
         return self._written(path, ".json")
 
     def to_csv(self, path: str | PathLike[str] | None = None) -> str | None:
         """Write a CSV file with a line per row, and a second file with everything else.
 
-        Without a path, return the CSV file as a string.
+        Returns:
+            The CSV text without a path. None if files were written.
+
+        Raises:
+            NotWritableError: If a file cannot be written.
         """
         return self._written(path, ".csv")
 

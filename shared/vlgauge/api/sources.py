@@ -84,7 +84,11 @@ def rows_of(
 
 
 def titles_of(source: Source, wanted: Sequence[Any], given: Mapping[str, str | None]) -> dict[str, list[str]]:
-    """Return the titles of each column. Titles not passed are guessed, and printed to standard error."""
+    """Return the titles of each column. Titles not passed are guessed, and printed to standard error.
+
+    Raises:
+        UsageError: If a title is passed for a column that no metric uses.
+    """
     read = {column.name for column in wanted} | {"id", "groups"}
     for name, title in given.items():
         if title is not None and name not in read:
@@ -98,7 +102,7 @@ def titles_of(source: Source, wanted: Sequence[Any], given: Mapping[str, str | N
 
 
 def told(reader: RowReader) -> dict[str, Any]:
-    """Return the metadata of the rows for the result: their dataset, and the rows that were left out."""
+    """Return the metadata of the rows for the result: their ``dataset``, and the rows that were ``left_out``."""
     return {"dataset": asdict(reader.source.origin), "left_out": [asdict(one) for one in reader.left_out]}
 
 

@@ -204,7 +204,11 @@ def _rows(first: dict[str, Any], cells: Mapping[str, Sequence[Any]], n_rows: int
 
 
 def refuse_taken(titles: Iterable[Any], added: Iterable[str]) -> None:
-    """Check that no column has the name of a score that will be added."""
+    """Check that no column has the name of a score that will be added.
+
+    Raises:
+        UsageError: If a column has such a name.
+    """
     there = set(titles)
     for name in added:
         if name in there:

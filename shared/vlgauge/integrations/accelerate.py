@@ -47,6 +47,9 @@ def gather_rows(rows: Sequence[Any], accelerator: Any = None) -> list[Any] | Non
 def rows_once(rows: Sequence[Any]) -> list[Any]:
     """Deduplicate rows and sort them by id.
 
+    Returns:
+        The rows, unchanged, in the order of their ids.
+
     Raises:
         ValueError: If ids have different types, or two different rows share an id.
     """

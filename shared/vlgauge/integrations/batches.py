@@ -122,7 +122,11 @@ class RowScorer:
         return self._titles.get(column, column)
 
     def described(self) -> dict[str, Any]:
-        """Return everything that affects the scores except the rows, for comparison with another run."""
+        """Return everything that affects the scores except the rows, for comparison with another run.
+
+        Returns:
+            ``metric``, ``id``, ``columns``, ``counts`` (a digest), ``settings``, ``profile`` and ``signature``.
+        """
         counts = hashlib.sha256(json.dumps(self._counts, sort_keys=True).encode()).hexdigest()
         columns = {column.name: self.title(column.name) for column in self.metric.columns}
         described = {"metric": self.name, "id": self.id, "columns": columns, "counts": counts}
@@ -133,6 +137,9 @@ class RowScorer:
         """Count the corpus-level statistics of a batch, such as document frequencies, in one row.
 
         Only required if `needs_counts`. Pass the output of all batches to `with_counts`.
+
+        Returns:
+            Batch of the same type with one row, a JSON text.
 
         Raises:
             ValueError: If a column is missing, an id is invalid, or the metric rejects a row.
@@ -156,7 +163,7 @@ class RowScorer:
         """Score a batch and return one row per input row.
 
         Returns:
-            A batch with the id, the values by key of the result, and further columns for `combine`.
+            A batch of the same type with the id, the values by key of the result, and further columns for `combine`.
 
         Raises:
             ValueError: If a column is missing, an id is invalid, or the metric rejects a row. The message names its id.

@@ -91,6 +91,9 @@ def score_files(
             name as ``grouped_by``, like files of scores.
         progress: See `vlgauge.core.progress`.
 
+    Returns:
+        The result of the metric with the ``ids``, and ``groups`` and ``grouped_by`` if there are groups.
+
     Raises:
         ImportError: If Ray is not installed.
         ValueError: If a file, an id, a row or a number is invalid, the files change during scoring, or the cluster has
@@ -147,7 +150,7 @@ def _scored(
 
 
 def imported_ray() -> Any:
-    """Import Ray, with the environment variables that it reads at import.
+    """Import Ray, with the environment variables that it reads at import, and return the module.
 
     Raises:
         ImportError: If Ray is not installed.
@@ -257,7 +260,11 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
 
 @contextmanager
 def told_plainly(folder: str | Path) -> Iterator[None]:
-    """Convert errors of Ray to a one-sentence ChildProcessError. Errors raised by workers themselves are unchanged."""
+    """Convert errors of Ray to a one-sentence ChildProcessError. Errors raised by workers themselves are unchanged.
+
+    Raises:
+        ChildProcessError: If the code inside the context raises an error of Ray.
+    """
     ray = imported_ray()
     try:
         yield

@@ -24,6 +24,9 @@ def reward_settings(name: str, *, referenced: bool) -> Mapping[str, Any]:
     Args:
         name: Name of the metric.
         referenced: Whether clip_s and pac_s also score against references.
+
+    Returns:
+        Settings by name.
     """
     if name in ("clip_s", "pac_s"):
         return _REFERENCED if referenced else {}

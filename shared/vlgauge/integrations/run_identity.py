@@ -18,7 +18,7 @@ _BLOCK_BYTES = 2**20
 
 
 def contents_of(paths: Iterable[str | Path]) -> dict[str, dict[str, Any]]:
-    """Return size and SHA-256 of each file by its path.
+    """Return size in bytes and SHA-256 of each file, as a JSON object by its path.
 
     Raises:
         OSError: If one cannot be read.

@@ -66,7 +66,7 @@ class ScoredBatches:
         write(self.folder / f"{name}-{self._checksum(content)}.parquet", content)
 
     def ids(self, title: str) -> set[Any]:
-        """Return the ids of all stored rows.
+        """Return the ids of all stored rows, strings or integers.
 
         Args:
             title: Name of the id column.

@@ -160,7 +160,14 @@ class VlgaugeMetric(torchmetrics.Metric):
         self.result = None
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Add rows like `update`, and return the value of these rows only."""
+        """Add rows like `update`, and return the value of these rows only.
+
+        Returns:
+            The value in the form of `compute`.
+
+        Raises:
+            ValueError: If a row is invalid. The state is then unchanged.
+        """
         before = {**self.__dict__, **self._copy_state_dict()}
         try:
             return super().forward(*args, **kwargs)

@@ -147,7 +147,11 @@ class CaptionReward:
         log_extra: Callable[[str, list[Any]], None] | None = None,
         **columns: Any,
     ) -> Judged:
-        """Compute the rewards, and the guard that rejected each text. Arguments and errors are as in a call."""
+        """Compute the rewards, and the guard that rejected each text. Arguments are as in a call.
+
+        Raises:
+            ValueError: If a column is missing, or a row is invalid.
+        """
         if absent := [name for name in self._columns.values() if columns.get(name) is None]:
             raise UsageError(
                 f"{self.__name__} must find {', '.join(absent)} among the columns of the training data, got "

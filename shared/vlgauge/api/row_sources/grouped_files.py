@@ -123,7 +123,7 @@ class GroupedRows:
         return found
 
     def rows(self, titles: Sequence[str], start: int = 0) -> Iterator[Mapping[str, Any]]:
-        """Yield the given columns of all rows from row `start` on.
+        """Yield the given columns of all rows from row `start` on, cells by column name.
 
         A cell that cannot be read is the error.
         """

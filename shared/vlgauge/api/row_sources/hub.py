@@ -173,7 +173,11 @@ class HubRows:
         self.n_rows: int | None = opened.facts["n_rows"] or None
 
     def rows(self, titles: Sequence[str], start: int = 0) -> Iterator[Mapping[str, Any]]:
-        """Yield the given columns of all rows from row `start` on."""
+        """Yield the given columns of all rows from row `start` on, cells by column name.
+
+        Raises:
+            UsageError: If the dataset cannot be read.
+        """
         is_done = False
         while not is_done:
             try:

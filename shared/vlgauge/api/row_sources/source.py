@@ -41,7 +41,10 @@ class Source(Protocol):
         """Number of rows. None if it is unknown before all rows are read."""
 
     def rows(self, titles: Sequence[str], start: int = 0) -> Iterator[Mapping[str, Any]]:
-        """Yield the given columns of all rows from row `start` on. A cell that cannot be read is an exception."""
+        """Yield the given columns of all rows from row `start` on, cells by column name.
+
+        A cell that cannot be read is an exception.
+        """
 
     def file(self, path: str, most_bytes: int) -> bytes | str:
         """Return the content of a file of the source, or the path of a file that may be opened.

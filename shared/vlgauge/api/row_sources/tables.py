@@ -42,7 +42,7 @@ class TableRows:
         return len(self._rows)
 
     def rows(self, titles: Sequence[str], start: int = 0) -> Iterator[Mapping[str, Any]]:
-        """Yield the given columns of all rows from row `start` on."""
+        """Yield the given columns of all rows from row `start` on, cells by column name. Missing cells are None."""
         for row in self._rows[start:]:
             yield {title: row.get(title) for title in titles}
 
