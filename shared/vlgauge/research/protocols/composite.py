@@ -51,6 +51,10 @@ def rated_table(
         images: Folder of the images. None for the folder of the file.
         references: Number of references per row, from the first one. None for all, 0 for none.
         own_removed: Whether to remove references that equal the caption.
+
+    Raises:
+        ValueError: If a column is missing, a cell has another type, or no row has a rating.
+        OSError: If the file cannot be read.
     """
     folder = Folder(images, path)
     rows = read_rows(str(path))

@@ -129,7 +129,7 @@ class Task(ABC):
 
     @abstractmethod
     def item_values(self, scores: Sequence[float]) -> Floats:
-        """Compute the value of each item from one score per row. NaN if undefined.
+        """Compute the value of each item from one score per row, shape ``(n_items,)``. NaN if undefined.
 
         Raises:
             ValueError: If there is not one score per row.
@@ -137,18 +137,35 @@ class Task(ABC):
         """
 
     def draws_of(self, scores: Sequence[float], items: Ints) -> dict[str, Draws]:
-        """Compute the variation of the figures between draws of references. Empty if none are drawn."""
+        """Compute the variation of the figures between draws of references, by name. Empty if none are drawn.
+
+        Args:
+            scores: One score per row.
+            items: Indices of the items with defined values, shape ``(n_kept,)``.
+        """
         return {}
 
     @abstractmethod
     def figures_of(self, values: Floats, items: Ints) -> dict[str, float]:
-        """Compute the figures of items with defined values."""
+        """Compute the figures of items with defined values, by name.
+
+        Args:
+            values: Values of all items, shape ``(n_items,)``.
+            items: Indices of the items with defined values, shape ``(n_kept,)``.
+        """
 
     @abstractmethod
     def sampled(self, values: Floats, items: Ints) -> Sampled:
         """Return a function that computes the figures of samples of these items, in the same order.
 
         Its results may differ from `figures_of` in the last digits, and where a figure is corrected for repeated items.
+
+        Args:
+            values: Values of all items, shape ``(n_items,)``.
+            items: Indices of the items with defined values, shape ``(n_kept,)``.
+
+        Returns:
+            Function from positions in `items`, repeated as sampled, to one value per figure.
         """
 
 

@@ -50,7 +50,12 @@ def named_files(files: Sequence[FilePath], names: Sequence[str], optional: Seque
 
 
 def saved_rows(folder: Path) -> list[dict[str, Any]]:
-    """Read a dataset from the Arrow files that `save_to_disk` of `datasets` writes."""
+    """Read the rows, by column name, from the Arrow files that `save_to_disk` of `datasets` writes.
+
+    Raises:
+        ValueError: If the folder is incomplete or a file is damaged.
+        OSError: If a file cannot be read.
+    """
     state = folder / "state.json"
     told = entry(read_json(state), "_data_files", list, f"`{state}`")
     names = [entry(one, "filename", str, f"file {number} of `{state}`") for number, one in enumerate(told)]
@@ -63,10 +68,11 @@ def saved_rows(folder: Path) -> list[dict[str, Any]]:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Read the object in a JSON file, which may contain NaN.
+    """Read the object in a JSON file as a dictionary. Numbers may be NaN.
 
     Raises:
         ValueError: If the content is not an object.
+        OSError: If the file cannot be read.
     """
     content = files.read_json(path, f"`{path}`")
     if not isinstance(content, dict):
@@ -107,7 +113,11 @@ def texts(values: Any, place: str) -> list[str]:
 
 
 def coco_captions(content: Any, path: Path) -> dict[Any, list[str]]:
-    """Collect the captions of each image from a COCO file, ``{"annotations": [{"image_id", "caption"}]}``."""
+    """Collect the captions of each image id from a COCO file, ``{"annotations": [{"image_id", "caption"}]}``.
+
+    Raises:
+        ValueError: If a key is missing, or a value has another type.
+    """
     found: dict[Any, list[str]] = {}
     place = f"an annotation of `{path}`"
     for record in entry(content, "annotations", list, f"`{path}`"):
@@ -126,6 +136,9 @@ def columns_of(
         references: References of each row.
         count: Number of references per row, from the first one. None for all, 0 for no such column.
         **seen: Columns of images or videos.
+
+    Returns:
+        Cells by column name, one per row.
 
     Raises:
         ValueError: If there are no rows, or `count` is negative.
@@ -156,6 +169,9 @@ class Folder:
         Args:
             name: File name, path or URL.
             endings: Possible suffixes of the name.
+
+        Raises:
+            UsageError: If the name is empty.
         """
         if name not in self._found:
             parts = [part for part in PurePosixPath(name).parts if part not in ("/", "..")]

@@ -23,6 +23,9 @@ def read_matlab(path: Path, names: Sequence[str]) -> dict[str, list[Any]]:
     Numbers become floats, texts strings, cell arrays lists, and structures tuples of their fields. Other variables are
     ignored.
 
+    Returns:
+        Values by name of the variable.
+
     Raises:
         ValueError: If the file is not a MATLAB file of version 5 to 7, or a variable is missing or has another type.
         OSError: If the file cannot be read.
@@ -50,7 +53,15 @@ def _unpacked(value: Any) -> Any:
 
 # -- In a worker process ----------------------------------------------------------------------------------------------
 def variables(settings: dict[str, Any], data: bytes) -> Iterator[tuple[None, bytes]]:
-    """Yield the values of the variables as a single JSON list, in the order of their names."""
+    """Yield None and the values of the variables as a single JSON list, in the order of their names.
+
+    Args:
+        settings: ``path`` of the file for messages, and ``names`` of the variables.
+        data: Content of the file.
+
+    Raises:
+        UsageError: If the file is damaged, or a variable is missing or has another type.
+    """
     from scipy import io as readers
 
     path, names = settings["path"], settings["names"]
@@ -94,7 +105,10 @@ def _plain(value: Any, depth: int) -> Any:
 
 
 def members(value: Any) -> list[Any]:
-    """Return the fields of a structure in order, or the elements of a cell array."""
+    """Return the fields of a structure in order, or the elements of a cell array.
+
+    Any other value becomes a list of one.
+    """
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], tuple):
         value = value[0]
     return list(value) if isinstance(value, (list, tuple)) else [value]

@@ -116,6 +116,13 @@ class CaptionPairs(Task):
         """Compute the variation of the accuracies between draws, from the variance of each pair.
 
         The references of each pair are drawn independently, so the variances of pairs add up.
+
+        Args:
+            scores: One score per row.
+            items: Indices of the pairs with defined values, shape ``(n_kept,)``.
+
+        Returns:
+            Variation in percentage points by name of the kind, and of the mean. Empty with fewer than two draws.
         """
         if self.draws < 2:
             return {}
@@ -133,13 +140,17 @@ class CaptionPairs(Task):
         return {name: Draws(self.draws, deviation) for name, deviation in found.items()}
 
     def figures_of(self, values: Floats, items: Ints) -> dict[str, float]:
-        """Compute the accuracy in percent. Several kinds have one accuracy each, and their unweighted mean."""
+        """Compute the accuracy in percent. Several kinds have one accuracy each, and their unweighted mean.
+
+        Returns:
+            Percent by name of the kind and "mean", or "accuracy" for a single kind.
+        """
         names = list(dict.fromkeys(self.kinds))
         found = self.sampled(values, items)(np.arange(len(items)))
         return dict(zip([*names, "mean"] if len(names) > 1 else ["accuracy"], found, strict=True))
 
     def sampled(self, values: Floats, items: Ints) -> Sampled:
-        """Return a function that computes `figures_of` samples."""
+        """Return a function that computes the values of `figures_of` for positions in `items`."""
         names = list(dict.fromkeys(self.kinds))
         kinds = np.array([names.index(self.kinds[i]) for i in items.tolist()], dtype=np.intp)
         own = values[items]

@@ -51,7 +51,16 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def sampled_taus(scores: Floats, ratings: Floats, groups: Sequence[object]) -> Sampled:
-    """Return a function that computes `tau_figures` of samples, with tau-c corrected by `SampledTauC`."""
+    """Return a function that computes `tau_figures` of samples, with tau-c corrected by `SampledTauC`.
+
+    Args:
+        scores: Shape ``(n,)``.
+        ratings: Shape ``(n, 1)``.
+        groups: Label per item.
+
+    Returns:
+        Function from indices of items, repeated as sampled, to tau-b and tau-c, each times 100.
+    """
     column = ratings[:, 0]
     tau_c = SampledTauC(scores, column, groups)
     if len(np.unique(column)) > MAX_CLASSES:
@@ -73,7 +82,17 @@ def sampled_taus(scores: Floats, ratings: Floats, groups: Sequence[object]) -> S
 
 
 def sampled_annotators(scores: Floats, ratings: Floats, groups: Sequence[object]) -> Sampled:
-    """Return a function that computes `annotator_figures` of samples."""
+    """Return a function that computes `annotator_figures` of samples.
+
+    Args:
+        scores: Shape ``(n,)``.
+        ratings: Shape ``(n, n_annotators)``.
+        groups: Label per item, which is not used.
+
+    Returns:
+        Function from indices of items, repeated as sampled, to the means over the annotators of tau-b and Spearman's
+        coefficient, each times 100.
+    """
     if len(np.unique(ratings)) > MAX_CLASSES:
         return lambda drawn: list(annotator_figures(scores[drawn], ratings[drawn]).values())
     rounded = np.around(scores, 4)
@@ -143,10 +162,10 @@ class RatedCaptions(Task):
         return checked_scores(scores, len(self.ratings))
 
     def figures_of(self, values: Floats, items: Ints) -> dict[str, float]:
-        """Compute the correlations of scores and ratings."""
+        """Compute the correlations of scores and ratings, each times 100, by name."""
         return self.rule.exact(values[items], self.ratings[items])
 
     def sampled(self, values: Floats, items: Ints) -> Sampled:
-        """Return a function that computes `figures_of` samples."""
+        """Return a function that computes the values of `figures_of` for positions in `items`."""
         groups = [self.groups[i] for i in items.tolist()]
         return self.rule.sampled(values[items], self.ratings[items], groups)

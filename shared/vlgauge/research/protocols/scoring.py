@@ -93,7 +93,14 @@ def metric_scores(
 def checked_columns(
     metric: Metric, columns: Mapping[str, list[Any]], missing: str
 ) -> tuple[dict[str, list[Any]], list[int]]:
-    """Return the columns of a metric without rows whose image or video is missing, and the indices of the kept rows."""
+    """Return the columns of a metric without rows whose image or video is missing, and the indices of the kept rows.
+
+    Returns:
+        Cells by column name, and the indices of the kept rows.
+
+    Raises:
+        UsageError: If a required column is missing, or no row has an image or video.
+    """
     own = _own_columns(metric, columns)
     rows = _present(own, missing)
     return {name: [cells[i] for i in rows] for name, cells in own.items()}, rows

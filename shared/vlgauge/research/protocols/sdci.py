@@ -86,12 +86,16 @@ class GrowingCaptions(Task):
         return np.array(found, dtype=np.float64)
 
     def figures_of(self, values: Floats, items: Ints) -> dict[str, float]:
-        """Compute the mean rates in percent over the images, and their average by each rule."""
+        """Compute the mean rates in percent over the images, and their average by each rule.
+
+        Returns:
+            Percent by name: "positive", "negative", "average", the other kinds and "authors' average".
+        """
         found = self.sampled(values, items)(np.arange(len(items)))
         return dict(zip(["positive", "negative", "average", *KINDS[2:], "authors' average"], found, strict=True))
 
     def sampled(self, values: Floats, items: Ints) -> Sampled:
-        """Return a function that computes `figures_of` samples."""
+        """Return a function that computes the values of `figures_of` for positions in `items`."""
         kinds, own = items % len(KINDS), values[items]
 
         def rates(drawn: Ints) -> list[float]:

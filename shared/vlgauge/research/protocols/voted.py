@@ -52,6 +52,10 @@ def read_votes(path: Path) -> list[VotedPair]:
 
     Its variable ``triplets`` has structures of a reference, caption B, caption C, and 1 for B or -1 for C. The 48 votes
     of a pair are consecutive.
+
+    Raises:
+        ValueError: If the number of votes is not a multiple of 48, or the file is not valid.
+        OSError: If the file cannot be read.
     """
     triplets = read_matlab(path, ["triplets"])["triplets"]
     if not len(triplets) or len(triplets) % N_VOTES:

@@ -12,7 +12,7 @@ CaptionSets = Sequence[Sequence[str]]
 
 
 def caption_sets(name: str, rows: Sequence[Any]) -> list[list[str]]:
-    """Convert caption sets to plain lists.
+    """Convert caption sets to plain lists, one per row.
 
     Raises:
         ValueError: If a row is not a list of captions. The message names the row.
@@ -21,7 +21,7 @@ def caption_sets(name: str, rows: Sequence[Any]) -> list[list[str]]:
 
 
 def together(*sides: CaptionSets) -> list[list[str]]:
-    """Concatenate the captions of all sides of each example.
+    """Concatenate the captions of all sides, one list per example.
 
     Raises:
         ValueError: If the sides have different numbers of rows.

@@ -48,7 +48,12 @@ def read_published(stem: str | Path) -> Table:
 
 
 def read_grounding(path: str | Path) -> Scores:
-    """Read GROOViST by story id from JSON: ``{id: number}`` or ``{id: {"groovist": number, ...}}``."""
+    """Read GROOViST by story id from JSON: ``{id: number}`` or ``{id: {"groovist": number, ...}}``.
+
+    Raises:
+        ValueError: If the content has another form, or a score is not a number.
+        OSError: If the file cannot be read.
+    """
     content = read_json(path, f"`{path}`")
     if not isinstance(content, dict):
         raise UsageError(f"`{path}` must hold a JSON object of scores by story id, got {type(content).__name__}")
@@ -57,7 +62,12 @@ def read_grounding(path: str | Path) -> Scores:
 
 
 def read_column(path: str | Path, title: str, metric: str) -> Scores:
-    """Read the score of a metric by ``story_id`` from a CSV file with the columns ``story_id`` and `title`."""
+    """Read the score of a metric by ``story_id`` from a CSV file with the columns ``story_id`` and `title`.
+
+    Raises:
+        ValueError: If a column or an id is missing, an id is repeated, or a score is not a number.
+        OSError: If the file cannot be read.
+    """
     text = read_text(path, f"`{path}`")
     rows = csv_rows(text, f"`{path}`", path, skipinitialspace=True)
     _, titles = next(rows, (0, []))
@@ -88,7 +98,16 @@ def _defined(path: str | Path, pairs: Iterable[tuple[str, Any]], metric: str) ->
 
 
 def table_of_rows(rows: Sequence[Mapping[str, Any]], ids: Sequence[Any], what: str) -> Table:
-    """Build a table from rows that contain the scores under the names of the metrics. Empty cells are undefined."""
+    """Build a table from rows that contain the scores under the names of the metrics.
+
+    Empty cells are undefined.
+
+    Returns:
+        Scores by metric of each id.
+
+    Raises:
+        UsageError: If an id is repeated, or a score is not a number.
+    """
     table: Table = {}
     for name, row in zip(map(str, ids), rows, strict=True):
         if name in table:

@@ -116,6 +116,9 @@ class RandomPairs:
 def random_stories(n_stories: int, n_random: int, seed: int) -> list[list[int]]:
     """Sample the indices of other stories for each image sequence, without replacement.
 
+    Returns:
+        `n_random` indices per image sequence, without its own.
+
     Raises:
         ValueError: If `n_random` is below 1 or exceeds the number of other stories.
     """

@@ -63,7 +63,7 @@ class StyleAgreement:
     eq10_undefined: int | None = None
 
     def record(self) -> dict[str, int | float | None]:
-        """Return the shares and counts by name, such as ``eq9``, ``eq9_won`` and ``eq9_of``."""
+        """Return the shares and counts by name, such as ``eq9``, ``eq9_won`` and ``eq9_of``. None if undefined."""
         record: dict[str, int | float | None] = {}
         for key, value in vars(self).items():
             if isinstance(value, Rate):
@@ -109,7 +109,14 @@ def style_agreement(
 def in_sample_agreements(
     captions: Sequence[str], styles: Sequence[str], table: StyleTable, variant: str
 ) -> tuple[StyleAgreement, StyleAgreement]:
-    """Compute `style_agreement` with and without each caption among its own references, in a single pass."""
+    """Compute `style_agreement` on the captions of the table, in a single pass.
+
+    Returns:
+        The agreement with each caption among its own references, and the agreement without it.
+
+    Raises:
+        ValueError: If there are no captions, or not one style per caption.
+    """
     _fitted(captions, styles, table)
     labelled = (captions, styles)
     included, left_out = _agreements(labelled, table, variant, labelled, [False, True])

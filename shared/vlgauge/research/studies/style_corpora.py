@@ -86,6 +86,10 @@ def read_personality_captions(path: FilePath) -> StyledCaptions:
 
     The additional comments of the test set also count as captions. Comments of annotators who left, and images that Li
     and Harrison (2022) appear to leave out, are dropped and counted.
+
+    Raises:
+        ValueError: If the file has another layout.
+        OSError: If the file cannot be read.
     """
     kept: list[tuple[str, str, str]] = []
     dropped: Counter[str] = Counter()
@@ -107,7 +111,11 @@ def read_personality_captions(path: FilePath) -> StyledCaptions:
 
 
 def read_flickrstyle(folder: FilePath) -> StyledCaptions:
-    """Read FlickrStyle (Gan et al., 2017), a folder with one text file per style, each with image i in line i."""
+    """Read FlickrStyle (Gan et al., 2017), a folder with one text file per style, each with image i in line i.
+
+    Raises:
+        MissingFileError: If a file of the folder is missing.
+    """
     files = {"humorous": "humor/funny_train.txt", "romantic": "romantic/romantic_train.txt"}
     missing = [name for name in files.values() if not (Path(folder) / name).is_file()]
     if missing:
@@ -134,7 +142,16 @@ def read_lines(files: Mapping[str, FilePath]) -> StyledCaptions:
 
 
 def read_senticap(path: FilePath, split: str | None = None) -> StyledCaptions:
-    """Read SentiCap (Mathews et al., 2016), ``senticap_dataset.json``, with sentences for images of MS COCO."""
+    """Read SentiCap (Mathews et al., 2016), ``senticap_dataset.json``, with sentences for images of MS COCO.
+
+    Args:
+        path: File.
+        split: Split, such as "train". None for all.
+
+    Raises:
+        ValueError: If the file has another layout.
+        OSError: If the file cannot be read.
+    """
     kept: list[tuple[str, str, str]] = []
     for i, image in enumerate(_field(_json(path, dict), "images", list, str(path))):
         place = f"image {i} of {path}"
@@ -153,6 +170,14 @@ def read_goemotions(path: FilePath, labels: FilePath | None = None) -> StyledCap
     """Read GoEmotions (Demszky et al., 2020): text, label numbers and id, separated by tabs, without quoting.
 
     Texts with several emotions are dropped and counted, because they have no unique style. A header is allowed.
+
+    Args:
+        path: File, which may be packed.
+        labels: File with the names of the emotions. None for the published ones.
+
+    Raises:
+        ValueError: If a row is malformed.
+        OSError: If a file cannot be read.
     """
     names = GOEMOTIONS_LABELS if labels is None else tuple(read_text(labels, "FILE").split())
     text = decoded(read_unpacked(path, "FILE"), "FILE", path)

@@ -29,7 +29,7 @@ def add_run_options(parser: argparse.ArgumentParser, recipe: Recipe) -> None:
 
 
 def clip_options(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the arguments for loading a CLIP, except for its name."""
+    """Return the arguments for loading a CLIP by name, except for the name of the backbone."""
     return {name: getattr(options, name) for name in ("weights", "profile", "device", "feature_cache")}
 
 

@@ -22,7 +22,17 @@ _MARKED = 100  # maximum number of steps of a curve with markers
 def write_tensors(
     path: Path, tensors: Mapping[str, torch.Tensor], *, half: bool, metadata: dict[str, str] | None = None
 ) -> None:
-    """Write tensors as safetensors, in float16 if `half`. The file is replaced atomically."""
+    """Write tensors as safetensors. The file is replaced atomically.
+
+    Args:
+        path: The file.
+        tensors: Tensors by name, of any shape.
+        half: Whether to store floats as float16.
+        metadata: Metadata of the file, as strings. None for none.
+
+    Raises:
+        NotWritableError: If the file cannot be written.
+    """
     from safetensors.torch import save_file
 
     stored = {
@@ -34,7 +44,7 @@ def write_tensors(
 
 
 def epoch_facts(state: Progressed, recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the last fields of a record: duration, kept epoch, recipe, and figures of each epoch."""
+    """Return the last fields of a record: ``minutes``, ``kept_epoch`` (from 1), ``recipe`` and ``epochs``."""
     minutes = sum(epoch["seconds"] for epoch in state.rounds) / 60
     return {"minutes": minutes, "kept_epoch": state.best + 1, "recipe": dict(recipe), "epochs": state.rounds}
 

@@ -77,7 +77,11 @@ def text_field(fields: Mapping[str, Any], column: str, place: str) -> str | None
 
 
 def picture_field(fields: Mapping[str, Any], column: str, folder: Path, place: str) -> WholeImage | None:
-    """Return the image named by a column, or None if the column is missing."""
+    """Return the image named by a column, or None if the column is missing.
+
+    Raises:
+        ValueError: If the cell is not a string, or the image does not exist.
+    """
     value = text_field(fields, column, place)
     if value is None:
         return None
@@ -91,7 +95,8 @@ def number_distinct(keys: Sequence[Hashable | None]) -> tuple[npt.NDArray[np.int
     """Assign numbers to the distinct keys in order of appearance.
 
     Returns:
-        The number of each key (`MISSING` for None), and the index of the first occurrence of each number.
+        The number of each key (`MISSING` for None), shape ``(n_keys,)``, and the index of the first occurrence of each
+        number.
     """
     codes, _ = pd.factorize(np.array(keys, dtype=object))
     numbers, first = np.unique(codes, return_index=True)

@@ -101,7 +101,10 @@ class Data:
         return found
 
     def find(self, ending: str) -> Path | None:
-        """Find the file whose path ends with `ending`, such as ``example/refs.json``. The shallowest match wins."""
+        """Find the file whose path ends with `ending`, such as ``example/refs.json``. None if there is none.
+
+        The shallowest match wins.
+        """
         parts = PurePosixPath(ending).parts
         found = [path for path in self._files.get(parts[-1], []) if path.parts[-len(parts) :] == parts]
         return min(found, key=lambda path: len(path.parts), default=None)

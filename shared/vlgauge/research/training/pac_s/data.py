@@ -201,12 +201,12 @@ class Material:
 
     @property
     def train(self) -> Indices:
-        """Indices of the training rows."""
+        """Indices of the training rows, shape ``(n_train,)``."""
         return np.arange(self.n_train)
 
     @property
     def validation(self) -> Indices:
-        """Indices of the validation rows."""
+        """Indices of the validation rows, shape ``(n_validation,)``."""
         return np.arange(self.n_train, len(self.image))
 
 
@@ -236,7 +236,16 @@ def material_of(train: Sequence[Row], validation: Sequence[Row]) -> Material:
 
 
 def split_by_image(rows: Sequence[Row], share: float, seed: int) -> tuple[list[Row], list[Row]]:
-    """Split rows into training and validation, with all rows of an image on the same side."""
+    """Split rows into training and validation, with all rows of an image on the same side.
+
+    Args:
+        rows: The rows.
+        share: Share of the images for validation, of which there are at least two.
+        seed: Seed of the split.
+
+    Returns:
+        Rows for training and rows for validation, in input order.
+    """
     keys = sorted({row.image.key for row in rows})
     n_validation = max(2, round(share * len(keys)))
     chosen = np.random.default_rng(seed).permutation(len(keys))[:n_validation]
@@ -295,7 +304,11 @@ def all_batches(rows: Indices, images: Indices, groups: Indices, batch_size: int
 
 # -- The rows of a run ------------------------------------------------------------------------------------------------
 def training_rows(options: argparse.Namespace) -> tuple[list[Row], list[Row]]:
-    """Return the rows for training and for validation."""
+    """Return the rows for training and for validation.
+
+    Raises:
+        ValueError: If a file is not valid.
+    """
     if options.scenes is not None:
         n_validation = max(2, min(2_000, round(VALIDATION_SHARE * options.scenes)))
         validation = scene_rows(n_validation, options.seed, "validation", options.variants)

@@ -65,7 +65,14 @@ class Learner:
         }
 
     def losses(self, rows: Indices) -> Losses:
-        """Compute Eq. 3 for some rows, with gradients."""
+        """Compute Eq. 3 for some rows, with gradients.
+
+        Args:
+            rows: Indices of the rows, shape ``(n,)``.
+
+        Returns:
+            Scalar tensors: the total loss and its parts.
+        """
         import torch
 
         m = self.material
@@ -164,7 +171,12 @@ class HeadLearner(Learner):
 def hidden_features(
     encoder: ClipEncoder, material: Material, prompt: str, batch_size: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Compute the hidden features of the images and of the texts, with one backbone pass over each."""
+    """Compute the hidden features of the images and of the texts, with one backbone pass over each.
+
+    Returns:
+        Features of the images, shape ``(n_images, width)`` or feature maps of a ResNet, and of the texts, shape
+        ``(n_texts, width)``.
+    """
     texts = encoder.text_hidden(material.texts, prompt=prompt, batch_size=batch_size).end
     if encoder.row.resnet:
         return feature_maps(encoder, material, batch_size), texts
@@ -217,7 +229,7 @@ class TowerLearner(Learner):
         super().__init__(material, updates, self._state, weights=weights, device=device, train_scale=train_scale)
 
     def state(self) -> dict[str, np.ndarray]:
-        """Return the whole CLIP with merged updates by the names of open_clip, float32."""
+        """Return the arrays of the whole CLIP with merged updates by the names of open_clip, float32."""
         import torch
 
         with torch.no_grad():
@@ -226,7 +238,11 @@ class TowerLearner(Learner):
         return {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
 
     def losses(self, rows: Indices) -> Losses:
-        """Compute Eq. 3 for some rows, with gradients. The updates are merged once for all rows."""
+        """Compute Eq. 3 for some rows, with gradients. The updates are merged once for all rows.
+
+        Returns:
+            Scalar tensors: the total loss and its parts.
+        """
         self._updated = merged(self._state, self.parameters, self.rank)
         return super().losses(rows)
 
@@ -279,7 +295,16 @@ def merged(state: Tensors, updates: Tensors, rank: int) -> Tensors:
 
 
 def projected_features(model: Any, inputs: torch.Tensor, side: str) -> torch.Tensor:
-    """Compute the projected features of pixels, or of token ids, which may be shorter than the context."""
+    """Compute the projected features of pixels, or of token ids, which may be shorter than the context.
+
+    Args:
+        model: CLIP of open_clip.
+        inputs: Pixels, shape ``(n, 3, size, size)``, or token ids, shape ``(n, length)``.
+        side: "image" or "text".
+
+    Returns:
+        Shape ``(n, embed_width)``, not normalized.
+    """
     import torch
 
     if side == "image":

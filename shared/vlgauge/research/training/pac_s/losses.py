@@ -40,7 +40,7 @@ class Generated(NamedTuple):
 
 
 def unit(features: torch.Tensor) -> torch.Tensor:
-    """Scale rows to norm 1. A row of zeros becomes NaN."""
+    """Scale rows to norm 1, shape ``(n, d)``. A row of zeros becomes NaN."""
     return features / features.norm(dim=-1, keepdim=True)
 
 

@@ -47,7 +47,7 @@ class Comparison:
 
     @property
     def gain(self) -> float:
-        """Accuracy after training minus accuracy before."""
+        """Accuracy after training minus accuracy before, as a share."""
         return self.after - self.before
 
 
@@ -63,7 +63,18 @@ def margins(encoder: ClipEncoder, adapter: Adapter | None, foils: Sequence[Foil]
 
 
 def comparisons(foils: Sequence[Foil], before: Floats, after: Floats, seed: int = 0) -> list[Comparison]:
-    """Compute the accuracies over all pairs and by kind."""
+    """Compute the accuracies over all pairs and by kind.
+
+    Args:
+        foils: Test pairs.
+        before: Cosine of the correct caption minus the cosine of the wrong one before training, shape ``(n_foils,)``.
+        after: The same after training.
+        seed: Seed of the intervals.
+
+    Returns:
+        Comparison of all pairs, if there are several kinds, and then of each kind in order of first occurrence. A pair
+        is correct if its value is above 0.
+    """
     kinds = np.array([foil.kind for foil in foils])
     groups = np.array([foil.group or foil.image.key.hex() for foil in foils])
     distinct = list(dict.fromkeys(kinds.tolist()))

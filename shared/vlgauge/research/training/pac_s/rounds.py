@@ -38,8 +38,9 @@ def train_learner(
 
     Args:
         learner: Learner, trained in place.
-        batches: Batches of all iterations, beginning with the first one even if a run is resumed.
-        validation: Batches of validation rows.
+        batches: Batches of row indices, shape ``(n,)`` each, of all iterations, beginning with the first one even if a
+            run is resumed.
+        validation: Batches of indices of validation rows.
         schedule: Learning rate and duration.
         file: File of the checkpoint.
         identity: Fingerprint of data, base and settings.
@@ -47,6 +48,9 @@ def train_learner(
 
     Returns:
         The progress at the end.
+
+    Raises:
+        ValueError: If a loss is not finite, or the checkpoint belongs to another run.
     """
     import torch
 
@@ -99,7 +103,7 @@ def trained_losses(
     Args:
         learner: Learner, trained in place.
         optimizer: Optimizer of its parameters.
-        batches: Batches, at least one.
+        batches: Batches of row indices, shape ``(n,)`` each, at least one.
         first: Number of iterations before the first batch.
 
     Raises:
@@ -125,7 +129,7 @@ def trained_losses(
 
 
 def validation_loss(learner: Learner, batches: Sequence[Indices]) -> float:
-    """Compute the mean loss over the rows of the batches."""
+    """Compute the mean loss over the rows of the batches, index arrays of shape ``(n,)``."""
     import torch
 
     with torch.no_grad():

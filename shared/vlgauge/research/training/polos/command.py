@@ -157,7 +157,14 @@ def check_options(options: argparse.Namespace) -> None:
 
 
 def rows_of(options: argparse.Namespace) -> tuple[list[Rated], list[Rated], list[Rated]]:
-    """Return the rows for training, for the selection of the epoch, and for the test, which may be empty."""
+    """Read or sample the rows that the options select.
+
+    Returns:
+        Rows for training, for the selection of the epoch, and for the test, which may be empty.
+
+    Raises:
+        ValueError: If a file is not valid.
+    """
     if options.scenes is not None:
         few = max(options.scenes // 10, 2)
         return (
@@ -212,7 +219,11 @@ def trained(
     device: str,
     say: Callable[[str], object],
 ) -> dict[str, Any]:
-    """Train, keep the head of the best epoch, measure it on the test rows, and return the record."""
+    """Train, keep the head of the best epoch, measure it on the test rows, and return the record.
+
+    Returns:
+        Values of the record by name: sources, numbers of rows, digest of the head, results, and facts of the epochs.
+    """
     import torch
 
     training, validation = (material_of(side, clip, text, options.variant, device=device) for side in sides[:2])
@@ -277,7 +288,11 @@ def one_epoch(
 
 
 def rated(network: Any, rows: Material, batch_size: int) -> tuple[Floats, Floats]:
-    """Compute the scores of rows without dropout, and return them with their ratings."""
+    """Compute the scores of rows without dropout.
+
+    Returns:
+        Scores and ratings, shape ``(n,)`` each, float64.
+    """
     import torch
 
     every = np.arange(len(rows.caption))
@@ -290,7 +305,7 @@ def rated(network: Any, rows: Material, batch_size: int) -> tuple[Floats, Floats
 
 
 def tau_c(scores: Floats, ratings: Floats) -> float:
-    """Compute Kendall's tau-c of scores and ratings. 0 if all ratings are equal."""
+    """Compute Kendall's tau-c of scores and ratings, shape ``(n,)`` each, range [-1, 1]. 0 if all ratings are equal."""
     if len(set(ratings.tolist())) < 2:
         return 0.0
     from scipy.stats import kendalltau  # slow to import

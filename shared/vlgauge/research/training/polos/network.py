@@ -38,7 +38,10 @@ class RandomKeeps:
         return torch.rand(n) >= self.p_layers if self.p_layers else None
 
     def units(self, values: torch.Tensor) -> torch.Tensor:
-        """Apply dropout to the units of a linear layer, with kept units divided by the share that is kept."""
+        """Apply dropout to the units of a linear layer, with kept units divided by the share that is kept.
+
+        The result has the shape of `values`.
+        """
         import torch
 
         return torch.nn.functional.dropout(values, self.p_units)
@@ -117,7 +120,7 @@ def scores_of(
 
 
 def tensors_of(network: Any) -> dict[str, np.ndarray]:
-    """Return the parameters by the names in the authors' checkpoint."""
+    """Return the parameters as arrays by the names in the authors' checkpoint, in their shapes."""
     found = {f"scalar_mix.scalar_parameters.{i}": value for i, value in enumerate(network.scalars[:, None])}
     found["scalar_mix.gamma"] = network.gamma
     for number, linear in enumerate(network.linear, 1):
@@ -126,7 +129,10 @@ def tensors_of(network: Any) -> dict[str, np.ndarray]:
 
 
 def squared_error(scores: torch.Tensor, ratings: torch.Tensor) -> torch.Tensor:
-    """Compute the sum of squared differences of scores and ratings in [0, 1], as in the authors' code."""
+    """Compute the sum of squared differences of scores and ratings in [0, 1], as in the authors' code.
+
+    Both have the shape ``(n,)``. The result is a scalar.
+    """
     return ((scores - ratings) ** 2).sum()
 
 

@@ -77,6 +77,9 @@ def fresh_model(sentences: Iterable[str]) -> tuple[Any, Any, str]:
 
     The tokenizer merges bytes to frequent pieces of the sentences, so it accepts any text. Unseen text is split into
     bytes, and there are no unknown tokens.
+
+    Returns:
+        Tokenizer, model, and the name "fresh".
     """
     import transformers
 
@@ -94,7 +97,11 @@ def fresh_model(sentences: Iterable[str]) -> tuple[Any, Any, str]:
 
 
 def fresh_tokenizer(sentences: Iterable[str]) -> Any:
-    """Train lowercased byte pairs, with the pair encoding ``[CLS] A [SEP] B [SEP]`` and segments 0 and 1."""
+    """Train lowercased byte pairs, with the pair encoding ``[CLS] A [SEP] B [SEP]`` and segments 0 and 1.
+
+    Returns:
+        A `transformers.PreTrainedTokenizerFast`.
+    """
     import tokenizers
     from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast
@@ -176,7 +183,7 @@ def logits_of(model: Any, data: Encoded, *, pad: int, device: str) -> npt.NDArra
 
 
 def evaluated(model: Any, data: Encoded, *, pad: int, device: str) -> tuple[float, float]:
-    """Compute mean cross-entropy and accuracy without dropout."""
+    """Compute mean cross-entropy (in nats) and accuracy (from 0 to 1) without dropout."""
     logits = logits_of(model, data, pad=pad, device=device)
     margin = np.where(data.labels == IN_ORDER, 1.0, -1.0) * (logits[:, 1] - logits[:, 0])
     return float(np.logaddexp(0.0, -margin).mean()), float((margin > 0).mean())

@@ -181,7 +181,11 @@ def encoded_stories(tokenizer: Any, model: Any, told: stories.Stories) -> storie
 def measured(
     folder: Path, tokenizer: Any, model: Any, corpus: Corpus, validation: stories.Encoded, device: str
 ) -> dict[str, Any]:
-    """Measure the stored model on the validation and test stories."""
+    """Measure the stored model on the validation and test stories.
+
+    Returns:
+        ``parameters``, and ``<side>_accuracy`` and ``<side>_ordered_above_swapped``, shares from 0 to 1.
+    """
     from safetensors.torch import load_file
 
     stored = load_file(folder / "model.safetensors")

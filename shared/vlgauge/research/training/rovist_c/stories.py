@@ -136,6 +136,9 @@ def split_stories(stories: Sequence[Sequence[str]], seed: int) -> tuple[list[Any
     All sentences of a story are on the same side. Duplicate stories on both sides would leak training data into
     validation.
 
+    Returns:
+        Stories for training and for validation, in order of first occurrence.
+
     Raises:
         ValueError: If there are too few distinct stories.
     """
@@ -173,6 +176,9 @@ def encoded(tokenizer: Any, kept: Sequence[Sample], maximum: int, *, segments: b
 
     If a pair exceeds `maximum` tokens, the longer text is truncated first.
 
+    Returns:
+        Ids and segments of each sample, and its label.
+
     Raises:
         ValueError: If there are no samples.
     """
@@ -191,7 +197,18 @@ def encoded(tokenizer: Any, kept: Sequence[Sample], maximum: int, *, segments: b
 
 
 def batches(data: Encoded, size: int, order: Ints, pad: int) -> Iterator[dict[str, Any]]:
-    """Yield batches in the order `order`, each padded to its longest sample. Keys are arguments of the model."""
+    """Yield batches in the order `order`, each padded to its longest sample. Keys are arguments of the model.
+
+    Args:
+        data: Encoded samples.
+        size: Maximum number of samples per batch.
+        order: Indices of samples, shape ``(n,)``.
+        pad: Id of the padding token.
+
+    Yields:
+        ``input_ids``, ``attention_mask`` and, with segments, ``token_type_ids``, tensors of shape ``(size, longest)``,
+        and ``labels``.
+    """
     for start in range(0, len(order), size):
         rows = order[start : start + size].tolist()
         ids = [data.ids[row] for row in rows]
@@ -206,5 +223,8 @@ def batches(data: Encoded, size: int, order: Ints, pad: int) -> Iterator[dict[st
 
 
 def by_length(data: Encoded) -> Ints:
-    """Return the order with the least padding, for scoring, in which the order makes no difference."""
+    """Return the indices of the samples, shape ``(n_samples,)``, from the shortest to the longest.
+
+    In this order there is the least padding, which makes no difference to scores.
+    """
     return np.argsort([len(ids) for ids in data.ids], kind="stable")

@@ -116,6 +116,9 @@ def read_pairs(options: argparse.Namespace) -> tuple[list[pairs.Pair], str]:
 def needed(value: Any, option: str) -> Any:
     """Return the value of a required option.
 
+    Returns:
+        The value, unchanged.
+
     Raises:
         ValueError: If it is None.
     """
@@ -186,7 +189,14 @@ def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
 def with_vectors(
     found: Sequence[pairs.Pair], vectors: WordVectorFile, say: Callable[[str], object]
 ) -> tuple[list[pairs.Pair], np.ndarray]:
-    """Return the pairs whose phrases have a word with a vector, and the embeddings of the phrases."""
+    """Select the pairs whose phrases have a word with a vector.
+
+    Returns:
+        The pairs, and the embeddings of their phrases, shape ``(n_kept, d)``.
+
+    Raises:
+        UsageError: If no phrase has such a word.
+    """
     rows, kept = mean_vectors([pair.phrase for pair in found], vectors)
     if not kept:
         raise UsageError(f"no phrase has a word in {vectors.path.name}; pass word vectors of this language as --glove")
@@ -205,7 +215,12 @@ def data_digest(found: Sequence[pairs.Pair], vectors: WordVectorFile, config: Ma
 def image_side(
     options: argparse.Namespace, found: Sequence[pairs.Pair], text_width: int, device: str
 ) -> tuple[Any, Any, dict[str, Any]]:
-    """Return the inputs of the image side, the untrained model, and the image part of the configuration."""
+    """Return the inputs of the image side, the untrained model, and the image part of the configuration.
+
+    Raises:
+        ValueError: If the encoder is not valid.
+        WeightsNotFoundError: If weights are missing.
+    """
     name = options.encoder or (TOY_NAME if options.scenes else VIT_NAME)
     pictures = [pair.picture for pair in found]
     if name == VIT_NAME:

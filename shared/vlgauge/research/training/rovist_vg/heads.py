@@ -29,7 +29,11 @@ SHARE_OF_TRAINING = 0.85
 
 
 def grounding_net(image_encoder: Any, image_width: int, text_width: int, width: int) -> torch.nn.ModuleDict:
-    """Create the untrained model, without an image encoder if its embeddings are precomputed."""
+    """Create the untrained model, without an image encoder if its embeddings are precomputed.
+
+    Returns:
+        Modules ``image_head`` and ``text_head``, and ``image_encoder`` if there is one.
+    """
     import torch
 
     encoder = {} if image_encoder is None else {"image_encoder": image_encoder}
@@ -40,7 +44,14 @@ def grounding_net(image_encoder: Any, image_width: int, text_width: int, width: 
 def embeddings(net: Any, images: torch.Tensor, vectors: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Compute the embeddings of images and phrases after tanh, not normalized.
 
-    Images are pixels, or embeddings before the head if the model has no image encoder.
+    Args:
+        net: Result of `grounding_net`.
+        images: Pixels, shape ``(n, 3, size, size)``, or embeddings before the head, shape ``(n, image_width)``, if the
+            model has no image encoder.
+        vectors: Vectors of the phrases, shape ``(n, text_width)``.
+
+    Returns:
+        Embeddings of images and phrases, shape ``(n, width)`` each.
     """
     import torch
 
@@ -49,7 +60,18 @@ def embeddings(net: Any, images: torch.Tensor, vectors: torch.Tensor) -> tuple[t
 
 
 def pretrained_vit(path: str | None) -> Any:
-    """Load the initial vision transformer with gradients enabled. None loads the published one."""
+    """Load the initial vision transformer with gradients enabled.
+
+    Args:
+        path: File or folder. None loads the published one.
+
+    Returns:
+        A `transformers.ViTModel`.
+
+    Raises:
+        WeightsNotFoundError: If the file does not exist.
+        ValueError: If the file does not contain a ViT.
+    """
     if path is None:
         folder = hub_folder(VIT_NAME, VIT_REVISION, ("model.safetensors",), "or give its folder as --vit")
     else:
@@ -126,6 +148,13 @@ class Side:
         """Divide the rows into batches in the order `order`.
 
         A last batch with a single pair is left out, because it has no negatives.
+
+        Args:
+            order: Permutation of the rows, shape ``(n,)``.
+            size: Maximum number of pairs per batch.
+
+        Returns:
+            Indices of the pairs of each batch, shape ``(size,)`` or shorter.
         """
         rows = self.rows[order]
         return [rows[i : i + size] for i in range(0, len(rows), size) if len(rows[i : i + size]) > 1]
@@ -133,6 +162,9 @@ class Side:
 
 def split_by_image(images: Sequence[str], seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Split the pairs into training and validation, with all pairs of an image on the same side.
+
+    Returns:
+        Indices of the pairs for training and for validation, ascending.
 
     Raises:
         ValueError: If there are fewer than two images.
@@ -190,7 +222,17 @@ def validation_loss(net: torch.nn.Module, side: Side, recipe: Recipe, device: st
 
 
 def loss_of(net: torch.nn.Module, side: Side, rows: np.ndarray, device: str) -> torch.Tensor:
-    """Compute the loss of a batch of pairs."""
+    """Compute the loss of a batch of pairs.
+
+    Args:
+        net: The model.
+        side: Inputs of the pairs.
+        rows: Indices of the pairs, shape ``(n,)``.
+        device: Torch device.
+
+    Returns:
+        Scalar tensor.
+    """
     return symmetric_loss(*embeddings(net, side.images[rows.tolist()].to(device), side.vectors[rows].to(device)))
 
 

@@ -99,7 +99,11 @@ def _crops(image: Path, wanted: Iterable[tuple[Box, str]]) -> list[Pair]:
 
 
 def entity_phrases(text: Path) -> list[tuple[str, str]]:
-    """Return the number and the words of each entity in an image's sentences."""
+    """Return the number and the words of each entity in an image's sentences.
+
+    Raises:
+        UsageError: If the file is not UTF-8 text.
+    """
     try:
         return _ENTITY.findall(text.read_text("utf-8"))
     except UnicodeDecodeError as error:
@@ -208,6 +212,8 @@ def indexed_words(phrases: Sequence[str], seed: int) -> Iterator[tuple[str, npt.
     """Yield word vectors by random indexing: a random direction per word, plus a small share of co-occurring words.
 
     They do not encode meaning, which the head learns. The last one, for "unk", is the mean of all.
+
+    Yields words and their vectors, shape ``(WIDTH,)``.
     """
     words = sorted({word for phrase in phrases for word in phrase.split()})
     own = dict(zip(words, np.random.default_rng([seed, 2]).standard_normal((len(words), WIDTH)), strict=True))
