@@ -111,6 +111,12 @@ class CommandParser(OneLineParser):
         """Add the options of the command and parse the arguments.
 
         The command runs the function `run` of its module, unless the module sets another one.
+
+        Returns:
+            The namespace, and the arguments that are left over.
+
+        Raises:
+            SystemExit: If an argument is not valid.
         """
         name, _, function = self.source.partition(":")
         module = import_module(f"vlgauge.cli.{name}")
@@ -119,7 +125,7 @@ class CommandParser(OneLineParser):
         return super().parse_known_args(*arguments)
 
     def add_subparsers(self, **how: Any) -> Any:
-        """Add parsers of experiments and actions, whose options are added immediately."""
+        """Add parsers of experiments and actions, whose options are added immediately, and return argparse's action."""
         return super().add_subparsers(parser_class=OneLineParser, **how)
 
 

@@ -56,7 +56,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command: read the ratings, compute or join the scores, and print their correlations."""
+    """Run the command: read the ratings, compute or join the scores, and print their correlations.
+
+    Returns:
+        Exit code 0.
+
+    Raises:
+        UsageError: If an option or the content of a file is not valid.
+    """
     check_target(options.output, [file for file in (options.file, options.scores_file) if file])
     settings = settings_by_metric(options.set, metric_list(options.metrics)) if options.metrics else {}
     if not options.metrics and (options.set or options.profile or options.config):
@@ -104,7 +111,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def judgements(rows: Rows, options: argparse.Namespace) -> tuple[str, list[float]]:
-    """Return the name of the column of human judgments, and its values with higher for better."""
+    """Return the name of the column of human judgments, and its values with higher for better.
+
+    Raises:
+        ValueError: If the column is missing, or a cell is not a finite number.
+    """
     if options.ratings:
         return options.ratings, ratings_of(rows, options.ratings, "--ratings")
     return options.rankings, [-rank for rank in ratings_of(rows, options.rankings, "--rankings")]
@@ -113,7 +124,14 @@ def judgements(rows: Rows, options: argparse.Namespace) -> tuple[str, list[float
 def scores_of(
     rows: Rows, keys: Sequence[str], settings: Mapping[str, Settings], options: argparse.Namespace
 ) -> tuple[Scores, dict[str, str]]:
-    """Return the scores that the options select, and their signatures. Scores from columns have no signature."""
+    """Return the scores that the options select, and their signatures.
+
+    Returns:
+        Scores by row key, by name, and signatures by name. Scores from columns have no signature.
+
+    Raises:
+        ValueError: If a column, a metric or a file of scores is not valid.
+    """
     if options.metrics:
         return computed_scores(rows, keys, settings, options)
     if options.scores_file:
@@ -125,7 +143,14 @@ def scores_of(
 def computed_scores(
     rows: Rows, keys: Sequence[str], settings: Mapping[str, Settings], options: argparse.Namespace
 ) -> tuple[Scores, dict[str, str]]:
-    """Compute the scores of metrics on the rows, and return them with their signatures."""
+    """Compute the scores of metrics on the rows.
+
+    Returns:
+        Scores by row key, by name of the metric, and signatures by name.
+
+    Raises:
+        ValueError: If a column is missing or a row is invalid.
+    """
     metrics = load_metrics(settings, config=options.config, profile=options.profile)
     columns = read_columns(rows, metrics, {column: getattr(options, column) for column in COLUMNS})
     results = compute_all(metrics, located(columns, options.file), rows=rows)
@@ -134,7 +159,14 @@ def computed_scores(
 
 
 def run_scores(path: str) -> tuple[Scores, dict[str, str]]:
-    """Return the scores and signatures of every metric in a file written by `vlgauge score --output`."""
+    """Return the scores and signatures of every metric in a file written by `vlgauge score --output`.
+
+    Returns:
+        Scores by row key, by name of the metric, and signatures by name.
+
+    Raises:
+        UsageError: If the file contains no scores.
+    """
     found = read_run(path, [])
     names = [] if found is None else [name for name in metric_names() if f"{name}_scores" in found]
     if found is None or not names:
@@ -147,7 +179,11 @@ def run_scores(path: str) -> tuple[Scores, dict[str, str]]:
 
 
 def listed(text: str) -> list[str]:
-    """Split a list of names at commas."""
+    """Split a list of names at commas.
+
+    Raises:
+        UsageError: If the list is empty, or a name is repeated.
+    """
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names or len(set(names)) < len(names):
         raise UsageError(f"--scores must name one column or several different ones with commas, got {text!r}")

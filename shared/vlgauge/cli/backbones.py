@@ -19,7 +19,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print all backbones."""
+    """Print all backbones.
+
+    Returns:
+        Exit code 0.
+    """
     found = [facts(row) for row in TABLE.values()]
     if options.json:
         print(to_json({"backbones": found}))
@@ -29,7 +33,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 def facts(row: ClipArchitecture) -> dict[str, object]:
-    """Return the properties of a backbone. The revision is "newest" if no commit is pinned."""
+    """Return the properties of a backbone.
+
+    Returns:
+        ``name``, ``aliases``, ``width``, ``context``, ``pixels``, ``licence``, ``revision`` ("newest" if no commit is
+        pinned) and ``here``, whether the weights are available.
+    """
     return {
         "name": row.name,
         "aliases": [*row.aliases, *([row.repository] if row.repository else [])],

@@ -25,7 +25,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_info(options: argparse.Namespace) -> int:
-    """Print one line per encoder and modality."""
+    """Print one line per encoder and modality.
+
+    Returns:
+        Exit code 0.
+
+    Raises:
+        UsageError: If an option or the content of a file is not valid.
+    """
     root = chosen_folder(options.folder)
     rows, total = [], 0
     for folder in store_folders(root):
@@ -43,14 +50,26 @@ def run_info(options: argparse.Namespace) -> int:
 
 
 def run_clear(options: argparse.Namespace) -> int:
-    """Delete the stored features."""
+    """Delete the stored features.
+
+    Returns:
+        Exit code 0.
+
+    Raises:
+        UsageError: If an option or the content of a file is not valid.
+    """
     root = chosen_folder(options.folder)
     print(f"removed {clear(root) / 2**20:.1f} MiB from {root}")
     return 0
 
 
 def chosen_folder(folder: str | None) -> Path:
-    """Return the folder of the option or of the environment variable."""
+    """Return the folder of the option or of the environment variable.
+
+    Raises:
+        UsageError: If neither is set.
+        MissingFileError: If the folder does not exist.
+    """
     chosen = folder or os.environ.get(VARIABLE)
     if not chosen:
         raise UsageError(f"--folder is needed, because {VARIABLE} is not set")

@@ -37,7 +37,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command: encode the pairs, fit the scale, write it, and print a summary."""
+    """Run the command: encode the pairs, fit the scale, write it, and print a summary.
+
+    Returns:
+        Exit code 0.
+
+    Raises:
+        UsageError: If an option or the content of a file is not valid.
+    """
     check_target(options.output, [options.file], endings=(".json",))
     check_resampling(options.level, options.resamples)
     profile = {"profile": options.profile} if options.profile else {}

@@ -22,7 +22,14 @@ __all__ = ["NAME", "RULES", "run", "values_of"]
 
 
 def run(options: argparse.Namespace, metrics: Sequence[Any]) -> int:
-    """Run the protocol: read the captions, score them, and print a row per captioner."""
+    """Run the protocol: read the captions, score them, and print a row per captioner.
+
+    Returns:
+        Exit code 0.
+
+    Raises:
+        UsageError: If an option or the content of a file is not valid.
+    """
     for option in ("scores", "write_rows", "against", "plot"):
         if getattr(options, option):
             raise UsageError(f"--{option.replace('_', '-')} is not supported for {NAME}")

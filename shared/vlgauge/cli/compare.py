@@ -96,7 +96,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command: read or compute the scores of every system, compare them, and print the tables."""
+    """Run the command: read or compute the scores of every system, compare them, and print the tables.
+
+    Returns:
+        Exit code 0.
+
+    Raises:
+        UsageError: If an option or the content of a file is not valid.
+    """
     _check_tables(options)
     check_target(options.output, options.files)
     suite = find_suite(options.metric)
@@ -150,7 +157,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def score_list(text: str) -> list[str]:
-    """Split a list of score names at commas: names of metrics, and of other scores of metrics, such as ref_clip_s."""
+    """Split a list of score names at commas: names of metrics, and of other scores of metrics, such as ref_clip_s.
+
+    Raises:
+        ValueError: If a name is unknown or repeated.
+    """
     names = [name.strip() for name in text.split(",") if name.strip()]
     others = [name for name in names if metric_of_score(name) != name]
     metrics = [name for name in names if name not in others]
@@ -194,6 +205,9 @@ def system_names(files: Sequence[str], given: str | None) -> list[str]:
     """Return the system names passed by the user, or otherwise the file names.
 
     Folders and extensions are removed from file names unless this would make them ambiguous.
+
+    Raises:
+        UsageError: If there is not one distinct name per file.
     """
     stems = [Path(file).stem for file in files]
     names = [name.strip() for name in given.split(",")] if given else stems
@@ -259,7 +273,16 @@ def _groups(files: Mapping[str, GivenSystem], options: argparse.Namespace) -> di
 
 
 def as_record(comparison: Comparison, limit: int) -> dict[str, Any]:
-    """Return the comparison for JSON output, with the rows of each pair that have the largest differences."""
+    """Return the comparison for JSON output.
+
+    Args:
+        comparison: The comparison.
+        limit: Maximum number of rows with the largest differences for each pair.
+
+    Returns:
+        ``n_rows`` and the fields of `Comparison`, without ids and scores. Pairs have ``rows_that_differ`` if `limit` is
+        not 0.
+    """
     record = {"n_rows": len(comparison.ids)} | plain(comparison)
     del record["ids"]
     for compared, told in zip(comparison.metrics, record["metrics"], strict=True):

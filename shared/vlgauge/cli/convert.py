@@ -40,7 +40,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command: compare the checkpoint with its base, write the difference, and print a summary."""
+    """Run the command: compare the checkpoint with its base, write the difference, and print a summary.
+
+    Returns:
+        Exit code 0.
+
+    Raises:
+        UsageError: If an option or the content of a file is not valid.
+    """
     if options.backbone is None and options.kind != "polos":
         raise UsageError("--backbone is missing: name the CLIP that the checkpoint was made of, such as ViT-B/32")
     row = architecture_of(options.backbone or DEFAULT)

@@ -34,7 +34,11 @@ def row_limits(options: argparse.Namespace) -> RowLimits:
 
 
 def record_origin(options: argparse.Namespace, origin: Origin, file: str) -> None:
-    """Set the record options to the dataset that the rows come from."""
+    """Set the record options to the dataset that the rows come from.
+
+    Raises:
+        UsageError: If an option names another dataset.
+    """
     if not file.startswith(PREFIX):
         return
     if options.record is None:

@@ -74,7 +74,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command: read or compute the scores, pair them, and print the distances."""
+    """Run the command: read or compute the scores, pair them, and print the distances.
+
+    Returns:
+        Exit code 0.
+
+    Raises:
+        UsageError: If an option or the content of a file is not valid.
+    """
     check_target(options.output, [options.model, options.human])
     if not options.score and (options.set or options.predictions or options.images or options.profile):
         raise UsageError("--set, --predictions, --images and --profile require --score")
@@ -99,7 +106,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def read_side(source: str, what: str, options: argparse.Namespace) -> Side:
-    """Return the scores of one side by story ID, from any supported input."""
+    """Return the scores of one side by story ID, from any supported input.
+
+    Raises:
+        ValueError: If scores or ids are missing or invalid.
+    """
     if _is_published(source):
         return Side(read_published(source), {})
     results: dict[str, Any] | None = _result_file(source)
@@ -160,7 +171,14 @@ def _unlike(one: str, other: str) -> str:
 
 
 def scored(rows: list[dict[str, Any]], file: str, options: argparse.Namespace) -> dict[str, Any]:
-    """Compute the results of the three metrics on stories."""
+    """Compute the results of the three metrics on stories.
+
+    Returns:
+        Values of the results of all metrics, by key.
+
+    Raises:
+        ValueError: If a column is missing or a row is invalid.
+    """
     settings = settings_by_metric(options.set, METRICS)
     settings = {name: DEFAULTS.get(name, {}) | own for name, own in settings.items()}
     metrics = load_metrics(settings, profile=options.profile)
@@ -173,7 +191,11 @@ def scored(rows: list[dict[str, Any]], file: str, options: argparse.Namespace) -
 
 
 def intervals(result: Mapping[str, Any], options: argparse.Namespace) -> dict[str, Any]:
-    """Return the interval of each mean over the defined stories. None with fewer than two."""
+    """Return the 95% interval of each mean over the defined stories, by name of the mean.
+
+    Returns:
+        Lower and upper end. None with fewer than two defined stories.
+    """
     columns = {NAME: result[f"{NAME}_scores"]}
     columns |= {f"{NAME}_{part}": [detail[part] for detail in result[f"{NAME}_details"]] for part in PARTS}
     found = {

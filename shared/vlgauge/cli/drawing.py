@@ -18,7 +18,12 @@ NEEDS_MATPLOTLIB = '--plot needs matplotlib; run: pip install "vlgauge[plots]"'
 
 
 def check_picture(target: str | None, sources: Sequence[str]) -> None:
-    """Check that a figure can be drawn and written, before the work is done."""
+    """Check that a figure can be drawn and written, before the work is done.
+
+    Raises:
+        MissingExtraError: If matplotlib is not installed.
+        ValueError: If the file cannot be written.
+    """
     check_target(target, sources, "--plot", PICTURES)
     if target and find_spec("matplotlib") is None:
         raise MissingExtraError(NEEDS_MATPLOTLIB)
@@ -26,7 +31,14 @@ def check_picture(target: str | None, sources: Sequence[str]) -> None:
 
 @contextmanager
 def picture(path: str | Path) -> Iterator[Any]:
-    """Create an empty figure and write it to a file when the block ends."""
+    """Create an empty figure and write it to a file when the block ends.
+
+    Yields:
+        The `matplotlib.figure.Figure`.
+
+    Raises:
+        MissingExtraError: If matplotlib is not installed.
+    """
     try:
         from matplotlib.figure import Figure
     except ImportError as error:

@@ -65,7 +65,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command: read and select records, export them, and print, write or send the result."""
+    """Run the command: read and select records, export them, and print, write or send the result.
+
+    Returns:
+        Exit code 0.
+
+    Raises:
+        UsageError: If an option or the content of a file is not valid.
+    """
     records = _chosen(read_all_records(options.files), options)
     exports = _exports(records, options)
     if not exports:

@@ -102,7 +102,14 @@ def _add(experiments: Any, name: str, words: str) -> argparse.ArgumentParser:
 
 
 def run_random_pairs(options: argparse.Namespace) -> int:
-    """Run the first evaluation criterion of the paper."""
+    """Run the first evaluation criterion of the paper.
+
+    Returns:
+        Exit code 0.
+
+    Raises:
+        UsageError: If an option or the content of a file is not valid.
+    """
     names = _paired_names(options.metrics)
     settings = settings_by_metric(options.set, names)
     data, _ = _read(options)
@@ -155,7 +162,14 @@ def _print_random_pairs(name: str, n_random: int, result: RandomPairs, left_out:
 
 
 def run_correlation(options: argparse.Namespace) -> int:
-    """Run the second evaluation criterion of the paper, with Figure 3."""
+    """Run the second evaluation criterion of the paper, with Figure 3.
+
+    Returns:
+        Exit code 0.
+
+    Raises:
+        UsageError: If an option or the content of a file is not valid.
+    """
     data, rows = _read(options)
     ratings = ratings_of(rows, options.ratings)
     result, analyses = _analyze(options, data)
@@ -177,7 +191,14 @@ def run_correlation(options: argparse.Namespace) -> int:
 
 
 def run_analyses(options: argparse.Namespace) -> int:
-    """Compute T, P and the coverage of the images, and print their means."""
+    """Compute T, P and the coverage of the images, and print their means.
+
+    Returns:
+        Exit code 0.
+
+    Raises:
+        UsageError: If an option or the content of a file is not valid.
+    """
     data, rows = _read(options)
     images = take_column(rows, options.sentence_image) if options.sentence_image else None
     result, analyses = _analyze(options, data, matching=options.matching, sentence_image=images)
@@ -197,7 +218,14 @@ def _analyze(options: argparse.Namespace, data: Stories, **how: Any) -> tuple[di
 
 
 def run_ablations(options: argparse.Namespace) -> int:
-    """Compute Tables 2 and 3 of the paper."""
+    """Compute Tables 2 and 3 of the paper.
+
+    Returns:
+        Exit code 0.
+
+    Raises:
+        UsageError: If an option or the content of a file is not valid.
+    """
     if options.noun_phrases:
         raise UsageError("--noun-phrases is not supported, because the variants with nouns extract their own units")
     _check_ablated(settings_by_metric(options.set, [NAME])[NAME])
@@ -230,7 +258,14 @@ def run_ablations(options: argparse.Namespace) -> int:
 
 
 def run_fit_theta(options: argparse.Namespace) -> int:
-    """Fit theta on the stories with the settings of the metric."""
+    """Fit theta on the stories with the settings of the metric.
+
+    Returns:
+        Exit code 0.
+
+    Raises:
+        UsageError: If an option or the content of a file is not valid.
+    """
     check_target(options.theta, [options.file], "--theta")
     data, _ = _read(options)
     given = {"images": data.images, "regions": data.regions, "noun_phrases": data.noun_phrases}

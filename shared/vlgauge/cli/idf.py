@@ -36,7 +36,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command: count words or n-grams, or convert a pickle, and write the result."""
+    """Run the command: count words or n-grams, or convert a pickle, and write the result.
+
+    Returns:
+        Exit code 0.
+
+    Raises:
+        UsageError: If an option or the content of a file is not valid.
+    """
     if options.references:
         return _count_references(options)
     if options.eos:

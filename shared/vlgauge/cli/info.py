@@ -44,7 +44,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print all properties."""
+    """Print all properties.
+
+    Returns:
+        Exit code 0.
+    """
     facts = {
         **versions(),
         **devices(),

@@ -43,7 +43,11 @@ def is_source(file: str) -> bool:
 
 
 def at_least(minimum: int, text: str) -> int:
-    """Return the integer of an option."""
+    """Return the integer of an option.
+
+    Raises:
+        ArgumentTypeError: If it is not an integer of at least `minimum`.
+    """
     try:
         number = int(text)
     except ValueError:
@@ -70,7 +74,11 @@ def add_row_options(parser: argparse.ArgumentParser) -> None:
 
 
 def ratings_of(rows: Rows, title: str, option: str = "--ratings") -> list[float]:
-    """Return a column of ratings as floats. Lists of ratings are averaged, and empty cells become NaN."""
+    """Return a column of ratings as floats. Lists of ratings are averaged, and empty cells become NaN.
+
+    Raises:
+        UsageError: If a cell is not a finite number or a list of them.
+    """
     ratings = []
     for number, cell in enumerate(take_column(rows, title)):
         values = cell if isinstance(cell, list) else [cell]

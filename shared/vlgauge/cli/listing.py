@@ -14,7 +14,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print all metrics."""
+    """Print all metrics.
+
+    Returns:
+        Exit code 0.
+    """
     facts = [metric_facts(name) for name in metric_names()]
     if options.json:
         print(to_json({"metrics": [asdict(fact) | {"missing": fact.missing} for fact in facts]}))

@@ -49,7 +49,11 @@ def check_target(
 
 
 def check_result_target(target: str | None, source: str, *, details: bool = False) -> None:
-    """Check that the result of `vlgauge score` can be written to a file, before the work is done."""
+    """Check that the result of `vlgauge score` can be written to a file, before the work is done.
+
+    Raises:
+        ValueError: If the file cannot be written, or its ending is not supported.
+    """
     ending = "" if target is None else Path(target).suffix.lower()
     if details and ending in TABLES:
         raise UsageError(f"--output must end in .json next to --details, which fit no table, got {target!r}")
@@ -57,7 +61,12 @@ def check_result_target(target: str | None, source: str, *, details: bool = Fals
 
 
 def check_report(target: str | None, sources: Sequence[str], metrics: Sequence[str]) -> None:
-    """Check that a report can be written, before the work is done."""
+    """Check that a report can be written, before the work is done.
+
+    Raises:
+        ValueError: If the file cannot be written.
+        MissingExtraError: If Jinja2 is not installed.
+    """
     if target is None:
         return
     check_target(target, sources, "--report", (".html",))

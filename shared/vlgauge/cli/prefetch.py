@@ -37,7 +37,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command: list, check or download."""
+    """Run the command: list, check or download.
+
+    Returns:
+        Exit code: 0, or with ``--check`` 1 if an asset is missing.
+
+    Raises:
+        UsageError: If an option or the content of a file is not valid.
+        WeightsNotFoundError: If files cannot be downloaded.
+    """
     assets = wanted(options.names)
     if not assets:
         print(f"{', '.join(options.names)}: nothing to fetch")

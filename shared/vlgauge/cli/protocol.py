@@ -102,7 +102,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command: read the data, compute or read the scores, and print the results."""
+    """Run the command: read the data, compute or read the scores, and print the results.
+
+    Returns:
+        Exit code 0.
+
+    Raises:
+        UsageError: If an option or the content of a file is not valid.
+    """
     _check(options)
     if options.name == coco_systems.NAME:
         _refuse_rules(options, coco_systems.RULES)

@@ -159,7 +159,11 @@ def shown(judged: Mapping[str | None, Judged], form: str) -> str:
 
 
 def record_of(judged: Judged) -> dict[str, Any]:
-    """Return the record of a task for JSON output."""
+    """Return the record of a task for JSON output.
+
+    Returns:
+        Results by name of the score, ``differences``, ``unscored`` and ``left_out``, in plain Python types.
+    """
     record: dict[str, Any] = {}
     for scores in judged.scores:
         own = judged.judgement.evaluations[scores.name]

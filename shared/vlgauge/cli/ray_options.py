@@ -36,7 +36,11 @@ def add_ray_options(parser: argparse.ArgumentParser) -> None:
 
 
 def check_ray_options(options: argparse.Namespace, files: Sequence[str]) -> None:
-    """Check that the options can be combined."""
+    """Check that the options can be combined.
+
+    Raises:
+        UsageError: If they cannot.
+    """
     if options.engine is None:
         for option, name in _RAY_ONLY.items():
             if getattr(options, name) is not None:

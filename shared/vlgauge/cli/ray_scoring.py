@@ -22,7 +22,14 @@ SCORES, RESULT, PARTS = "scores.parquet", "result.json", "parts"
 def scored_with_ray(
     options: argparse.Namespace, settings: Mapping[str, Mapping[str, Any]], files: Sequence[str]
 ) -> dict[str, Any]:
-    """Score the rows and return their record. Write ``scores.parquet``, with one line per row, and ``result.json``."""
+    """Score the rows with Ray, and write ``scores.parquet``, with one line per row, and ``result.json``.
+
+    Returns:
+        Values of the result by key, with the ids.
+
+    Raises:
+        ValueError: If there are several metrics, or a file or a row is invalid.
+    """
     imported_ray()
     if len(settings) != 1:
         raise UsageError(f"METRIC must be one metric with --engine ray, got {', '.join(settings)}")

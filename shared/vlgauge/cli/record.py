@@ -45,7 +45,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_check(options: argparse.Namespace) -> int:
-    """Run the command: read the records, compare them with their scores if these are passed, and list them."""
+    """Run the command: read the records, compare them with their scores if these are passed, and list them.
+
+    Returns:
+        Exit code 0.
+
+    Raises:
+        UsageError: If an option or the content of a file is not valid.
+    """
     records = read_records(options.file)
     if not records:
         raise UsageError(f"FILE must hold at least one record, got none in {options.file!r}")
@@ -92,7 +99,11 @@ def add_scores_option(command: argparse.ArgumentParser, purpose: str) -> None:
 
 
 def given_scores(records: Sequence[Record], given: Sequence[str]) -> dict[str, list[Run]]:
-    """Return the files of scores by model ID, one or several per model."""
+    """Return the files of scores by model ID, one or several per model.
+
+    Raises:
+        UsageError: If a text is not MODEL=FILE, or the file contains no scores.
+    """
     runs: dict[str, list[Run]] = {}
     for text in given:
         model, equals, path = text.partition("=")
@@ -155,7 +166,11 @@ def record_results(
     ids: Sequence[Any],
     groups: RowGroups | None = None,
 ) -> None:
-    """Append a record per metric to the file of the options, and print a summary."""
+    """Append a record per metric to the file of the options, and print a summary.
+
+    Raises:
+        ValueError: If a selected score is not in the result, or the file cannot be written.
+    """
     if options.record is None:
         return
     found = []

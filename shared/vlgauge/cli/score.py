@@ -124,7 +124,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command: read the rows, score them, and print the result."""
+    """Run the command: read the rows, score them, and print the result.
+
+    Returns:
+        Exit code: 0, 1 if a metric of a suite failed, or `MOSTLY_SKIPPED` if most rows of a dataset were skipped.
+
+    Raises:
+        UsageError: If an option or the content of a file is not valid.
+    """
     if options.metrics is not None and options.file is not None:
         raise UsageError(f"METRIC cannot be combined with --metrics, got {options.metric!r}")
     names = options.metric if options.metrics is None else options.metrics
@@ -256,7 +263,14 @@ def print_results(
 
 
 def score_with_ray(options: argparse.Namespace, names: str, files: Sequence[str]) -> int:
-    """Score files on several processes or machines, write the folder, and print the result."""
+    """Score files on several processes or machines, write the folder, and print the result.
+
+    Returns:
+        Exit code 0.
+
+    Raises:
+        UsageError: If an option or the content of a file is not valid.
+    """
     settings = settings_by_metric(options.set, metric_list(names))
     check_record_options(options, files[0])
     found = import_module("vlgauge.cli.ray_scoring").scored_with_ray(options, settings, files)
@@ -277,7 +291,14 @@ def score_with_ray(options: argparse.Namespace, names: str, files: Sequence[str]
 def table_columns(
     rows: Rows, metrics: Sequence[Metric], options: argparse.Namespace, file: str
 ) -> tuple[list[Any], dict[str, list[Any] | None], RowGroups | None]:
-    """Return IDs, columns and groups of the table rows that the options select."""
+    """Select rows of a table, and read their IDs, columns and groups as the options say.
+
+    Returns:
+        IDs, cells by column name (None for missing optional columns), and the groups or None.
+
+    Raises:
+        ValueError: If an option is not supported for tables, no row is selected, or a column is missing.
+    """
     if options.revision is not None:
         raise UsageError(f"--revision requires a dataset of the Hub, got the file {file!r}")
     for limit in fields(RowLimits):
@@ -301,7 +322,12 @@ def numbers_alone(results: Mapping[str, Mapping[str, Any]], digits: int) -> str:
 
 
 def digits(text: str) -> int:
-    """Parse the number of digits of printed values."""
+    """Parse the number of digits of printed values.
+
+    Raises:
+        ValueError: If the text is not an integer.
+        ArgumentTypeError: If the number is out of range.
+    """
     number = int(text)
     if not 0 <= number <= MOST_DIGITS:
         raise argparse.ArgumentTypeError(f"must be a whole number from 0 to {MOST_DIGITS}, got {text!r}")
@@ -309,7 +335,12 @@ def digits(text: str) -> int:
 
 
 def scale(text: str) -> float:
-    """Parse the factor by which values are multiplied."""
+    """Parse the factor by which values are multiplied.
+
+    Raises:
+        ValueError: If the text is not a number.
+        ArgumentTypeError: If the number is out of range.
+    """
     number = float(text)
     if not 0.0 < number <= MOST_SCALE:
         raise argparse.ArgumentTypeError(f"must be a number above 0, such as 100, got {text!r}")
@@ -317,7 +348,12 @@ def scale(text: str) -> float:
 
 
 def level(text: str) -> float:
-    """Parse the level of an interval."""
+    """Parse the level of an interval.
+
+    Raises:
+        ValueError: If the text is not a number.
+        ArgumentTypeError: If the number is not between 0 and 1.
+    """
     number = float(text)
     if not 0.0 < number < 1.0:
         raise argparse.ArgumentTypeError(f"must lie between 0 and 1, such as 0.95, got {text!r}")

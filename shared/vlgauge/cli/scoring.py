@@ -64,7 +64,11 @@ def names_in(text: str | None) -> list[str]:
 
 
 def metric_list(text: str) -> list[str]:
-    """Split a list of metric names at commas."""
+    """Split a list of metric names at commas.
+
+    Raises:
+        ValueError: If there is no name, or a name is unknown or repeated.
+    """
     names = names_in(text)
     if not names:
         raise UsageError(f"METRIC must be the name of a metric, or several with commas between them, got {text!r}")
@@ -76,7 +80,14 @@ def metric_list(text: str) -> list[str]:
 
 
 def setting(text: str) -> tuple[str, Any]:
-    """Parse ``NAME=VALUE``. Numbers, true, false and none are converted to Python values."""
+    """Parse ``NAME=VALUE``. Numbers, true, false and none are converted to Python values.
+
+    Returns:
+        Name and value: a bool, None, an integer, a float, or the text.
+
+    Raises:
+        UsageError: If the text has another form.
+    """
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise UsageError(f"--set must be NAME=VALUE, got {text!r}")
@@ -120,7 +131,11 @@ def settings_by_metric(texts: Sequence[str], names: Sequence[str]) -> dict[str, 
 
 
 def refuse_settings_of_python(settings: Settings) -> None:
-    """Check that no value requires per-call inputs."""
+    """Check that no value requires per-call inputs.
+
+    Raises:
+        UsageError: If one does.
+    """
     for (name, value), keyword in _OF_PYTHON.items():
         if settings.get(name) == value:
             raise UsageError(

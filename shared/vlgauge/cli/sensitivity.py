@@ -51,7 +51,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command: read the captions, test them, print the table, and draw the figure."""
+    """Run the command: read the captions, test them, print the table, and draw the figure.
+
+    Returns:
+        Exit code 0.
+
+    Raises:
+        UsageError: If an option or the content of a file is not valid.
+    """
     sizes = None if options.sizes is None else _numbers(options.sizes)
     check_target(options.output, [options.file])
     check_picture(options.plot, [options.file])
@@ -100,6 +107,12 @@ def loaded_metrics(options: argparse.Namespace, pvalue: str | None = "auto") -> 
     """Return the metrics by label, with exact p-values if they are cheap enough.
 
     Settings of `--set` and the argument `pvalue` take precedence.
+
+    Returns:
+        Metrics by label.
+
+    Raises:
+        ValueError: If there is no label, or a metric or a setting is invalid.
     """
     common: dict[str, Any] = {"pvalue": pvalue} | dict(map(setting, options.set))
     if options.profile:

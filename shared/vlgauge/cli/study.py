@@ -91,7 +91,14 @@ def _add(studies: Any, name: str, words: str, metrics: str | None, seed: int = 0
 
 
 def run_curve(options: argparse.Namespace) -> int:
-    """Compute Figures 5 and 6 of the paper."""
+    """Compute Figures 5 and 6 of the paper.
+
+    Returns:
+        Exit code 0.
+
+    Raises:
+        UsageError: If an option or the content of a file is not valid.
+    """
     rows, references = _read(options)
     titles = [title.strip() for title in options.predictions.split(",")]
     sampled = {title: by_temperature(take_column(rows, title), title) for title in titles}
@@ -105,7 +112,11 @@ def run_curve(options: argparse.Namespace) -> int:
 
 
 def by_temperature(cells: Sequence[Any], title: str) -> dict[float, list[Any]]:
-    """Return the candidates of all rows for each temperature, from cells that contain them by temperature."""
+    """Return the candidates of all rows for each temperature, from cells that contain them by temperature.
+
+    Raises:
+        UsageError: If a cell is not a dictionary by temperature, or the rows have different temperatures.
+    """
     found: dict[float, list[Any]] = {}
     for row, cell in enumerate(cells):
         own = {}
@@ -132,7 +143,14 @@ def by_temperature(cells: Sequence[Any], title: str) -> dict[float, list[Any]]:
 
 
 def run_unique_versus_correct(options: argparse.Namespace) -> int:
-    """Compute Figures B.2 and B.3 of the paper."""
+    """Compute Figures B.2 and B.3 of the paper.
+
+    Returns:
+        Exit code 0.
+
+    Raises:
+        UsageError: If an option or the content of a file is not valid.
+    """
     _, references = _read(options)
     metrics = loaded_metrics(options, pvalue=None)
     size = options.per_side
@@ -142,7 +160,14 @@ def run_unique_versus_correct(options: argparse.Namespace) -> int:
 
 
 def run_splits(options: argparse.Namespace) -> int:
-    """Compute Table B.1 of the paper."""
+    """Compute Table B.1 of the paper.
+
+    Returns:
+        Exit code 0.
+
+    Raises:
+        UsageError: If an option or the content of a file is not valid.
+    """
     _, references = _read(options)
     metrics = loaded_metrics(options)
     found = people_splits(references, metrics, size=options.size, draws=options.draws, seed=options.seed)
@@ -150,7 +175,14 @@ def run_splits(options: argparse.Namespace) -> int:
 
 
 def run_central(options: argparse.Namespace) -> int:
-    """Compute Figures B.4 to B.7 of the paper."""
+    """Compute Figures B.4 to B.7 of the paper.
+
+    Returns:
+        Exit code 0.
+
+    Raises:
+        UsageError: If an option or the content of a file is not valid.
+    """
     _, references = _read(options)
     metrics = loaded_metrics(options, pvalue=None)
     if len(metrics) > 1 or not hasattr(next(iter(metrics.values())), "compared"):
@@ -174,7 +206,14 @@ def run_central(options: argparse.Namespace) -> int:
 
 
 def run_mauve(options: argparse.Namespace) -> int:
-    """Compute MAUVE for comparison with the other metrics, as in Appendix B.5 of the paper."""
+    """Compute MAUVE for comparison with the other metrics, as in Appendix B.5 of the paper.
+
+    Returns:
+        Exit code 0.
+
+    Raises:
+        UsageError: If an option or the content of a file is not valid.
+    """
     rows, references = _read(options)
     predictions = take_column(rows, options.predictions)
     mauve_package()  # check before anything is encoded

@@ -73,7 +73,14 @@ def _add_corpus(parser: argparse.ArgumentParser) -> None:
 
 
 def run_fit(options: argparse.Namespace) -> int:
-    """Run `vlgauge style-fit`: read the captions, count n-grams, and write the table."""
+    """Run `vlgauge style-fit`: read the captions, count n-grams, and write the table.
+
+    Returns:
+        Exit code 0.
+
+    Raises:
+        UsageError: If an option or the content of a file is not valid.
+    """
     check_target(options.output, [options.corpus], endings=(".parquet",))
     corpus = _read(options, options.corpus, None)
     about = {"name": options.name, "source": options.source, "licence": options.licence}
@@ -91,7 +98,14 @@ def run_fit(options: argparse.Namespace) -> int:
 
 
 def run_report(options: argparse.Namespace) -> int:
-    """Run `vlgauge style-report`: read the captions, score them, and print the report."""
+    """Run `vlgauge style-report`: read the captions, score them, and print the report.
+
+    Returns:
+        Exit code 0.
+
+    Raises:
+        UsageError: If an option or the content of a file is not valid.
+    """
     share = SHARE if options.held_out is None else options.held_out
     if not 0.0 <= share < 1.0:
         raise UsageError(f"--held-out must be at least 0 and below 1, got {share}")
@@ -120,7 +134,11 @@ def run_report(options: argparse.Namespace) -> int:
 
 
 def seed(text: str) -> int | None:
-    """Parse an integer, or None for "none"."""
+    """Parse an integer, or None for "none".
+
+    Raises:
+        ArgumentTypeError: If it is neither.
+    """
     if text.lower() == "none":
         return None
     try:

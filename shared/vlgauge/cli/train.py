@@ -27,7 +27,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the training. Return 130 and print advice if it is interrupted."""
+    """Run the training. Print advice if it is interrupted.
+
+    Returns:
+        Exit code: 0, or 130 after an interrupt.
+
+    Raises:
+        UsageError: If an option or the content of a file is not valid.
+    """
     try:
         RECIPES[options.recipe].run(options, say)
     except KeyboardInterrupt:

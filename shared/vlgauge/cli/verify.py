@@ -50,7 +50,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command: list the tables, or recompute and compare their values."""
+    """Run the command: list the tables, or recompute and compare their values.
+
+    Returns:
+        Exit code: 0 if all values match, 1 if one differs, 3 if none differs but some could not be checked.
+
+    Raises:
+        UsageError: If an option or the content of a file is not valid.
+    """
     check_target(options.output, [])
     names = [*metric_names(), "length"]
     for name in options.metrics:
@@ -79,7 +86,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def record_of(found: Sequence[Finding], lacking: Sequence[Unchecked]) -> dict[str, Any]:
-    """Return everything as a record for JSON output."""
+    """Return everything as a record for JSON output.
+
+    Returns:
+        ``compared``, one entry per value, and ``not_checked``, the rows with reason and remedy.
+    """
     compared = [
         {
             **_place(one.row),

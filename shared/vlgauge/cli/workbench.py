@@ -21,7 +21,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Serve the page until the command is interrupted."""
+    """Serve the page until the command is interrupted.
+
+    Returns:
+        Exit code 0.
+
+    Raises:
+        UsageError: If an option or the content of a file is not valid.
+    """
     if options.metric is not None:
         check_choice("--metric", options.metric, metric_names())
     if options.port is not None and not 1 <= options.port <= MOST_PORTS:
