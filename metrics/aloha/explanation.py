@@ -31,7 +31,11 @@ class Aloha(MentionedContent):
         return f"{quoted(worst['object'])} is matched with {quoted(worst['reference'])}, {number(worst['similarity'])}"
 
     def values(self, row: int) -> dict[str, Any]:
-        """Return the template values of a row: its caption, all matched pairs and its references."""
+        """Return the template variables of a row.
+
+        Returns:
+            ``caption``, ``graph`` (empty), ``groups`` (a chip for each object and its match) and ``references``.
+        """
         chips = []
         for one in self.details[row]["matches"]:
             partner = one["reference"]

@@ -48,7 +48,14 @@ class Bleu(base.TokenMetric):
     papers = ("https://aclanthology.org/P02-1040",)
 
     def combine(self, partial: parts.PartialResult) -> dict[str, Any]:
-        """Combine the partial results of all rows, with corpus BLEU computed from the summed counts."""
+        """Combine the partial results of all rows, with corpus BLEU computed from the summed counts.
+
+        Returns:
+            Values by key, as returned by `compute`.
+
+        Raises:
+            UsageError: If rows were scored with different settings.
+        """
         columns = np.array([partial.columns[f"bleu_{name}"] for name in bleu.COUNT_COLUMNS], dtype=np.float64).T
         counted = columns[~np.isnan(columns).any(axis=1)]
         # Axes of the sums: matches and guesses of the four orders, length, closest.

@@ -25,5 +25,5 @@ class Bleu(ReferencedCaption):
         return [float(len({*detail["tokens"]} & {*tokens})) for tokens in detail["references"]]
 
     def corpus_numbers(self) -> list[tuple[str, str]]:
-        """Return corpus BLEU, which is not the mean of the scores."""
+        """Return names and values, as text, of corpus BLEU-1 to BLEU-4, which are not means of the scores."""
         return [(f"BLEU-{n} of the corpus:", number(self.result[f"bleu_{n}"], 4)) for n in range(1, 5)]

@@ -31,7 +31,12 @@ class Capture(MentionedContent):
         return counted(things, "it says nothing of a scene")
 
     def values(self, row: int) -> dict[str, Any]:
-        """Return the template values of a row: its scene graph, and its synonym matches and F-score per kind."""
+        """Return the template variables of a row.
+
+        Returns:
+            ``caption``, ``graph``, ``groups`` (F-score per kind, with chips of synonym matches and missing content) and
+            ``references``.
+        """
         first = self.details[row]["references"][0]
         groups = []
         for kind in KINDS:

@@ -154,11 +154,22 @@ class Chair(scene_graphs.ObjectMetric):
         return self._with_corpus(record, counts)
 
     def score_batch(self, columns: Mapping[str, Sequence[Any]], keys: Sequence[int]) -> Any:
-        """Score a batch of rows, as in the base class, but allow a batch without any references."""
+        """Score a batch of rows, as in the base class, but allow a batch without any references.
+
+        Returns:
+            The `PartialResult` of the batch.
+        """
         return super().score_batch({**columns, "references": [own or [] for own in columns["references"]]}, keys)
 
     def combine(self, partial: Any) -> dict[str, Any]:
-        """Combine the partial results of all rows, with the corpus scores computed from the summed counts."""
+        """Combine the partial results of all rows, with the corpus scores computed from the summed counts.
+
+        Returns:
+            Values by key, as returned by `compute`.
+
+        Raises:
+            UsageError: If rows were scored with different settings.
+        """
         record = super().combine(partial)
         counts = np.array([record[f"{self.name}_{name}"] for name in COUNTS], dtype=np.float64).T
         return self._with_corpus(record, counts)

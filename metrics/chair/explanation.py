@@ -36,7 +36,11 @@ class Chair(Explanation):
         return f"{len(invented)} of {len(found)} objects that it names are not in the picture, such as {names}"
 
     def values(self, row: int) -> dict[str, Any]:
-        """Return the template values of a row: its caption with marked objects, and the objects in the image."""
+        """Return the template variables of a row.
+
+        Returns:
+            ``pieces``, the caption with marked objects, and ``present`` and ``missed`` objects of the image.
+        """
         detail = self.details[row]
         marks: list[Mark | None] = [None] * len(detail["words"])
         for one in detail["objects"]:

@@ -61,7 +61,14 @@ class Chrf(base.CaptionMetric):
         super().__init__(*args, **host)
 
     def combine(self, partial: parts.PartialResult) -> dict[str, Any]:
-        """Combine the partial results of all rows, with corpus chrF computed from the summed counts."""
+        """Combine the partial results of all rows, with corpus chrF computed from the summed counts.
+
+        Returns:
+            Values by key, as returned by `compute`.
+
+        Raises:
+            UsageError: If rows were scored with different settings.
+        """
         columns = np.array([partial.columns[f"chrf_{name}"] for name in COUNT_COLUMNS], dtype=np.float64).T
         return super().combine(partial) | {"chrf": _of_corpus(columns[~np.isnan(columns).any(axis=1)])}
 

@@ -37,7 +37,11 @@ class Chrf(ReferencedCaption):
         )
 
     def values(self, row: int) -> dict[str, Any]:
-        """Return the template values of a row, with its characters marked by their matches in the best reference."""
+        """Return the template variables of a row, with its characters marked by their matches in the best reference.
+
+        Returns:
+            The variables of `ReferencedCaption.values`.
+        """
         detail = self.details[row]
         own, captions = "".join(detail["tokens"]), ["".join(tokens) for tokens in detail["references"]]
         marks = [_mark(length) for length in _reach(own, captions[detail["best"]])]

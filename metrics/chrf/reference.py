@@ -29,7 +29,7 @@ def f_score(counts: Sequence[Sequence[int]]) -> float:
 
 
 def chrf(predictions: Sequence[str], references: Sequence[Sequence[str]], word_order: int) -> tuple[list[float], float]:
-    """Compute the score of each caption with its best reference, and the score of the corpus from summed counts."""
+    """Compute the best score of each caption over its references, and the corpus score from summed counts."""
     best = [
         max((order_counts(caption, reference, word_order) for reference in own), key=f_score)
         for caption, own in zip(predictions, references, strict=True)

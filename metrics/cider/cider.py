@@ -91,7 +91,7 @@ class Cider(base.TokenMetric):
         return {**self.__dict__, "_first": None}
 
     def signature_fields(self) -> dict[str, Any]:
-        """Return the settings for the signature, without those of other definitions than the one of the COCO code."""
+        """Return the settings for the signature by name, without those of other definitions than the COCO code's."""
         fields = super().signature_fields()
         dropped = {"eos"} if not self.eos else set()
         dropped |= {"variant"} if self.variant == "cider-d" else set()

@@ -69,7 +69,7 @@ class Cider(ReferencedCaption):
 
     @classmethod
     def settings_alone(cls) -> dict[str, Any]:
-        """Return bundled document frequencies for a single example.
+        """Return the bundled document frequencies as the setting ``df``, for a single example.
 
         Its own references alone would give every n-gram the weight 0.
         """

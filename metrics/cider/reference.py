@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 
 def cider_d(h: Sequence[str], r: Sequence[str], df: Mapping[tuple[str, ...], int], n_documents: int) -> float:
-    """Compute CIDEr-D of the tokens of a hypothesis against one reference, with the document frequencies of n-grams."""
+    """Compute CIDEr-D, from 0 to 10, of a hypothesis and a reference, with the document frequencies of n-grams."""
     bigrams, theirs = (max(len(tokens) - 1, 0) for tokens in (h, r))
     return math.exp(-((bigrams - theirs) ** 2) / (2 * 6.0**2)) * similarity(h, r, df, n_documents)
 

@@ -29,7 +29,7 @@ class Clair(Explanation):
         return f"the judge wrote {number(detail['number'], 0)} of 100{told}"
 
     def undefined(self, row: int) -> str:
-        """Return whether references or a score in the answer are missing, as text."""
+        """Return the reason for an undefined score: missing references, or an answer without a usable score."""
         detail = self.details[row]
         if "answer" not in detail:
             return "it has no reference to be compared with"
@@ -38,7 +38,12 @@ class Clair(Explanation):
         return f"the judge wrote {quoted(detail['answer'])}, {why}"
 
     def values(self, row: int) -> dict[str, Any]:
-        """Return the template values of a row: caption, references, answer, and digit probabilities."""
+        """Return the template variables of a row.
+
+        Returns:
+            ``caption``, ``references``, ``answer``, ``question`` (lines), ``digits`` (plots of the probabilities) and
+            whether the answer was cut off (``undecided``).
+        """
         detail = self.details[row]
         references = self.columns.get("references")
         cells: Any = [] if references is None else references[row]

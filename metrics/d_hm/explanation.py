@@ -41,7 +41,12 @@ class DHm(Explanation):
         return told.format(PARTS[part][0], number(detail[part]))
 
     def values(self, row: int) -> dict[str, Any]:
-        """Return the template values of a row: both stories on the axis of each component."""
+        """Return the template variables of a row: both stories on the axis of each component.
+
+        Returns:
+            ``rows``, a list with ``word``, ``distance``, ``model``, ``human``, ``ends``, ``ours`` and ``theirs`` of
+            each component.
+        """
         detail = self.details[row]
         model, human = self.predictions, self.columns.get("references")
         rows = []

@@ -25,14 +25,19 @@ class Fleur(ImageCaptions):
         return f"the judge wrote {quoted(self.details[row]['answer'])}"
 
     def undefined(self, row: int) -> str:
-        """Return whether the answer lacks a number or the server lacks digit probabilities, as text."""
+        """Return the reason for an undefined score: an answer without a number, or missing digit probabilities."""
         detail = self.details[row]
         is_read = detail["number"] is not None
         why = "and its server not what else it might have written" if is_read else "which has no number from 0 to 1"
         return f"the judge wrote {quoted(detail['answer'])}, {why}"
 
     def values(self, row: int) -> dict[str, Any]:
-        """Return the template values of a row: captions of the image, prompt, and digit probabilities."""
+        """Return the template variables of a row.
+
+        Returns:
+            The variables of `ImageCaptions.values`, ``question`` (lines), ``digits`` (plots of the probabilities) and
+            ``told``, the reason of the model or None.
+        """
         detail = self.details[row]
         places = ("first decimal", "second decimal") if detail["number"] != 1 else ("whole number",)
         bars = [

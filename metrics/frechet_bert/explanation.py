@@ -20,7 +20,11 @@ class FrechetBert(CaptionSets):
     ellipses = True
 
     def values(self, row: int) -> dict[str, Any]:
-        """Return the template values of a row, with the share of the score due to the means."""
+        """Return the template variables of a row, with the share of the score due to the means.
+
+        Returns:
+            The variables of `CaptionSets.values`. ``meaning`` begins with the share.
+        """
         found, score = super().values(row), self.scores[row]
         part = self.details[row]["squared_mean_distance"]
         between = (

@@ -76,7 +76,12 @@ def fill_weights(weights: Sequence[float | None]) -> list[float]:
 
 
 def groovist_score(penalized: Floats, weights: Sequence[float]) -> float:
-    """Compute G = sum_k w_k p_k / n (Eq. 2 and Algorithm 2, line 15). NaN without phrases."""
+    """Compute G = sum_k w_k p_k / n (Eq. 2 and Algorithm 2, line 15). NaN without phrases.
+
+    Args:
+        penalized: Penalized scores p of the phrases, shape ``(n,)``.
+        weights: Weights w of the phrases.
+    """
     return float(np.asarray(weights) @ penalized) / len(penalized) if len(penalized) else math.nan
 
 

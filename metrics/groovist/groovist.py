@@ -131,7 +131,8 @@ class Groovist(grounding.GroundingMetric):
             **data: Columns and per-call inputs of `compute`.
 
         Returns:
-            Theta, the numbers of phrases and stories, encoder, variant, and the sources of regions and phrases.
+            Fields of `FittedTheta` by name: theta, the numbers of phrases and stories, encoder, variant, and the
+            sources of regions and phrases.
 
         Raises:
             ValueError: If no story has both phrases and regions.

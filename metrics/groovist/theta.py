@@ -90,6 +90,9 @@ class Theta:
 def check_theta(theta: Any, dataset: str | None) -> Any:
     """Validate the setting `theta`: None, a finite number, or the path of a fitted one.
 
+    Returns:
+        None, a float, or the path.
+
     Raises:
         ValueError: If it is none of these, or if `dataset` is set too.
     """
@@ -250,6 +253,13 @@ def pool_theta(
     """Compute the mean of s over all phrases of all stories, and write it if a path is set.
 
     See `Groovist.fit_theta`.
+
+    Returns:
+        Fields of `FittedTheta` by name.
+
+    Raises:
+        UsageError: If no phrase has a region.
+        NotWritableError: If the file cannot be written.
     """
     rows = [row["scaled"] for story in details for row in story["noun_phrases"]]
     scores = [score for score in rows if score is not None]

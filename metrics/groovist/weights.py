@@ -28,6 +28,9 @@ Weigh = Callable[[str], float | None]
 def check_concreteness(concreteness: Any, *, path: Any, idf: Any) -> str | None:
     """Validate the setting `concreteness` and its sources of weights, without reading a file.
 
+    Returns:
+        The setting.
+
     Raises:
         ValueError: If the value is unknown, or if a source is missing or unused.
     """

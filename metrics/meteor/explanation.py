@@ -46,7 +46,7 @@ class Meteor(ReferencedCaption):
         return self.reading if self.is_15 else _READING_OF_2007
 
     def mark_alone(self, token: str) -> Mark | None:
-        """Return no mark, because a synonym may match the word."""
+        """Return no mark (None), because a synonym may match the word."""
         return None
 
     def is_shared(self, token: str, references: Sequence[Sequence[str]]) -> bool:
@@ -54,7 +54,7 @@ class Meteor(ReferencedCaption):
         return any(porter_stem(token) in map(porter_stem, tokens) for tokens in references)
 
     def corpus_numbers(self) -> list[tuple[str, str]]:
-        """Return METEOR of the corpus, which is not the mean of the scores."""
+        """Return METEOR 1.5 of the corpus, which is not the mean of the scores, as text. Empty for METEOR of 2007."""
         return [("METEOR 1.5 of the corpus:", number(self.result["meteor"], 4))] if self.is_15 else []
 
     def reason(self, row: int) -> str:
@@ -85,9 +85,12 @@ class Meteor(ReferencedCaption):
         return [Share(named[name], -cost, digits=3) for name, cost in costs.items() if cost > 1e-9]
 
     def values(self, row: int) -> dict[str, Any]:
-        """Return the template values of a row: its caption and the closest references.
+        """Return the template variables of a row: its caption and the closest references.
 
         Chunks are marked in the caption and in the best reference.
+
+        Returns:
+            The variables of `ReferencedCaption.values`.
         """
         shown = super().values(row)
         detail = self.details[row]

@@ -86,7 +86,14 @@ class Meteor(base.TokenMetric):
         return found
 
     def combine(self, partial: parts.PartialResult) -> dict[str, Any]:
-        """Combine the partial results of all rows, with corpus METEOR computed from the summed counts."""
+        """Combine the partial results of all rows, with corpus METEOR computed from the summed counts.
+
+        Returns:
+            Values by key, as returned by `compute`.
+
+        Raises:
+            UsageError: If rows were scored with different settings.
+        """
         result = super().combine(partial)
         if self.version == "2007":
             return result

@@ -204,7 +204,7 @@ class MmdBert(caption_sets.CaptionSetMetric):
         super().__init__(*args, **host)
 
     def signature_fields(self) -> dict[str, Any]:
-        """Return the settings that belong in the signature, without `estimator` if the variant determines it."""
+        """Return the settings for the signature by name, without `estimator` if the variant determines it."""
         fields = super().signature_fields()
         if self.estimator is None:
             del fields["estimator"]

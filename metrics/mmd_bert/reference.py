@@ -13,7 +13,7 @@ Vectors: TypeAlias = Sequence[Sequence[float]]
 
 
 def median_bandwidth(vectors: Vectors) -> float:
-    """Compute half the lower median of the distances between the pooled captions (Appendix A.7)."""
+    """Compute half the lower median of the distances between the N pooled captions, N >= 2 (Appendix A.7)."""
     distances = sorted(math.dist(a, b) for a, b in itertools.combinations(vectors, 2))
     return distances[(len(distances) - 1) // 2] / 2
 

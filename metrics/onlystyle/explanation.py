@@ -30,7 +30,12 @@ class OnlyStyle(StyledCaption):
         return self.summed_up(self.details[row]["raised"], self.details[row]["lowered"])
 
     def values(self, row: int) -> dict[str, Any]:
-        """Return the template values of a row: its marked caption, and the n-grams with the largest contributions."""
+        """Return the template variables of a row.
+
+        Returns:
+            ``pieces``, the marked caption, ``raised`` and ``lowered``, n-grams with the largest contributions, and the
+            number of ``unseen`` n-grams.
+        """
         detail = self.details[row]
         tokens = detail["tokens"]
         known = weights(sorted(detail["raised"] + detail["lowered"], key=lambda gram: -abs(gram["share"])))

@@ -44,5 +44,5 @@ class PacS(clip_score.ClipScoreMetric):
             raise UsageError("`version='++'` requires profile='paper' or a `checkpoint`, because it has no demo model")
 
     def fields(self, names: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the signature fields, including the version if it is not the first one."""
+        """Return the signature fields by name, including the version if it is not the first one."""
         return ({"version": self.version} if self.version != "1" else {}) | super().fields(names, more)

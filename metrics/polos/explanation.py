@@ -30,11 +30,16 @@ class Polos(ImageCaptions):
         return f"best beside reference {best + 1} of {len(values)}, worst {number(min(values))}"
 
     def undefined(self, row: int) -> str:
-        """Return whether references or a readable image are missing, as text."""
+        """Return the reason for an undefined score: missing references or an unreadable image."""
         return "the picture could not be read" if self.details[row]["values"] else "there is no reference"
 
     def values(self, row: int) -> dict[str, Any]:
-        """Return the template values of a row: captions of the image, and references by descending value."""
+        """Return the template variables of a row.
+
+        Returns:
+            The variables of `ImageCaptions.values`, and ``references`` with ``value`` and ``text``, by descending
+            value.
+        """
         detail = self.details[row]
         cell = (self.columns["references"] or ())[row]
         references = [cell] if isinstance(cell, str) else list(cell or ())

@@ -84,7 +84,11 @@ class Polos(clip_score.BackboneMetric):
         self.dtype = dtype
 
     def check_sources(self) -> Any:
-        """Check the sources that every call requires. Nothing is loaded or downloaded."""
+        """Check the sources that every call requires. Nothing is loaded or downloaded.
+
+        Returns:
+            A `Preflight` with the problems found so far, which its method `end` raises.
+        """
         return models.look_for(self.name, **self._sources())
 
     def count(self, columns: Mapping[str, Sequence[Any]]) -> None:

@@ -88,6 +88,9 @@ def cut_texts(text: AllLayersEncoder, read: rows.TextRows) -> npt.NDArray[np.boo
     """Return which candidates, followed by references, the text encoder truncates.
 
     The result is independent of truncation by CLIP.
+
+    Returns:
+        Shape ``(n_candidates + n_references,)``, bool.
     """
     return np.array(text.token_ids(read.pieces.texts)[1], dtype=bool)[read.pieces.index]
 

@@ -79,7 +79,11 @@ def check_part(name: str, settings: Any) -> dict[str, Any]:
 
 
 def load_part(name: str, settings: Mapping[str, Any]) -> Any:
-    """Load the metric of a component from the same installation as the package."""
+    """Load the metric of a component from the same installation as the package, and return it.
+
+    Raises:
+        UsageError: If a setting is invalid. The message names the component.
+    """
     # Not `evaluate.load`, which is replaced while the examples of this script are tested.
     with add_setting_hint(name, errors.UsageError):
         return evaluate.loading.load(str(catalog.metric_folder(f"rovist_{name}")), **settings)
@@ -87,7 +91,11 @@ def load_part(name: str, settings: Mapping[str, Any]) -> Any:
 
 @contextmanager
 def add_setting_hint(name: str, kind: type[errors.UsageError]) -> Iterator[None]:
-    """Add to errors of a component that its settings belong in the dictionary of this component."""
+    """Add to errors of a component that its settings belong in the dictionary of this component.
+
+    Raises:
+        UsageError: If the code inside the context raises it. The message gets the hint.
+    """
     try:
         yield
     except kind as error:

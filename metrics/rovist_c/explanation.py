@@ -33,15 +33,20 @@ class RovistC(Explanation):
         return f"{n} of {len(values)} do not follow; lowest: sentence {index}, {number(lowest)}"
 
     def values(self, row: int) -> dict[str, Any]:
-        """Return the template values of a row: its sentences with their probabilities, None for the first one."""
+        """Return the template variables of a row.
+
+        Returns:
+            ``lines``, the sentences with their probabilities, None for the first one.
+        """
         return {"lines": sentence_lines(self.details[row])}
 
 
 def sentence_lines(detail: Any) -> list[dict[str, Any]]:
-    """Return the template values of each sentence of a story.
+    """Return the template variables of each sentence of a story.
 
-    They are its text, its probability, the width of its bar, and whether it repeats the previous sentence or is
-    doubtful. The first sentence only has its text and the probability None.
+    Returns:
+        ``text``, ``probability``, ``width`` of the bar, and whether the sentence repeats the previous one (``again``)
+        or is doubtful (``doubted``). The first sentence only has its text and the probability None.
     """
     lines: list[dict[str, Any]] = [{"text": text, "probability": None} for text in detail["sentences"][:1]]
     rows = zip(detail["sentences"][1:], detail["probabilities"], detail["identical"], strict=True)

@@ -122,7 +122,7 @@ class RovistC(base.StoryMetric):
         super().__init__(*args, **host)
 
     def signature_fields(self) -> dict[str, Any]:
-        """Return the settings that belong in the signature. A call adds the identity of the loaded model."""
+        """Return the settings for the signature by name. A call adds the identity of the loaded model."""
         fields = super().signature_fields()
         # A function returns the probability itself, for pairs of any length.
         read_by_model = ("coherent_label", "truncation") if callable(self.model) else ()

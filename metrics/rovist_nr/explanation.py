@@ -77,7 +77,7 @@ class RovistNr(Explanation):
         return f"between sentences {number(detail['inter'])} · within {number(detail['intra'])}"
 
     def undefined(self, row: int) -> str:
-        """Return whether sentences or words are missing, as text."""
+        """Return the reason for an undefined score: too few sentences, or no words."""
         n = len(self.details[row]["sentences"])
         if n < 2:
             told = f"the story has {n or 'no'} sentence, so there is no pair of sentences to compare"
@@ -85,7 +85,11 @@ class RovistNr(Explanation):
         return "no sentence has a word to compare"
 
     def values(self, row: int) -> dict[str, Any]:
-        """Return the template values of a row: its marked sentences, and the most similar sentence pairs."""
+        """Return the template variables of a row.
+
+        Returns:
+            ``sentences``, marked, and ``pairs``, the most similar pairs of sentences.
+        """
         detail = self.details[row]
         homes: dict[str, list[int]] = {}
         for index, words in enumerate(detail["words"]):

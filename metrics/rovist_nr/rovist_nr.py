@@ -117,7 +117,10 @@ def similarity(a: Counter[str], b: Counter[str], *, variant: str) -> float:
 
 
 def pair_similarities(sentences: Sentences, *, variant: str) -> list[tuple[int, int, float]]:
-    """Return (i, j, sim(W_i, W_j)) of all sentences i > j, without pairs that contain no words."""
+    """Return (i, j, sim(W_i, W_j)) of all sentences i > j, with sim in [0, 1].
+
+    Pairs that contain no words are left out. See `similarity`.
+    """
     bags = [Counter(sentence) for sentence in sentences]
     pairs = [(i, j) for i in range(len(bags)) for j in range(i) if bags[i] or bags[j]]
     return [(i, j, similarity(bags[i], bags[j], variant=variant)) for i, j in pairs]
@@ -127,6 +130,8 @@ def ngram_similarities(sentences: Sentences, *, n: int, variant: str) -> list[tu
     """Return (sentence, i, sim(W[i:i+n], W[i+n:i+2n])) for i = 0, n, 2n, ...
 
     The last n-gram of a sentence may be shorter.
+
+    The similarities are in [0, 1]. See `similarity` for `variant`.
     """
     values = []
     for index, sentence in enumerate(sentences):

@@ -21,6 +21,10 @@ def story_details(
         spots: Positions of its regions.
         best: Region with the maximum cosine similarity for each noun, shape ``(n_nouns,)``. Empty without regions.
         cosines: These cosine similarities, same shape.
+
+    Returns:
+        ``sentences``, ``nouns`` (one dictionary per noun), ``skipped`` nouns, ``n_oov``, ``n_unseen`` and
+        ``images_without_regions``.
     """
     rows = []
     for k, text in enumerate(nouns.words):

@@ -36,7 +36,8 @@ def look_up_nouns(
     """Look up the word vectors and weights of the nouns of all stories.
 
     Returns:
-        The nouns of each story, the distinct word vectors of the call, and the row of each noun in them, by story.
+        The nouns of each story, the distinct word vectors of the call, shape ``(n_distinct, d)``, float32, and the row
+        of each noun in them, by story.
     """
     found = look_up([noun for story in stories for noun in story], vectors, oov)
     skipped = set(found.skipped)

@@ -28,7 +28,11 @@ NO_IDF = "none"
 
 
 def check_path(name: str, path: Any) -> Any:
-    """Validate a setting that must be a path or None, without accessing the file."""
+    """Validate a setting that must be a path or None, without accessing the file, and return it.
+
+    Raises:
+        UsageError: If it is not.
+    """
     if path is not None and (not isinstance(path, (str, os.PathLike)) or path == ""):
         raise UsageError.about(name, f"must be the path of a file or folder, or None, got {shown(path)}")
     return path
@@ -64,7 +68,11 @@ def refuse_without_idf() -> NoReturn:
 
 
 def load_idf(idf: Any, profile: str) -> tuple[IdfTable | None, str]:
-    """Return the table of idf weights, None for weights of 1, and its source for signatures."""
+    """Return the table of idf weights, None for weights of 1, and its source for signatures.
+
+    Raises:
+        UsageError: If the table is required but missing, or is invalid.
+    """
     if idf is None:
         return None, NO_IDF
     if isinstance(idf, str) and idf == REQUIRED:
@@ -82,6 +90,7 @@ def load_trained(
 
     Raises:
         ValueError: If the checkpoint was trained with other word vectors.
+        WeightsNotFoundError: If the checkpoint or the word vectors cannot be found.
     """
     model = grounding_model(checkpoint, profile=profile, device=device)
     vectors = word_vector_file(vectors_path(checkpoint, glove_path, profile))
@@ -96,7 +105,11 @@ def load_trained(
 
 
 def sign_model(model: GroundingModel, vectors: WordVectorFile) -> dict[str, Any]:
-    """Return the signature fields that identify the source of the embeddings."""
+    """Return the signature fields that identify the source of the embeddings.
+
+    Returns:
+        ``enc``, ``dtype``, ``prep`` and ``vectors``.
+    """
     return {
         "enc": model.identity,
         "dtype": "float32",

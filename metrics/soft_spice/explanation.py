@@ -30,7 +30,11 @@ class SoftSpice(MentionedContent):
         return f"least supported is {nearest}"
 
     def values(self, row: int) -> dict[str, Any]:
-        """Return the template values of a row: its scene graph, with the cosine similarity of each phrase."""
+        """Return the template variables of a row.
+
+        Returns:
+            ``caption``, ``graph`` with the cosine similarity of each phrase, ``groups`` (empty) and ``references``.
+        """
         phrases = self.details[row]["phrases"]
         graph = drawn(
             (one["parts"], chip(one["parts"][0], one["cosine"] >= NEAR, number(one["cosine"]))) for one in phrases

@@ -23,7 +23,11 @@ class Spice(MentionedContent):
         return counted(things, "it says nothing of a scene")
 
     def values(self, row: int) -> dict[str, Any]:
-        """Return the template values of a row: its scene graph, and the content that occurs only in the references."""
+        """Return the template variables of a row.
+
+        Returns:
+            ``caption``, ``graph``, ``groups`` (chips of content that occurs only in the references) and ``references``.
+        """
         detail = self.details[row]
         graph = drawn((one["parts"], chip(one["parts"][0], bool(one["matched"]))) for one in detail["tuples"])
         lacking = [nil(said(one["parts"])) for one in detail["references"] if not one["matched"]]

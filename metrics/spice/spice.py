@@ -73,7 +73,7 @@ class Spice(scene_graphs.SceneGraphMetric):
         super().__init__(*args, parser=parser, **host)
 
     def made_with(self, parser: str, encoder: str | None = None) -> dict[str, Any]:
-        """Return signature fields that are only known at call time.
+        """Return signature fields, by name, that are only known at call time.
 
         The profile is "paper" if the Java program parses, because it uses no model of a profile.
         """

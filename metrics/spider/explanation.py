@@ -25,7 +25,7 @@ class Spider(CombinedScore):
 
     @classmethod
     def settings_alone(cls) -> dict[str, Any]:
-        """Return the document frequencies that CIDEr-D uses for a single example."""
+        """Return the document frequencies that CIDEr-D uses for a single example, as the setting ``df``."""
         return explanation_of("cider").settings_alone()
 
     def finding(self, row: int) -> Markup:

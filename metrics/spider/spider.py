@@ -53,7 +53,11 @@ def spider_score(cider: float, spice: float) -> float:
 
 
 def loaded_part(name: str, **settings: Any) -> Any:
-    """Load the metric of a component from the same installation as the package."""
+    """Load the metric of a component from the same installation as the package, and return it.
+
+    Raises:
+        ValueError: If a setting is invalid.
+    """
     # Not `evaluate.load`, which is replaced while the examples of this script are tested.
     return evaluate.loading.load(str(catalog.metric_folder(name)), keep_in_memory=True, **settings)
 
@@ -90,7 +94,11 @@ class Spider(base.TokenMetric):
         }
 
     def count(self, columns: Mapping[str, Sequence[Any]]) -> Counts | None:
-        """Count the number of rows whose references contain each n-gram, for CIDEr-D."""
+        """Count the number of rows whose references contain each n-gram, for CIDEr-D.
+
+        Returns:
+            Counts to be added to those of other rows. None if CIDEr-D does not count n-grams in the rows.
+        """
         found: Counts | None = self.parts["cider"].count(columns)
         return found
 

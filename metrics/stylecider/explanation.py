@@ -38,7 +38,12 @@ class StyleCider(StyledCaption):
         return f"shares {quoted(best['ngram'])} with {n} of {len(parts)} references"
 
     def values(self, row: int) -> dict[str, Any]:
-        """Return the template values of a row: its caption with marked words, and the most similar references."""
+        """Return the template variables of a row.
+
+        Returns:
+            ``pieces``, the caption with marked words, and ``closest``, ``score`` and ``pieces`` of the most similar
+            references.
+        """
         detail = self.details[row]
         caption, references = self.predictions[row], self.columns.get("references")
         closest = sorted(detail["references"], key=lambda part: -part["score"])[:N_CLOSEST]
@@ -61,7 +66,10 @@ class StyleCider(StyledCaption):
 
 
 def word_marks(detail: Mapping[str, Any]) -> list[Mark | None]:
-    """Return the marks of the words of a caption that are shared with references or occur in none of them."""
+    """Return the marks of the words of a caption that are shared with references or occur in none of them.
+
+    There is one entry per word, None for other words.
+    """
     tokens = detail["tokens"]
     shares: dict[str, float] = {}
     shared: dict[str, float] = {}
@@ -83,7 +91,10 @@ def word_marks(detail: Mapping[str, Any]) -> list[Mark | None]:
 
 
 def shared_marks(part: Mapping[str, Any]) -> list[Mark | None]:
-    """Return the marks of the words of a reference that also occur in the caption."""
+    """Return the marks of the words of a reference that also occur in the caption.
+
+    There is one entry per word, None for other words.
+    """
     known = weights(gram for gram in part["raised"] if gram["share"] >= STEPS[0])
     notes = [weights_note(part["tokens"], index, known) for index in range(len(part["tokens"]))]
     return [Mark(FOR, note=f"shared; {note}") if note else None for note in notes]

@@ -59,12 +59,23 @@ class KnownDistances:
     reference_first: bool
 
     def matrix(self, example: int, captions: Sequence[str]) -> Floats:
-        """Return the distances between some captions of an example, including repetitions."""
+        """Return the distances between some captions of an example, including repetitions.
+
+        Args:
+            example: Index of the example.
+            captions: n of its captions.
+
+        Returns:
+            Distances, shape ``(n, n)``.
+
+        Raises:
+            KeyError: If a caption does not belong to the example.
+        """
         order = [self.places[example][caption] for caption in captions]
         return self.matrices[example][np.ix_(order, order)]
 
     def from_others(self, example: int, captions: Sequence[str]) -> Floats:
-        """Return the same distances, with the caption of a row as the hypothesis."""
+        """Return the distances of `matrix`, shape ``(n, n)``, with the caption of a row as the hypothesis."""
         matrix = self.matrix(example, captions)
         return matrix.T if self.reference_first else matrix
 
@@ -88,6 +99,10 @@ def open_distances(
             them.
         vectors: Function that returns the embeddings of the captions, called only if `distance` requires them.
         workers: Number of processes for METEOR of 2007.
+
+    Returns:
+        Function from an iterable of examples to an iterator of their matrices, shape ``(N, N)`` each, and fields by
+        name.
     """
     if callable(distance):
         return function_matrices(distance), {}
@@ -216,6 +231,9 @@ def real_matrix(values: Any, n_captions: int, name: str) -> Floats:
 def given_matrices(distances: Any, captions: Captions) -> list[Floats]:
     """Validate user-supplied distance matrices, one per example.
 
+    Returns:
+        Distances, shape ``(N, N)`` for N captions, float64.
+
     Raises:
         ValueError: If a matrix is missing, not square or not real. The message names the example.
     """
@@ -227,7 +245,15 @@ def given_matrices(distances: Any, captions: Captions) -> list[Floats]:
 
 
 def zero_between_equal(distances: Floats, texts: list[list[Tokens]]) -> Floats:
-    """Return a copy of the distances with 0 between captions with equal tokens."""
+    """Return a copy of the distances with 0 between captions with equal tokens.
+
+    Args:
+        distances: Shape ``(S, N, N)``.
+        texts: Tokens of each caption of each of the S examples.
+
+    Returns:
+        Shape ``(S, N, N)``.
+    """
     changed = distances.copy()
     for matrix, tokens in zip(changed, texts, strict=True):
         index = {one: i for i, one in enumerate(dict.fromkeys(tokens))}

@@ -60,7 +60,11 @@ class Trm(CaptionSets):
         return [count / sum(counts) for count in counts]
 
     def values(self, row: int) -> dict[str, Any]:
-        """Return the template values of a row: the six columns, its captions, and the meaning of the p-value."""
+        """Return the template variables of a row.
+
+        Returns:
+            ``columns``, a plot of the six shares, ``captions``, and ``meaning`` of the p-value.
+        """
         told = self.is_surprising(row)
         groups = [(self.shares(row, key), whose) for key, whose in SIDES]
         return {

@@ -133,7 +133,7 @@ class Trm(caption_sets.CaptionSetMetric):
         super().__init__(*args, **host)
 
     def signature_fields(self) -> dict[str, Any]:
-        """Return the settings that the distance uses. A call adds its sources, which are not settings as such."""
+        """Return the settings that the distance uses, by name. A call adds its sources."""
         fields = super().signature_fields() | {"tie_tol": self._tolerance()}
         dropped = {"df"}
         if self.distance != "bert":

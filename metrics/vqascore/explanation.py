@@ -24,11 +24,16 @@ class Vqascore(ImageCaptions):
         return f"{quoted(self.details[row]['answer'])} has {number(self.scores[row])}"
 
     def undefined(self, row: int) -> str:
-        """Return that the server did not return the probability of the answer, as text."""
+        """Return the reason for an undefined score: the server did not return the probability of the answer."""
         return f"the server did not tell how likely {quoted(self.details[row]['answer'])} is"
 
     def values(self, row: int) -> dict[str, Any]:
-        """Return the template values of a row: captions of the image, question, and tokens of the answer."""
+        """Return the template variables of a row.
+
+        Returns:
+            The variables of `ImageCaptions.values`, the ``question``, and ``bars`` with ``name``, ``chance`` and
+            ``width`` of each token of the answer.
+        """
         detail = self.details[row]
         *answer, end = detail["chances"]
         names = [detail["answer"]] if len(answer) == 1 else [f"token {i}" for i in range(1, len(answer) + 1)]
