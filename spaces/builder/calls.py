@@ -18,7 +18,7 @@ PICTURE = "picture.png"
 
 
 def example_row(metric: Metric) -> dict[str, Any]:
-    """Return an example row without optional columns, in which images are file names."""
+    """Return the cells of an example row by column name, without optional columns. Images are file names."""
     row = {
         column.name: cell
         for column in metric.columns

@@ -103,7 +103,7 @@ def gradio_version(constraints: Path) -> str:
 def stamp_facts(
     facts: Mapping[str, Any], files: Sequence[HubFiles], gradio: str | None, thumbnail: str
 ) -> dict[str, Any]:
-    """Return the front matter of a Space."""
+    """Return the front matter of a Space, by key."""
     models = list(dict.fromkeys([*(one.repository for one in files), *facts["models"]]))
     own = {**facts, "models": models, "pinned": False, "thumbnail": thumbnail}
     for name in ("sdk_version", "python_version", *OF_THE_PACKAGE):

@@ -58,7 +58,11 @@ def _code(label: str) -> Any:
 
 
 def updates(loaded: Metric, request: gr.Request) -> list[Any]:
-    """Return the new values of the components for a metric, with the URL that the user opened."""
+    """Return the new values of the components for a metric, with the URL that the user opened.
+
+    Returns:
+        Texts: profiles, Python call, shell call, dataset call, and BibTeX.
+    """
     name, call, address = loaded.name, call_of(loaded), address_of(request)
     facts = [f"### {metric_title(name)}, {one}\n{profile_note(name, one)}" for one in PROFILES.values()]
     return [

@@ -192,6 +192,12 @@ def launch(page: gr.Blocks, *, port: int | None = None, warmed: bool = False, **
         port: Port of the server. A free one if None.
         warmed: Whether to score the examples of all metrics in the background, so that users do not wait for them.
         **options: Options of `gradio.Blocks.launch`.
+
+    Returns:
+        The result of `gradio.Blocks.launch`.
+
+    Raises:
+        OSError: If the port is in use.
     """
     common: dict[str, Any] = {"head": _head(), "theme": _theme(), "ssr_mode": False, "run_history": False}
     common["footer_links"] = []

@@ -135,7 +135,11 @@ def add_tab(hosting: Hosting) -> Tab:
 
 
 def addressed(asked: Mapping[str, str]) -> list[Any]:
-    """Return updates for the bundled systems in the query of the URL, or skip if the query names another tab."""
+    """Return updates for the bundled systems in the query of the URL, or skip if the query names another tab.
+
+    Returns:
+        Systems, metrics, profile, and the pair and rows to show.
+    """
     if asked.get("view") != "compare":
         return [gr.skip()] * 4
     names = [one for one in asked.get("systems", "").split(",") if one in systems.NAMES]
@@ -270,7 +274,11 @@ class _Guess:
 
 @in_one_sentence
 def guessed(files: Sequence[str] | None, wanted: Sequence[str]) -> list[Any]:
-    """Return updates with the metrics that can score the files, and their column names with likely ones selected."""
+    """Return updates with the metrics that can score the files, and their column names with likely ones selected.
+
+    Returns:
+        Updates of the list of metrics, of the columns of predictions, and of the shared columns.
+    """
     if not files:
         return [gr.skip(), *(_column(name, [], [] if name == "predictions" else NONE) for name in (_FIRST, *_SHARED))]
     try:
@@ -347,7 +355,11 @@ def compared(
     *titles: str,
     most_rows: int | None = None,
 ) -> Shown:
-    """Compare uploaded systems."""
+    """Compare uploaded systems.
+
+    Raises:
+        UsageError: If there are no files, or they cannot be compared.
+    """
     if not files:
         raise UsageError.about("Files", "must be systems of yours, got none; upload a file for each, or one for all")
     _check(wanted, profile)

@@ -73,7 +73,11 @@ class Compared:
 
 
 def compare_systems(metrics: Sequence[Metric], given: Sequence[Given]) -> Compared:
-    """Compare systems like `vlgauge.compare`, over the rows that can be scored."""
+    """Compare systems like `vlgauge.compare`, over the rows that can be scored.
+
+    Raises:
+        UsageError: If the systems have different rows, or no row can be scored.
+    """
     keys, orders = joined_rows({one.name: {"ids": one.ids} for one in given})
     every = [_reordered(one, orders[one.name]) for one in given]
     _check_same(every)

@@ -60,7 +60,7 @@ def add_tab(chosen: Selection, hosting: Hosting) -> list[Any]:
 
 
 def updates() -> list[Any]:
-    """Return the new values of the components for another metric."""
+    """Return the new values of the components of `add_tab` for another metric."""
     return [None, "", page_without_rows(), *_without_scores()[1:], gr.Button(visible=False)]
 
 
@@ -353,7 +353,11 @@ def _rows_of(data_set: Pinned | None, config: str | None, split: str | None) -> 
 
 @in_words_of(_LABELS)
 def guessed(metric: str, config: str | None, source: Source | None) -> list[Any]:
-    """Return updates of the first rows and of the column lists, with likely names selected for the metric."""
+    """Return updates of the first rows and of the column lists, with likely names selected for the metric.
+
+    Returns:
+        Updates of the column lists, in the order of `NAMES`, and of the page with the first rows.
+    """
     if source is None:
         return [*(gr.skip() for _ in NAMES), gr.skip()]
     columns = metric_of(metric, config=config_of(metric, config)).columns

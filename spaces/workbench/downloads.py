@@ -69,7 +69,11 @@ def kept(contents: Mapping[str, str | bytes]) -> list[str]:
 
 
 def refuse_model(model: str, origin: Origin) -> None:
-    """Check that a record can name the model. An empty name means no record."""
+    """Check that a record can name the model. An empty name means no record.
+
+    Raises:
+        UsageError: If the rows are from a file, or the name is not a Hub id.
+    """
     if model and origin.split is None:
         raise UsageError.about("Model", "must be empty for a file, since a record names a data set of the Hub")
     if model and not is_hub_id(model):

@@ -85,7 +85,14 @@ def short_label(column: Column) -> str:
 
 
 def cell_of(column: Column, text: str) -> Any:
-    """Convert the text of a form field to a cell of the column. None for empty text."""
+    """Convert the text of a form field to a cell of the column. None for empty text.
+
+    Returns:
+        A string, a list of lines for caption sets and stories of several lines, or a dictionary of scores.
+
+    Raises:
+        UsageError: If scores are not in a valid form.
+    """
     lines = [line.strip() for line in text.split("\n") if line.strip()]
     if not lines:
         return None
@@ -144,6 +151,9 @@ def check_size(name: str, cell: Any) -> None:
     """Check that an example is not larger than the limits.
 
     An image or a video is passed as bytes, or as the path of an upload.
+
+    Raises:
+        UsageError: If it is.
     """
     parts = cell if isinstance(cell, list) else [cell]
     if name in FILES:
@@ -175,6 +185,9 @@ def located_cell(cell: Any, uploads: Mapping[str, str | None], place: str) -> An
     """Replace the file name in an image or video cell, or in a list of them, with the path of its upload.
 
     Bytes are returned unchanged.
+
+    Returns:
+        Path, bytes, or a list of them. None for an empty cell.
 
     Raises:
         ValueError: If not exactly one upload has the name. No other file is searched or opened.

@@ -150,7 +150,7 @@ def _n_cells(records: Sequence[Record]) -> int:
 
 
 def filters(records: Sequence[Record]) -> list[Any]:
-    """Return the filters of the records: dataset, metrics, ranking metric, profile, part of the model name."""
+    """Return the Gradio components of the filters: dataset, metrics, ranking metric, profile, part of the name."""
     datasets = sorted({record.dataset.id for record in records})
     metrics = [(metric_title(name), name) for name in dict.fromkeys(record.metric for record in records)]
     is_there = bool(records)

@@ -65,7 +65,7 @@ ICONS = {
 
 
 def html(value: str, name: str, **options: Any) -> Any:
-    """Create an HTML component whose script can trigger an event with the selected values."""
+    """Create a `gradio.HTML` whose script can trigger an event with the selected values."""
     listen = f"element.addEventListener('{name}', told => trigger('{name}', told.detail))" if name else None
     return gr.HTML(value, apply_default_css=False, js_on_load=listen, **options)
 

@@ -43,7 +43,11 @@ def models_in_words(name: str, profile: str) -> str:
 
 
 def refuse_missing(name: str) -> None:
-    """Check that all published models of a metric are available without a download."""
+    """Check that all published models of a metric are available without a download.
+
+    Raises:
+        UsageError: If one is missing.
+    """
     missing = [described(asset) for asset in assets_of(name) if is_there(asset) is False]
     if missing:
         raise UsageError(

@@ -19,7 +19,7 @@ _NO_LINK = "A link has no place for pictures of yours, nor for so much text"
 
 
 def deck(name: str, profile: str, config: str, chosen: int | None) -> str:
-    """Return the bundled examples as buttons with scores."""
+    """Return the bundled examples as buttons with scores, as HTML."""
     cards = []
     for place, one in enumerate(bundled(name, profile, config)):
         digits = one.scored.explanation.digits if one.scored else 2

@@ -163,7 +163,11 @@ def begun(
     rows: int | None,
     hosting: Hosting,
 ) -> Run:
-    """Create a run that has read no rows yet."""
+    """Create a run that has read no rows yet.
+
+    Raises:
+        UsageError: If `first` or `rows` is out of range, or a column is not valid.
+    """
     if first < 0:
         raise UsageError.about("first_row", f"must be a whole number of at least 0, got {first}")
     if rows is not None and rows < 1:

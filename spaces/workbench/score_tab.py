@@ -75,7 +75,11 @@ def add_tab(chosen: Selection, loaded: Metric) -> list[Any]:
 
 
 def updates(loaded: Metric, profile: str, number: int, texts: dict[str, str] | None = None) -> list[Any]:
-    """Return the new values of the components for an example of a metric."""
+    """Return the new values of the components for an example of a metric.
+
+    Returns:
+        Bundled examples, the text fields in the order of `TEXTS`, images, video, page, and number of the example.
+    """
     name, config = loaded.name, loaded.config_name if loaded.configs else ""
     cells = _filled(name, config, number) | (texts or {})
     look = _look(loaded, cells)
@@ -134,7 +138,14 @@ def _shown(name: str, profile: str, config: str, number: int, missing: str) -> s
 
 @in_one_sentence
 def filled(metric: str, config: str | None, profile: str, number: Any) -> list[Any]:
-    """Return the updates of the tab for a bundled example and its result."""
+    """Return the updates of the tab for a bundled example and its result.
+
+    Returns:
+        See `updates`.
+
+    Raises:
+        UsageError: If the profile or the number is not valid.
+    """
     check_choice("profile", profile, tuple(PROFILES.values()))
     loaded = metric_of(metric, config=config_of(metric, config))
     n = len(examples_for(loaded))
@@ -164,6 +175,9 @@ def scored(
     Returns:
         The page with the explained score, and the bundled examples, among which the input is selected if it is one of
         them.
+
+    Raises:
+        UsageError: If an input is not valid for the metric.
     """
     check_choice("profile", profile, tuple(PROFILES.values()))
     given = {"predictions": predictions, "references": references, "styles": styles}

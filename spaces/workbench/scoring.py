@@ -56,7 +56,11 @@ def _loaded(name: str, profile: str, config: str, **settings: Any) -> Metric:
 
 
 def first_config(name: str) -> str:
-    """Return the configuration that a form starts with. Empty for a metric without configurations."""
+    """Return the configuration that a form starts with. Empty for a metric without configurations.
+
+    Raises:
+        UsageError: If there is no such metric.
+    """
     return explanation_of(check_choice("metric", name, metric_names())).first_config
 
 
@@ -110,7 +114,7 @@ def score_rows(metric: Metric, columns: Mapping[str, Sequence[Any] | None], ids:
 
 
 def rows_of(columns: Mapping[str, Sequence[Any] | None], rows: Sequence[int]) -> dict[str, list[Any] | None]:
-    """Select rows of columns."""
+    """Select rows of columns. A column that is None stays None."""
     return {name: None if cells is None else [cells[row] for row in rows] for name, cells in columns.items()}
 
 
@@ -178,6 +182,9 @@ def score_example(
         tested: Whether to compute p-values of caption sets, which takes seconds for the largest sets.
         beside: Bundled examples. Examples with the same image are scored too, if the explanation of a row shows other
             rows.
+
+    Raises:
+        UsageError: If a cell is too large or not valid for the metric.
     """
     given = {column: cell for column, cell in cells.items() if cell is not None}
     explanation = explanation_of(name)

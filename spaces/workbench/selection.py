@@ -43,5 +43,5 @@ class Selection:
 
     @property
     def inputs(self) -> list[Any]:
-        """First inputs of every event that scores."""
+        """First inputs of every event that scores: the components of metric, configuration and profile."""
         return [self.metric, self.config, self.profile]

@@ -15,7 +15,13 @@ NONE = "(none)"
 def columns_of(
     metric: Metric, rows: Rows, chosen: Mapping[str, str], uploads: Mapping[str, str | None]
 ) -> dict[str, list[Any] | None]:
-    """Return the cells of the columns of a metric. A cell whose file is not found is an exception with the reason."""
+    """Return the cells of the columns of a metric, by name. None for an optional column that is not selected.
+
+    A cell whose file is not found is an exception with the reason.
+
+    Raises:
+        UsageError: If a required column is not selected.
+    """
     missing = [one.name for one in metric.columns if not one.optional and one.name not in chosen]
     if missing:
         raise UsageError(f"`{'` and `'.join(missing)}` must be columns of the file, none is chosen; choose them above")
