@@ -1,6 +1,9 @@
 """Cases of this metric for the tests of all metrics."""
 
+from apart_cases import captioned
 from signature_cases import Files
+
+APART = {"": ({}, captioned), "-eos": ({"eos": True, "variant": "cider-r"}, captioned)}
 
 
 def changes(files: Files):
