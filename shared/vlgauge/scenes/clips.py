@@ -77,7 +77,11 @@ class SceneClip:
         return Statement(text, claim, tuple(sorted((one, ground), key=text.index)))
 
     def drawings(self, size: int = 128) -> list[Drawing]:
-        """Render the frames, with the box around the object."""
+        """Render the frames, with the box around the object.
+
+        Raises:
+            ValueError: If the size is below 16.
+        """
         rng = jitter_of(self.key, self.seed)
         thing, background = self.scene.objects[0], background_shade(self.scene.background, rng)
         placed = placed_at(thing, 0.5, 0.5, rng)
