@@ -61,7 +61,11 @@ def unlike_fields(one: str, other: str) -> str:
 
 
 def made_by_toy(text: str) -> bool:
-    """Return whether a score was computed with a demo model: a bundled encoder, or for rovist bundled components."""
+    """Return whether a score was computed with a demo model: a bundled encoder, or for rovist bundled components.
+
+    Raises:
+        ValueError: If the text is not a valid signature.
+    """
     fields = parse_signature(text)[1]
     return fields.get("profile") == "embedded" and (fields.get("enc", "").startswith("vlgauge-") or "parts" in fields)
 
