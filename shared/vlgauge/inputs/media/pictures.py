@@ -90,7 +90,11 @@ class WholeImage:
             return None
 
     def open(self) -> Image.Image:
-        """Return the decoded, upright image. See `vlgauge.inputs.media.images.open_image` for the errors."""
+        """Return the decoded, upright image. See `vlgauge.inputs.media.images.open_image` for the errors.
+
+        Raises:
+            UsageError: If the image cannot be read or is too large.
+        """
         return open_image(self._cell, self.place, convert=self.convert)
 
 

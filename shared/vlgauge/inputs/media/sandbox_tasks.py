@@ -20,7 +20,11 @@ Image.init()
 
 
 def picture(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
-    """Decode an image and yield its header, then bands of its rows."""
+    """Decode an image and yield its header, then bands of its rows.
+
+    Raises:
+        UsageError: If the image cannot be read or is too large.
+    """
     how = {name: settings[name] for name in ("convert", "max_pixels", "shown")}
     image, animated = decoded_image({"bytes": content, "path": None}, settings["place"], **how)
     transparency = image.info.get("transparency")
@@ -37,7 +41,11 @@ def picture(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
 
 
 def whole(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
-    """Decode an image and yield whether its file has several frames."""
+    """Decode an image and yield whether its file has several frames.
+
+    Raises:
+        UsageError: If the image cannot be read or is too large.
+    """
     how = {name: settings[name] for name in ("max_pixels", "shown")}
     cell = {"bytes": content, "path": None}
     _, animated = decoded_image(cell, settings["place"], convert="early", **how)
@@ -45,7 +53,11 @@ def whole(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
 
 
 def head(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
-    """Yield size and mode of an image without decoding it."""
+    """Yield size and mode of an image without decoding it.
+
+    Raises:
+        UsageError: If the image cannot be read or is too large.
+    """
     cell = {"bytes": content, "path": None}
     size, mode = read_head(cell, settings["place"], shown=settings["shown"])
     yield {"size": size, "mode": mode}, b""
@@ -65,13 +77,21 @@ def _clip(settings: dict[str, Any], content: bytes) -> Iterator[VideoSource]:
 
 
 def extent(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
-    """Yield the extent of a video."""
+    """Yield the extent of a video.
+
+    Raises:
+        UsageError: If the video cannot be read.
+    """
     with _clip(settings, content) as source:
         yield vars(source.extent()), b""
 
 
 def frames(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
-    """Decode some frames and yield them, then the number of decoded frames and the error, if any."""
+    """Decode some frames and yield them, then the number of decoded frames and the error, if any.
+
+    Raises:
+        UsageError: If the video cannot be read.
+    """
     wanted, room, count, why = set(settings["indices"]), settings["room"], 0, ""
     last = max(wanted, default=-1)
     with _clip(settings, content) as source:

@@ -62,7 +62,14 @@ def splits(settings: dict[str, Any], content: bytes) -> Iterator[tuple[list[str]
 
 
 def opened(settings: dict[str, Any], content: bytes) -> Iterator[tuple[dict[str, Any], bytes]]:
-    """Yield the selected configuration and split, the kind of each column, and the number of rows."""
+    """Yield the selected configuration and split, the kind of each column, and the number of rows.
+
+    Returns:
+        A dictionary of these facts, and no bytes.
+
+    Raises:
+        UsageError: If the dataset cannot be read, or the configuration or split does not exist.
+    """
     with in_words(settings["identity"]):
         config, split = settings["config"], settings["split"]
         try:
@@ -91,7 +98,14 @@ def opened(settings: dict[str, Any], content: bytes) -> Iterator[tuple[dict[str,
 
 
 def rows(settings: dict[str, Any], content: bytes) -> Iterator[tuple[int, bytes | memoryview]]:
-    """Yield columns of the rows from a start row on, as Arrow streams."""
+    """Yield columns of the rows from a start row on, as Arrow streams.
+
+    Returns:
+        Number of rows and an Arrow stream, per part.
+
+    Raises:
+        UsageError: If the dataset cannot be read.
+    """
     with in_words(settings["identity"]):
         there = _opened(**_own(settings), config=settings["config"])[1]
         chosen = there[settings["split"]].select_columns(settings["titles"])
