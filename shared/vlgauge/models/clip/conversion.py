@@ -59,7 +59,11 @@ class Conversion:
         return dict(sorted(differing.items(), key=lambda item: -item[1]))
 
     def write(self, path: str | PathLike[str]) -> None:
-        """Write the adapter, or the whole CLIP, as safetensors."""
+        """Write the adapter, or the whole CLIP, as safetensors.
+
+        Raises:
+            NotWritableError: If the file cannot be written.
+        """
         if self.adapter is not None:
             write_adapter(path, self.adapter)
             return

@@ -56,7 +56,11 @@ def find_weights(row: ClipArchitecture, weights: str | Path | None, *, setting: 
 
 
 def look_for_weights(row: ClipArchitecture, weights: str | Path | None) -> None:
-    """Check that `find_weights` can find the weights, without downloading them."""
+    """Check that `find_weights` can find the weights, without downloading them.
+
+    Raises:
+        WeightsNotFoundError: If it cannot.
+    """
     if weights is not None:
         given_file(weights, "weights", row.files)
     else:
@@ -191,7 +195,11 @@ TITLES = {"pac_s": "PAC-S", "pac_s++": "PAC-S++"}
 
 
 def paper_adapter_path(backbone: str | ClipArchitecture, kind: str = "pac_s") -> Path:
-    """Return the path of the converted weights of PAC-S or PAC-S++ for a backbone, which may not exist."""
+    """Return the path of the converted weights of PAC-S or PAC-S++ for a backbone, which may not exist.
+
+    Raises:
+        ValueError: If the backbone is unknown.
+    """
     stem = kind.replace("++", "_plus")
     return cache_folder() / "adapters" / f"{stem}-{architecture_of(backbone).architecture}.safetensors"
 

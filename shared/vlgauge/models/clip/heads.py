@@ -114,7 +114,11 @@ def read_adapter(path: str | PathLike[str]) -> Adapter:
 
 
 def write_adapter(path: str | PathLike[str], adapter: Adapter) -> None:
-    """Write an adapter as safetensors, creating or replacing the file atomically."""
+    """Write an adapter as safetensors, creating or replacing the file atomically.
+
+    Raises:
+        NotWritableError: If the file cannot be written.
+    """
     from safetensors.numpy import save_file
 
     with atomic_write(path, in_folder=True) as part:

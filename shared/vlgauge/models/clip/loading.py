@@ -192,7 +192,12 @@ def weights_name(encoder: ClipEncoder, *, given: bool) -> str:
 def clip_tokens(
     backbone: str | ClipArchitecture | None = None, *, weights: str | Path | None = None, profile: str = "paper"
 ) -> Tokens:
-    """Return the tokenizer of a backbone, without reading the weights."""
+    """Return the tokenizer of a backbone, without reading the weights.
+
+    Raises:
+        ValueError: If the backbone is unknown.
+        WeightsNotFoundError: If the tokenizer cannot be found.
+    """
     row = _row(backbone, profile)
     file = tokenizer_file(row, weights)
     return pool.get(("tokens", row.name, row.tokens, row.context, file), lambda: tokens_of(row, file))

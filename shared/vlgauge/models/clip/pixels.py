@@ -158,8 +158,8 @@ def decoded_batches(
     on exit from the context instead of by the garbage collector, which may run while a thread starts and then deadlock.
 
     Yields:
-        Iterator over batches of `batch_size` items, in input order. Each item is an image as returned by `square`, or
-        the error raised for it.
+        Iterator over batches of `batch_size` items, in input order. Each item is an image of shape ``(size, size, 3)``,
+        uint8, or the error raised for it.
     """
     workers = max(1, min(8, os.cpu_count() or 1, len(pictures)))
     executor = ThreadPoolExecutor(workers, "vlgauge-decode")

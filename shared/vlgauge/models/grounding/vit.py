@@ -157,6 +157,9 @@ class VisionEncoder:
         """Return the pooled features of images, shape ``(n_pictures, width)``, float32.
 
         See `ClipEncoder.image_hidden`.
+
+        Raises:
+            ValueError: If an image cannot be read, or `batch_size` is below 1.
         """
         check_int("batch_size", batch_size, 1)
         check_fork()

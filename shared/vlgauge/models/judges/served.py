@@ -137,6 +137,9 @@ class ServedJudge:
         """Generate one answer per question. See `Judge`.
 
         The digit probabilities are NaN at positions where the server returns too few of them.
+
+        Raises:
+            NetworkError: If the server does not answer.
         """
         keys = [(question.key, longest) for question in questions]
         return self._asked(questions, keys, lambda i: self._answer(questions[i], longest), batch_size, progress)

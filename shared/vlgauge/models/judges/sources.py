@@ -177,12 +177,12 @@ def other_models() -> str:
 def tell_licence(model: str, setting: str = "model") -> None:
     """Announce the license and the size of a model before its download starts.
 
+    Raises:
+        WeightsNotFoundError: If the model is neither a folder nor a pinned Hub id.
+
     Warns:
         UserWarning: If the license has conditions of use, the model is not downloaded yet, and progress lines are not
             shown.
-
-    Raises:
-        WeightsNotFoundError: If the model is neither a folder nor a pinned Hub id.
     """
     terms = terms_of(model)
     if terms and look_for_judge(model, setting) is None:

@@ -27,7 +27,11 @@ _LEAST = 1e-6
 
 
 def toy_judge(device: str = "auto") -> "ToyJudge":
-    """Return the demo judge, based on the demo CLIP of the pool."""
+    """Return the demo judge, based on the demo CLIP of the pool.
+
+    Raises:
+        MissingExtraError: If a package is missing.
+    """
     return ToyJudge(clip_encoder(profile="embedded", device=device))
 
 

@@ -163,7 +163,11 @@ class LoadedJudge:
         batch_size: int = 1,
         progress: Progress = None,
     ) -> list[Answer]:
-        """Generate one greedy answer per question. See `Judge`."""
+        """Generate one greedy answer per question. See `Judge`.
+
+        Raises:
+            ValueError: If an image cannot be read, or a prompt is too long.
+        """
 
         def answered(batch: Sequence[_Prepared]) -> list[Answer]:
             return self._written(batch, longest)
@@ -186,6 +190,9 @@ class LoadedJudge:
 
         Returns:
             Natural log-probabilities, shape ``(n_tokens + 1,)`` per question, float64.
+
+        Raises:
+            ValueError: If an image cannot be read, or a prompt is too long.
         """
 
         def scored(batch: Sequence[_Prepared]) -> list[Floats]:

@@ -26,13 +26,13 @@ def pair_scorer(
 
     See `find_pair_model`.
 
-    Warns:
-        UserWarning: If this is the demo model of the embedded profile, at its first use in the process.
-
     Raises:
         UsageError: If `base` is passed together with a function, or missing for a checkpoint file.
         MissingExtraError: If a package is missing.
         WeightsNotFoundError: If the model cannot be found.
+
+    Warns:
+        UserWarning: If this is the demo model of the embedded profile, at its first use in the process.
     """
     if callable(model):
         if base is not None:

@@ -143,6 +143,9 @@ def write_head(path: str | PathLike[str], head: Head, *, half: bool = False) -> 
         path: The file.
         head: The head.
         half: Whether to store float16 instead of float32.
+
+    Raises:
+        NotWritableError: If the file cannot be written.
     """
     from safetensors.numpy import save_file
 

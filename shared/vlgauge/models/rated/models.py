@@ -81,6 +81,9 @@ def text_encoder_of(text_encoder: str | None, *, profile: str, device: str, extr
     """Return the text encoder of the settings from the pool.
 
     See `vlgauge.models.hidden_layers.layered_encoder`.
+
+    Raises:
+        WeightsNotFoundError: If the model cannot be found.
     """
     name = text_encoder_name(text_encoder, profile)
     return layered_encoder(name, profile=profile, device=device, setting="text_encoder", hint=_hint(), extra=extra)

@@ -99,6 +99,10 @@ def text_encoder(encoder: Any, *, profile: str, pooling: str, device: str, extra
 
     ``"bow:PATH"`` counts the words of a list, ``"vectors:PATH"`` averages word vectors, and ``"clip:BACKBONE"`` uses
     the text embeddings of CLIP.
+
+    Raises:
+        WeightsNotFoundError: If the model cannot be found.
+        MissingExtraError: If a package is missing.
     """
     if not isinstance(encoder, str):
         return GivenEncoder(encoder)

@@ -85,7 +85,11 @@ def find_sentence_model(name: str, profile: str = "paper") -> SentenceModel:
 
 
 def look_for_sentence_model(name: str, profile: str) -> None:
-    """Check that `find_sentence_model` can find the encoder, without downloading or reading it."""
+    """Check that `find_sentence_model` can find the encoder, without downloading or reading it.
+
+    Raises:
+        WeightsNotFoundError: If it cannot.
+    """
     if name in _OF_MINILM:
         if find_spec(_WHEEL) is None:
             hub_folder_here(*_minilm_on_hub(profile))

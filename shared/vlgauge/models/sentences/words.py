@@ -74,6 +74,9 @@ class WordVectors:
 
         Texts are lowercased and split at whitespace.
 
+        Raises:
+            ValueError: If the file of word vectors is not valid.
+
         Warns:
             UserWarning: If a text contains no known word.
         """
