@@ -85,12 +85,20 @@ def add_set_sizes(
 
 
 def comparable_signature(signature: str) -> str:
-    """Remove the fields of a signature that do not change a score: the origin of sampled sets and the test settings."""
+    """Remove the fields of a signature that do not change a score: the origin of sampled sets and the test settings.
+
+    Raises:
+        ValueError: If the text is not a valid signature.
+    """
     return _without(signature, _DRAWN, _SEED)
 
 
 def without_sizes(signature: str) -> str:
-    """Remove the set sizes from a comparable signature, because they are compared row by row."""
+    """Remove the set sizes from a comparable signature, because they are compared row by row.
+
+    Raises:
+        ValueError: If the text is not a valid signature.
+    """
     return _without(signature, _DRAWN, _SEED, _SIZES)
 
 
@@ -102,7 +110,11 @@ def _without(signature: str, *dropped: str) -> str:
 
 
 def sizes_signed(signature: str) -> str:
-    """Return the set sizes in a signature. Empty if it has none."""
+    """Return the set sizes in a signature. Empty if it has none.
+
+    Raises:
+        ValueError: If the text is not a valid signature.
+    """
     return parse_signature(signature)[1].get(_SIZES, "")
 
 

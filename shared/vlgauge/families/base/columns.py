@@ -150,7 +150,11 @@ class Story(Column):
                 )
 
     def restore(self, column: pa.ChunkedArray) -> list[str | list[str]]:
-        """Return the rows as strings or lists of strings, in the form in which they were passed."""
+        """Return the rows as strings or lists of strings, in the form in which they were passed.
+
+        Raises:
+            ValueError: If the rows have different forms.
+        """
         stored = column.to_pylist()
         self.check_together(stored)
         return [json.loads(row) for row in stored]

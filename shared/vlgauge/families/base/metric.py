@@ -165,7 +165,7 @@ class Metric(EvaluateAdapter, ABC):
         """
 
     def cited(self) -> str:
-        """Return the BibTeX entries of the metric card."""
+        """Return the BibTeX entries of the metric card. Empty if there are none."""
         return citation(evaluate.naming.camelcase_to_snakecase(type(self).__name__))
 
     def _info(self) -> evaluate.MetricInfo:

@@ -77,7 +77,16 @@ class CorpusStatistic:
             self.test.restore(rows, draws, float(rounding))
 
     def keys(self, name: str, pvalue: str | None) -> dict[str, Any]:
-        """Return values by result key. For the main statistic only values of the test are included."""
+        """Return the values of the statistic by result key.
+
+        Args:
+            name: Name of the statistic, used as prefix. Empty for the main statistic, of which only values of the test
+                are included.
+            pvalue: Setting `pvalue`. None without a test.
+
+        Returns:
+            Values of the result by key: mean and ``scores`` of another statistic, and the values of `SetTest.summary`.
+        """
         found: dict[str, Any] = {}
         if name:
             found = {name: mean_of_defined(self.scores.tolist()), joined(name, "scores"): self.scores}

@@ -82,6 +82,9 @@ class CaptionSetMetric(Metric):
 
         Args:
             embeddings: Embeddings passed to the call. None if captions are encoded.
+
+        Returns:
+            A `Preflight` with the problems found so far, which its method `end` raises.
         """
         found = Preflight(self.name, self._extra)
         if embeddings is None and self.reads_vectors:
@@ -122,6 +125,12 @@ class CaptionSetMetric(Metric):
                 their pooled captions, candidates first, shape ``(S, N, d)``, the number of candidates and the
                 partitions.
             return_details: Whether the result contains the details of each row.
+
+        Returns:
+            Values by key, as returned by `compute`.
+
+        Raises:
+            ValueError: If caption sets are too small for the test, or embeddings are invalid.
         """
         self.test.check_sizes(predictions, references)
         vectors = self.caption_vectors(predictions, references, embeddings)
@@ -179,6 +188,9 @@ class CaptionSetMetric(Metric):
             minimum: Minimum number of captions on either side for `score_group` to be called.
             return_details: Whether the result contains the details of each row.
             made_with: Signature fields that are only known at call time.
+
+        Returns:
+            Values by key, as returned by `compute`.
 
         Raises:
             ValueError: If all partitions are requested and there are too many.
@@ -270,7 +282,14 @@ class CaptionSetMetric(Metric):
         )
 
     def combine(self, partial: PartialResult) -> dict[str, Any]:
-        """Combine partial results as in the base class, including the permutation tests of the corpus."""
+        """Combine partial results as in the base class, including the permutation tests of the corpus.
+
+        Returns:
+            Values by key, as returned by `compute`.
+
+        Raises:
+            UsageError: If rows were scored with different settings or models.
+        """
         self._warn_of_sizes(list(zip(*(partial.columns[size] for size in SIZES), strict=True)))
         tested = self._statistics(partial.n_rows)
         for name, one in tested.items():

@@ -36,7 +36,7 @@ class PermutationSettings:
             object.__setattr__(self, name, check_int(name, getattr(self, name), *ends))
 
     def signature_fields(self) -> dict[str, Any]:
-        """Return the fields for the signature, which are empty without a test."""
+        """Return the settings of the test by name, for the signature. Empty without a test."""
         return {} if self.pvalue is None else {name: getattr(self, name) for name in TEST_SETTINGS}
 
     def partitions(self, n: int, m: int) -> stats.Partitions | None:

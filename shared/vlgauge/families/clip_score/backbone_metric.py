@@ -106,7 +106,10 @@ class Backbone(ClipSettings):
 
     @property
     def chosen_backbone(self) -> Any:
-        """Backbone of the settings, or the default of the metric."""
+        """Name or `ClipArchitecture` of the backbone of the settings, or the default of the metric.
+
+        None selects the default of the profile.
+        """
         return self.own_backbone if self.backbone is None and self.profile == "paper" else self.backbone
 
     def tokens(self) -> Tokens:
@@ -114,7 +117,11 @@ class Backbone(ClipSettings):
         return clip_tokens(self.chosen_backbone, weights=self.weights, profile=self.profile)
 
     def check_sources(self) -> Preflight:
-        """Check the requirements of every call, without loading or downloading anything."""
+        """Check the requirements of every call, without loading or downloading anything.
+
+        Returns:
+            A `Preflight` with the problems found so far, which its method `end` raises.
+        """
         preflight = Preflight(self.name, self.needs[0])
         sources: dict[str, Any] = {"weights": self.weights, "checkpoint": self.checkpoint, "kind": self.kind}
         look_for_clip(preflight, self.chosen_backbone, profile=self.profile, **sources)
@@ -128,10 +135,13 @@ class Backbone(ClipSettings):
         The cosine of a caption that was split is the mean over its sentences.
 
         Returns:
-            Cosines, shape ``(n,)``, NaN if undefined, one dictionary of details per row, and signature fields.
-
-        Warns:
+            Cosines, shape ``(n,)``, NaN if undefined, one dictionary per row with ``cosine``, ``truncated`` and
+            ``special``, and signature fields. Warns:
             UserWarning: If texts are too long, or images cannot be read.
+
+        Raises:
+            UsageError: If a text is too long with ``long_text="error"``, or an image is unreadable with
+                ``on_error="raise"``.
         """
         vectors, names = self.vectors(progress)
         rows = self.text_rows(predictions, [None] * len(predictions))
@@ -166,7 +176,15 @@ class Backbone(ClipSettings):
         return read, seen, picture_of, vectors.encoder
 
     def encoder_and_adapter(self) -> tuple[Any, Any]:
-        """Return the encoder of the settings from the pool, and the projections that replace its own, or None."""
+        """Return the encoder of the settings from the pool, and the projections that replace its own, or None.
+
+        Returns:
+            A `ClipEncoder`, and an `Adapter` or None.
+
+        Raises:
+            ValueError: If the checkpoint does not belong to the backbone.
+            SourcesMissingError: If weights or packages are missing.
+        """
         self.check_sources().end()
         return clip_with_checkpoint(
             self.chosen_backbone,
@@ -184,7 +202,12 @@ class Backbone(ClipSettings):
         return text_rows(predictions, references, self.tokens(), self.long_text, self.prompt)
 
     def vectors(self, progress: Progress) -> tuple[ClipVectors, Mapping[str, Any]]:
-        """Return the encoder, and its fields in the signature."""
+        """Return the encoder, and its fields in the signature: ``enc``, ``arch`` and ``proj``.
+
+        Raises:
+            ValueError: If the checkpoint does not belong to the backbone.
+            SourcesMissingError: If weights or packages are missing.
+        """
         encoder, adapter = self.encoder_and_adapter()
         # A checkpoint that is not an adapter is a whole CLIP that replaces the weights of the backbone.
         given = self.weights is not None or (adapter is None and (self.checkpoint is not None or self.kind != "clip_s"))
@@ -201,7 +224,13 @@ class Backbone(ClipSettings):
     ) -> dict[str, Any]:
         """Return everything that affects the scores, in the order of the signature.
 
-        `own` and `more` are fields of the metric in two positions.
+        Args:
+            names: Fields of the encoder, from `vectors`.
+            own: Fields of the metric in front of the architecture.
+            more: Fields of the metric after the handling of long texts.
+
+        Returns:
+            Values by field of the signature.
         """
         return {
             "enc": names["enc"],
@@ -258,9 +287,13 @@ class BackboneMetric(Metric):
         self.columns = self.clip.columns(self.columns)
 
     def check_sources(self) -> Preflight:
-        """Check the requirements of every call, without loading or downloading anything."""
+        """Check the requirements of every call, without loading or downloading anything.
+
+        Returns:
+            A `Preflight` with the problems found so far, which its method `end` raises.
+        """
         return self.clip.check_sources()
 
     def signature_fields(self) -> dict[str, Any]:
-        """Return no settings, because `_compute` adds the resolved values in the order of the signature."""
+        """Return {}, because `_compute` adds the resolved values in the order of the signature."""
         return {}

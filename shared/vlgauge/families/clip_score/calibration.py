@@ -85,7 +85,11 @@ class Calibration:
             )
 
     def save(self, path: str | Path) -> None:
-        """Write the scale as JSON, for `read_calibration` and the setting ``calibration=PATH``."""
+        """Write the scale as JSON, for `read_calibration` and the setting ``calibration=PATH``.
+
+        Raises:
+            NotWritableError: If the file cannot be written.
+        """
         write(path, json.dumps({"format": FORMAT, **asdict(self), "sha256": self.digest}, indent=1) + "\n")
 
 

@@ -30,7 +30,7 @@ class Bags:
 
     @property
     def starts(self) -> Positions:
-        """Row of the first vector of each sequence."""
+        """Row of the first vector of each sequence, shape ``(n_sequences,)``."""
         return np.cumsum(self.sizes) - self.sizes
 
     def indices(self, bags: Positions, size: int) -> Positions:
@@ -56,7 +56,7 @@ class Matches:
 
     @property
     def full(self) -> Floats:
-        """(fine + coarse) / 2 (Sarto et al., 2023, Eq. 5), range about -1 to 1, higher is better."""
+        """(fine + coarse) / 2 (Sarto et al., 2023, Eq. 5), shape ``(n,)``, range about -1 to 1, higher is better."""
         return (self.fine + self.coarse) / 2
 
 
@@ -102,14 +102,30 @@ def matches(left: Bags, right: Bags, pairs: tuple[Positions, Positions], *, batc
 
 
 def weighted_means(values: npt.NDArray[np.floating], weights: Floats) -> Floats:
-    """Compute weighted means over the last axis. NaN if the weights sum to 0."""
+    """Compute weighted means over the last axis. NaN if the weights sum to 0.
+
+    Args:
+        values: Shape ``(..., n)``.
+        weights: Shape ``(..., n)``, or a shape that broadcasts to it.
+
+    Returns:
+        Shape ``(...)``, float64.
+    """
     with np.errstate(invalid="ignore", divide="ignore"):
         means: Floats = (values * weights).sum(axis=-1) / weights.sum(axis=-1)
     return means
 
 
 def fine_scores(precision: Floats, recall: Floats) -> Floats:
-    """Compute 2 P R / (P + R). NaN if P + R = 0, which is infinite in the authors' code if P and R are not 0."""
+    """Compute 2 P R / (P + R). NaN if P + R = 0, which is infinite in the authors' code if P and R are not 0.
+
+    Args:
+        precision: P, shape ``(n,)``.
+        recall: R, shape ``(n,)``.
+
+    Returns:
+        Shape ``(n,)``, range about -1 to 1.
+    """
     total = precision + recall
     with np.errstate(invalid="ignore", divide="ignore"):
         fine: Floats = np.where(total == 0, np.nan, 2 * precision * recall / total)
@@ -138,7 +154,15 @@ def reference_terms(found: Matches, groups: Positions, n_groups: int, *, joint: 
 
 
 def scores_with_references(full: Floats, terms: Floats) -> Floats:
-    """Compute the mean of the video score and the reference similarity X (Sarto et al., 2023, Eq. 6)."""
+    """Compute the mean of the video score and the reference similarity X (Sarto et al., 2023, Eq. 6).
+
+    Args:
+        full: Video scores, shape ``(n,)``.
+        terms: X, the same score against the tokens of the best reference, shape ``(n,)``.
+
+    Returns:
+        Shape ``(n,)``.
+    """
     return (full + terms) / 2
 
 
@@ -148,6 +172,9 @@ def best_frames(tokens: Vectors, frames: Vectors) -> tuple[list[int], list[float
     Args:
         tokens: Shape ``(n_tokens, d)``, L2-normalized rows.
         frames: Shape ``(n_frames, d)``, L2-normalized rows, at least one.
+
+    Returns:
+        Index of the frame, and the cosine in [-1, 1], one per token.
     """
     cosines = tokens @ frames.T
     return cosines.argmax(axis=1).tolist(), cosines.max(axis=1).tolist()

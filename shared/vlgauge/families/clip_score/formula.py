@@ -61,12 +61,12 @@ def reference_scores(scores: npt.ArrayLike, similarities: npt.ArrayLike, *, clam
     """Compute 2 P s / (P + s), the harmonic mean of score and reference similarity (Sarto et al., 2023, Eq. 4).
 
     Args:
-        scores: P, from `clip_scores`.
-        similarities: s, maximum cosine of the caption and a reference. NaN without references.
+        scores: P, from `clip_scores`, shape ``(n,)``.
+        similarities: s, maximum cosine of the caption and a reference, shape ``(n,)``. NaN without references.
         clamp: Whether a negative s counts as 0, as in the paper. The authors' code does not clamp it.
 
     Returns:
-        One value per pair of inputs, between P and s if s is at least 0. 0 if P is 0 (the authors' code divides 0 by 0
+        Shape ``(n,)``, float64, between P and s if s is at least 0. 0 if P is 0 (the authors' code divides 0 by 0
         if s is also 0). NaN if P + s = 0 with P > 0, or if P or s is NaN.
     """
     p, s = (np.asarray(values, dtype=np.float64) for values in (scores, similarities))

@@ -103,11 +103,15 @@ class ClipScoreMetric(Metric):
         return self.paper_prompt if self.variant == "paper" else PROMPT
 
     def check_sources(self) -> Preflight:
-        """Check the requirements of every call, without loading or downloading anything."""
+        """Check the requirements of every call, without loading or downloading anything.
+
+        Returns:
+            A `Preflight` with the problems found so far, which its method `end` raises.
+        """
         return self.clip.check_sources()
 
     def signature_fields(self) -> dict[str, Any]:
-        """Return no settings, because `_compute` adds the resolved values in the order of the signature."""
+        """Return {}, because `_compute` adds the resolved values in the order of the signature."""
         return {}
 
     def _compute(
@@ -175,7 +179,14 @@ class ClipScoreMetric(Metric):
         self.idf = counted_idf({int(token): df for token, df in counts[name].items()}, n, name)
 
     def combine(self, partial: PartialResult) -> dict[str, Any]:
-        """Combine partial results, with the median of the corpus and the frames of all videos in the signature."""
+        """Combine partial results, with the median of the corpus and the frames of all videos in the signature.
+
+        Returns:
+            Values by key, as returned by `compute`.
+
+        Raises:
+            UsageError: If rows were scored with different settings or models.
+        """
         if self.config_name == "video":
             partial = replace(partial, texts={key: _with_all_frames(texts) for key, texts in partial.texts.items()})
         record = super().combine(partial)
@@ -245,7 +256,11 @@ class ClipScoreMetric(Metric):
         return [None] * len(references)
 
     def fields(self, names: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-        """Return everything that affects the scores, in the order of the signature."""
+        """Return everything that affects the scores, in the order of the signature.
+
+        Returns:
+            Values by field of the signature.
+        """
         own: dict[str, Any] = {"variant": self.variant}
         if self.calibration is not None:
             own["calibration"] = self.calibration.digest[:8]
@@ -346,6 +361,9 @@ def checked_w(w: Any, own: float, config: str) -> float:
 
 def checked_word_weights(idf: Any, config: str, variant: str) -> Any:
     """Check the setting ``idf`` for a configuration. None becomes "auto" with ``variant="emscore"``, as in EMScore.
+
+    Returns:
+        The setting in a form that `resolved_idf` accepts. None for images.
 
     Raises:
         ValueError: If it has none of the supported forms, is passed for images, or is missing although the variant

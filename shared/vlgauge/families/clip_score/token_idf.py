@@ -77,6 +77,8 @@ class Idf:
 def corpus_idf(sentences: Sequence[str], name: str, tokens: Tokens) -> Idf:
     """Compute weights from the sentences of a corpus. Sentences that are too long for the backbone are truncated.
 
+    See `counted_idf` for the formula.
+
     Args:
         sentences: Any texts.
         name: Name of the sentences, for signatures.
@@ -123,6 +125,8 @@ def sentence_counts(ids: Sequence[Ids], context: int) -> dict[int, int]:
 def counted_idf(counts: Mapping[int, int], n: int, name: str) -> Idf:
     """Compute weights from the number of sentences that contain each token.
 
+    The weight of a token is ln((N + 1) / (df + 1)).
+
     Args:
         counts: df by token id.
         n: N, the number of sentences.
@@ -133,6 +137,9 @@ def counted_idf(counts: Mapping[int, int], n: int, name: str) -> Idf:
 
 def checked_idf(value: Any) -> Any:
     """Check the setting ``idf`` and convert it to a form that `resolved_idf` accepts. A file must exist.
+
+    Returns:
+        None, False, an `Idf`, a string (a word such as "references", or a path), or a tuple of sentences.
 
     Raises:
         ValueError: If it has none of the supported forms.

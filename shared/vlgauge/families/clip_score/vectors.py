@@ -53,7 +53,7 @@ class ClipVectors:
 
         Returns:
             L2-normalized embeddings of all tokens, text by text, shape ``(n_tokens, d)``, the number of tokens of each
-            text, and the token ids of each text.
+            text, shape ``(n_texts,)``, and the token ids of each text.
         """
         hidden = self.encoder.text_hidden(texts, tokens=True, batch_size=self.batch_size, progress=self.progress)
         assert hidden.tokens is not None  # requested above

@@ -72,7 +72,11 @@ def score_videos(
 
 
 def text_bags(vectors: ClipVectors, texts: Sequence[str], idf: Idf | None) -> tuple[Bags, list[Ids]]:
-    """Encode the tokens of texts, including start and end token, and return them with their ids."""
+    """Encode the tokens of texts, including start and end token.
+
+    Returns:
+        The token embeddings, one bag per text, and the token ids of each text, shape ``(n_tokens,)`` each.
+    """
     rows, sizes, ids = vectors.tokens(texts)
     weights = np.ones(len(rows)) if idf is None else idf.of(np.concatenate(ids))
     return Bags(rows, sizes, weights, rows[np.cumsum(sizes) - 1]), ids

@@ -45,7 +45,7 @@ class Spots:
         return [image for image in range(self.n_images) if image not in seen]
 
     def describe(self, k: int | None) -> dict[str, Any]:
-        """Return the position of region k for `return_details`, with None for each field if k is None."""
+        """Return ``image``, ``region`` and ``box`` of region k for `return_details`, each None if k is None."""
         if k is None:
             return dict.fromkeys(("image", "region", "box"))
         box = self.boxes[k]
@@ -83,7 +83,10 @@ class Evidence:
         return self.text @ self.regions.T if len(self.text) else np.zeros((0, len(self.regions)))
 
     def best(self) -> tuple[Indices, Floats]:
-        """Return the region with the largest cosine for each word, and this cosine. See `best_regions`."""
+        """Return the region with the largest cosine for each word, and this cosine, shape ``(n_words,)`` each.
+
+        Both are empty if there is no region. See `best_regions`.
+        """
         cosines = self.cosines()
         best = best_regions(cosines)
         return best, cosines[np.arange(len(best)), best]
@@ -109,6 +112,9 @@ def encode_stories(
         encode: Function that encodes images.
         top_k: Maximum number of regions per image.
         min_score: Minimum score. Regions with a lower score are omitted.
+
+    Raises:
+        ValueError: If images are missing or unreadable, or do not match the regions.
     """
     for start in range(0, len(rows), STORIES_AT_ONCE):
         chunk = slice(start, start + STORIES_AT_ONCE)

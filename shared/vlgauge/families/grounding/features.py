@@ -57,6 +57,9 @@ def images_of(entry: Mapping[str, Any], place: str) -> list[tuple[Any, Any]]:
 def entries_of(value: Any, place: str) -> list[Any]:
     """Convert an array or another iterable to a list.
 
+    Returns:
+        The entries, unchanged.
+
     Raises:
         ValueError: If the value is not iterable, or is a string, bytes or a mapping.
     """

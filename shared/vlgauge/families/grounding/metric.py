@@ -62,7 +62,7 @@ class RegionSettings:
         object.__setattr__(self, "batch_size", check_int("batch_size", self.batch_size, 1))
 
     def signature_fields(self) -> dict[str, Any]:
-        """Return the fields for the signature, without the source, whose identity each call adds."""
+        """Return ``top_k`` and ``min_score`` for the signature, without the source, whose identity each call adds."""
         return {"top_k": self.top_k, "min_score": self.min_score}
 
     def look_for(self, preflight: Preflight, regions: Any, features: Any, *, profile: str) -> None:
@@ -100,14 +100,15 @@ class RegionSettings:
     ) -> Iterator[Evidence]:
         """Yield the embeddings of each story from its images.
 
-        See `vlgauge.families.grounding.evidence.encode_stories`.
-
         Args:
-            text: L2-normalized embeddings of the distinct words of the call, shape ``(n_distinct, d)``.
-            rows: Row indices in `text` of the words of each story.
+            text: Embeddings of all words, shape ``(n_texts, d)``.
+            rows: Rows of `text` of each story.
             regions: Source of regions, or the regions of each story, from `choose`.
             images: Images of each story. None if regions were passed.
             encode: Function from images to embeddings, shape ``(n_images, d)``.
+
+        Raises:
+            ValueError: If images are missing or unreadable, or do not match the regions.
         """
         return encode_stories(text, rows, regions, images, encode, top_k=self.top_k, min_score=self.min_score)
 
@@ -135,7 +136,7 @@ class SentenceSettings:
         check_placeholders(self.placeholders)
 
     def signature_fields(self) -> dict[str, Any]:
-        """Return the fields for the signature."""
+        """Return ``sentences`` and ``placeholders`` for the signature."""
         return {"sentences": self.sentences, "placeholders": self.placeholders}
 
     def split_stories(self, predictions: Sequence[Any]) -> tuple[list[list[str]], Splitter]:

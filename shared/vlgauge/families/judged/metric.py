@@ -66,7 +66,7 @@ class JudgeMetric(Metric):
 
     @property
     def chosen_model(self) -> Any:
-        """The model of the settings, or the default model of the paper."""
+        """Setting `model`, or the Hub id of the paper's model if it is None and the profile is "paper"."""
         return self.paper_model if self.model is None and self.profile == "paper" else self.model
 
     def check_sources(self) -> Preflight:
@@ -100,7 +100,11 @@ class JudgeMetric(Metric):
         )
 
     def made_with(self, judge: Judge) -> dict[str, Any]:
-        """Return the signature fields of a judge: its identity, dtype, image preparation and template."""
+        """Return the signature fields of a judge model.
+
+        Returns:
+            ``enc`` (identity), ``dtype``, ``prep`` (preparation of images) and ``turn`` (digest of the template).
+        """
         names = {"enc": judge.identity, "dtype": judge.dtype, "prep": judge.preparation}
         return {**names, "turn": judge.opening(self.opening)}
 

@@ -237,6 +237,12 @@ def document_frequency(
         tokenizer: Splits a caption into tokens.
         ptb: Whether `tokenizer` returns PTB tokens.
 
+    Returns:
+        Name in the signature, and the document frequencies.
+
+    Raises:
+        ValueError: If a file of document frequencies is damaged.
+
     Warns:
         UserWarning: If there are few references, or the frequencies were counted in other tokens.
     """

@@ -68,7 +68,7 @@ def _synonym_lines() -> list[str]:
 
 @lru_cache(maxsize=1)
 def exceptions() -> dict[tuple[str, str], list[str]]:
-    """Return the lemmas by part of speech and irregular form."""
+    """Return the lemmas of irregular forms, by pair of part of speech and form."""
     rows = (line.split("\t") for line in _lines("wordnet_exceptions.txt.xz"))
     return {(part, form): lemmas.split(" ") for part, form, lemmas in rows}
 

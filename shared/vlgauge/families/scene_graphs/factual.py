@@ -93,7 +93,10 @@ class FactualParser:
         return [merged(graphs[one] or Graph(()) for one in own) for own in sentences]
 
     def object_groups(self, captions: Sequence[str], *, progress: Progress = None) -> list[list[list[str]]]:
-        """Return the objects of each caption. Alternatives ("a dog or a cat") are returned as separate objects."""
+        """Return the objects of each caption, each as a list with a single name.
+
+        Alternatives ("a dog or a cat") are returned as separate objects.
+        """
         return [[[name] for name in graph.objects] for graph in self.graphs(captions, progress=progress)]
 
     def _written(self, sentences: Sequence[str], progress: Progress) -> dict[str, tuple[str, bool]]:
@@ -144,7 +147,11 @@ def names_factual(parser: object) -> bool:
 
 
 def look_for_factual(parser: str, profile: str) -> None:
-    """Check the requirements of the parser of a setting, without downloading or loading anything."""
+    """Check the requirements of the parser of a setting, without downloading or loading anything.
+
+    Raises:
+        MissingExtraError: If a package is missing.
+    """
     check_torch("`parser`", PACKAGES, EXTRA)
     look_for_model(model_of(parser), T5, profile=profile, setting="parser", hint=HINT)
 

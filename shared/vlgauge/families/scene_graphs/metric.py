@@ -80,6 +80,9 @@ class SceneGraphMetric(Metric):
         Args:
             parser: Source of the graphs, from `graphs_of`.
             encoder: Identity of the encoder. None if no embeddings were used.
+
+        Returns:
+            Values by field of the signature. None removes a field.
         """
         if encoder is not None:
             return {"enc": encoder, "parser": parser}
@@ -93,6 +96,9 @@ class SceneGraphMetric(Metric):
 
         Args:
             given: Graphs or objects passed to the call. None if captions are parsed.
+
+        Returns:
+            A `Preflight` with the problems found so far, which its method `end` raises.
         """
         found = Preflight(self.name, self.name.replace("_", "-"))
         if given is None and names_factual(self.parser):
@@ -174,7 +180,14 @@ class SceneGraphMetric(Metric):
         return [_once(known[one]) for one in predictions], of_references, parser.identity
 
     def encoded_phrases(self, phrases: Iterable[str]) -> tuple[PhraseVectors, str]:
-        """Encode all phrases of a call, and return their embeddings with the identity of the encoder."""
+        """Encode all distinct phrases of a call.
+
+        Returns:
+            The embeddings by phrase, and the identity of the encoder.
+
+        Raises:
+            WeightsNotFoundError: If the encoder cannot be found.
+        """
         distinct = list(dict.fromkeys(phrases))
         encoder = self.encoding.text_encoder(profile=self.profile, device=self.device, extra=self.needs[0])
         vectors: Any = encoder.encode(distinct, batch_size=self.batch_size, progress=self.progress) if distinct else []

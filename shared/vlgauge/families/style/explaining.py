@@ -60,7 +60,13 @@ def placed_ngrams(tokens: Sequence[str], row: int, weighted: Sequence[WeightedNg
 
 
 def explain(table: StyleCounts, caption: str, style: str, variant: str) -> list[NgramWeight]:
-    """Return the n-grams of a caption with their weights, see `StyleTable.explain`."""
+    """Return the n-grams of a caption with their weights.
+
+    See `StyleTable.explain`.
+
+    Raises:
+        ValueError: If the style is unknown, the caption is not a valid string, or `variant` is invalid.
+    """
     tokens = table.tokenize([checked_text(caption, "caption")])
     weighted = weighted_ngrams(table, tokens, np.array([table.style_id(style)]), variant)
     return [placed.weight for placed in placed_ngrams(tokens[0], 0, weighted)]
@@ -184,7 +190,22 @@ def _weighty_only_in(grams: Sequence[PlacedNgram], others: Sequence[PlacedNgram]
 
 
 def top_ngrams(table: StyleCounts, style: str, order: int, k: int, variant: str, min_df: int) -> list[NgramWeight]:
-    """Return the n-grams of a style with the largest weights, see `StyleTable.top_ngrams`."""
+    """Return the n-grams of a style with the largest weights, see `StyleTable.top_ngrams`.
+
+    Args:
+        table: The table.
+        style: Name of the style.
+        order: Number of tokens of the n-grams, 1 to 4.
+        k: Maximum number of n-grams.
+        variant: Definition of the weights, "paper" or "released".
+        min_df: Minimum number of captions of the style with the n-gram.
+
+    Returns:
+        N-grams with their weights, the largest first.
+
+    Raises:
+        ValueError: If the style is unknown, or a number or `variant` is invalid.
+    """
     check_choice("variant", variant, VARIANTS)
     if not hasattr(order, "__index__") or order not in range(1, MAX_ORDER + 1):
         raise UsageError.about("order", f"must be 1 to {MAX_ORDER}, got {order!r}")

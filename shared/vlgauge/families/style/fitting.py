@@ -26,7 +26,10 @@ def fitted(
     progress: Progress,
     **about: str | None,
 ) -> Table:
-    """Fit a table on captions, see `StyleTable.fit`."""
+    """Fit a table on captions.
+
+    See `StyleTable.fit` for arguments and errors.
+    """
     _check_about(about)
     rows, labels = _paired(captions, styles, held_out)
     names = _sorted_styles(labels)

@@ -68,7 +68,12 @@ class StyleMetric(Metric):
         return self._read_table
 
     def signed_table(self, table: StyleTable) -> dict[str, Any]:
-        """Return the signature fields that identify a table."""
+        """Return the signature fields that identify a table.
+
+        Returns:
+            ``config``, ``n`` (maximum order), ``tok``, and the numbers of ``styles`` and ``captions`` with the
+            fingerprint ``table``.
+        """
         return {
             # A table passed to the call replaces the table of the configuration.
             "config": self.config_name if table is self._read_table else None,

@@ -31,7 +31,20 @@ def blocks(n_captions: int) -> Iterator[slice]:
 
 
 def ngram_weights(table: StyleCounts, ngram: str, styles: Ints, variant: str) -> list[float]:
-    """Compute CNG of an n-gram in some styles, see `StyleTable.cng`."""
+    """Compute CNG of an n-gram in some styles.
+
+    Args:
+        table: The table.
+        ngram: The n-gram as text.
+        styles: Rows of the styles, shape ``(n_styles,)``.
+        variant: Definition of the weights, "paper" or "released".
+
+    Returns:
+        One weight per style.
+
+    Raises:
+        ValueError: If the text does not have 1 to 4 tokens, or `variant` is invalid.
+    """
     tokens = table.tokenize([checked_text(ngram, "ngram")])[0]
     if not 1 <= len(tokens) <= MAX_ORDER:
         raise UsageError.about("ngram", f"must have 1 to {MAX_ORDER} tokens, got {len(tokens)} in {ngram!r}")
@@ -57,7 +70,7 @@ class WeightedNgrams:
     removal: RemovedCaptions | None
 
     def known_captions(self) -> Ints:
-        """Return the captions of all n-grams that are in a style, once per n-gram."""
+        """Return the caption index of each n-gram that is in a style, shape ``(n_known,)``."""
         return self.grams.captions[self.evidence.occurrences > 0]
 
     def sums(self) -> Floats:
@@ -104,6 +117,9 @@ def weighted_ngrams(
         styles: Shape ``(n_captions,)``, rows of the styles in the table.
         variant: "paper" or "released".
         exclude_self: Whether captions of the table are left out of the counts with which they are scored.
+
+    Raises:
+        ValueError: If `variant` is invalid.
     """
     check_choice("variant", variant, VARIANTS)
     removed = table.copies(captions, styles) > 0 if exclude_self else None

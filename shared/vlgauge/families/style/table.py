@@ -91,6 +91,10 @@ class StyleTable(StyleCounts):
 
         Returns:
             The commit, a `revision` for `load`.
+
+        Raises:
+            ValueError: If `dataset` has another form.
+            NetworkError: If the Hub cannot be reached or rejects the upload.
         """
         message = message or f"Add style table {self.fingerprint}"
         return table_sources.push(self, dataset, private=private, message=message)

@@ -51,7 +51,11 @@ _SCHEMA = pa.schema(
 
 
 def save(table: StyleCounts, path: str | PathLike[str]) -> None:
-    """Write a table to a file, which is created or replaced only once it is complete."""
+    """Write a table to a file, which is created or replaced only once it is complete.
+
+    Raises:
+        NotWritableError: If the file cannot be written.
+    """
     rows = rows_of(table)
     sha256 = digest_of(table.tokenizer, table.styles, table.captions, rows)
     header = {

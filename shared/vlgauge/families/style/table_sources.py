@@ -54,7 +54,10 @@ def _is_path(source: str) -> bool:
 
 
 def resolved(cls: type[Table], source: Any, revision: str | None = None) -> Table:
-    """Resolve a source to a table, see `StyleTable.load`."""
+    """Resolve a source to a table.
+
+    See `StyleTable.load` for arguments and errors.
+    """
     checked_source(source, revision)
     if isinstance(source, cls):
         return source
@@ -130,7 +133,12 @@ def fetched(repository: str, file: str, revision: str | None, sha256: str | None
 
 
 def push(table: StyleCounts, dataset: str, *, private: bool, message: str) -> str:
-    """Upload a table, see `StyleTable.push`."""
+    """Upload a table, see `StyleTable.push`.
+
+    Raises:
+        ValueError: If `dataset` has another form.
+        NetworkError: If the Hub cannot be reached or rejects the upload.
+    """
     from huggingface_hub import HfApi
 
     repository, file = hub_address(dataset)

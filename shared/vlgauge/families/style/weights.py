@@ -41,7 +41,7 @@ class PairStatistics:
     occurrences: Ints
 
     def weights(self, n_styles: int, variant: str) -> Floats:
-        """Compute CNG_p(t), see `contrastive_weights`."""
+        """Compute CNG_p(t) of each pair, shape ``(n_pairs,)``. See `contrastive_weights`."""
         return contrastive_weights(self.df, self.ecdf, self.total, self.occurrences, n_styles, variant)
 
 
@@ -60,6 +60,9 @@ def contrastive_weights(
         occurrences: occ(t), same shape.
         n_styles: |S|.
         variant: "paper" or "released".
+
+    Returns:
+        CNG_p(t), the shape of `df`, float64.
     """
     mean, divisor, factor = contrast(total, occurrences, n_styles, variant)
     weights = (ecdf - mean) / divisor
@@ -156,7 +159,12 @@ class OrderCounts:
     def at_most(self, styles: Ints, df: Ints) -> Ints:
         """Count the n-grams u of each style with 1 <= f_p(u) <= df.
 
-        `df` must not exceed the maximum f_p of the style.
+        Args:
+            styles: Rows of the styles, shape ``(m,)``.
+            df: Shape ``(m,)``, at most the maximum f_p of the style.
+
+        Returns:
+            Shape ``(m,)``.
         """
         cumulated, first = self._histogram
         return cumulated[first[styles] + df]
@@ -273,7 +281,15 @@ class RemovedCaptions:
 
 # -- Look-ups ---------------------------------------------------------------------------------------------------------
 def rows_among(ascending: npt.NDArray, wanted: npt.NDArray) -> Ints:
-    """Return the row of each wanted value in an ascending array of distinct values. -1 if it is not found."""
+    """Return the row of each wanted value in an ascending array of distinct values. -1 if it is not found.
+
+    Args:
+        ascending: Distinct values, ascending, shape ``(n,)``.
+        wanted: Values, shape ``(m,)``.
+
+    Returns:
+        Shape ``(m,)``, int64.
+    """
     # Sorted queries traverse the array once, but unsorted ones miss the cache at every step.
     order = np.argsort(wanted)
     rows = np.empty(len(wanted), np.int64)
@@ -282,7 +298,11 @@ def rows_among(ascending: npt.NDArray, wanted: npt.NDArray) -> Ints:
 
 
 def rows_among_sorted(ascending: npt.NDArray, wanted: npt.NDArray) -> Ints:
-    """Return the same as `rows_among`, but faster for wanted values that are sorted or nearly sorted."""
+    """Return the same as `rows_among`, but faster for wanted values that are sorted or nearly sorted.
+
+    Returns:
+        Shape ``(m,)``, for `wanted` of this shape.
+    """
     if not len(ascending):
         return np.full(len(wanted), -1, np.int64)
     found = np.searchsorted(ascending, wanted)

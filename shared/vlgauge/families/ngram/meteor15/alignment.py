@@ -46,12 +46,16 @@ class Matches:
     stage: Ints
 
     def chosen(self, which: Ints | Flags) -> "Matches":
-        """Select matches by index or by a mask."""
+        """Select matches by index or by a mask.
+
+        Args:
+            which: Indices, shape ``(n_chosen,)``, or a mask, shape ``(n_matches,)``.
+        """
         return Matches(*(column[which] for column in self.columns))
 
     @property
     def columns(self) -> tuple[Ints, ...]:
-        """All attributes, in the order of the constructor."""
+        """All attributes, in the order of the constructor, shape ``(n_matches,)`` each."""
         return self.pair, self.start, self.length, self.own_start, self.own_length, self.stage
 
 

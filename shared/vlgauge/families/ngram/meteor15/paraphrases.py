@@ -93,8 +93,12 @@ def hashes_of_ngrams(hashes: Hashes, lengths: Ints, following: Hashes) -> Hashes
 def finder(ascending: Hashes) -> Callable[[Hashes], tuple[Ints, Ints]]:
     """Prepare a search among hashes.
 
+    Args:
+        ascending: Distinct hashes, ascending, shape ``(n,)``, at least one.
+
     Returns:
-        Function from query hashes to the indices of those found, and their indices in `ascending`.
+        Function from query hashes, shape ``(m,)``, to the indices of those found, and their indices in `ascending`,
+        shape ``(n_found,)`` each.
     """
     shift = np.uint64(64 - _FILTER_BITS)
     may_be = np.zeros(2**_FILTER_BITS, np.bool_)
@@ -131,8 +135,11 @@ class Paraphrases:
     def of(self, phrases: Hashes) -> tuple[Ints, Hashes]:
         """Return the paraphrases of some phrases.
 
+        Args:
+            phrases: Hashes of the phrases, shape ``(m,)``.
+
         Returns:
-            For each paraphrase the index of its phrase in `phrases`, and its hash.
+            For each paraphrase the index of its phrase in `phrases`, and its hash, shape ``(n_paraphrases,)`` each.
         """
         first, behind = (np.searchsorted(self.phrases, phrases, side) for side in ("left", "right"))
         owners, runs = ranges(first, behind - first)
@@ -141,7 +148,11 @@ class Paraphrases:
         return owners[which], self.texts[places]
 
     def write(self, path: Path) -> None:
-        """Write the file that `mapped` reads."""
+        """Write the file that `mapped` reads.
+
+        Raises:
+            NotWritableError: If the file cannot be written.
+        """
         path.parent.mkdir(parents=True, exist_ok=True)
         head = np.array([self.longest, len(self.phrases), len(self.texts)], np.uint64)
         with atomic_write(path) as part, part.open("wb") as file:

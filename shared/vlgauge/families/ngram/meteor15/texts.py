@@ -123,7 +123,14 @@ class TextFamily:
         return self._functions[begin + lengths] - self._functions[begin]
 
     def diagonals(self, texts: Ints) -> Matches:
-        """Match texts with themselves, token by token."""
+        """Match texts with themselves, token by token.
+
+        Args:
+            texts: Indices of the texts, shape ``(n,)``.
+
+        Returns:
+            One match of length 1 per token.
+        """
         pair, start = ranges(np.zeros_like(texts), self.lengths[texts])
         one = np.ones_like(start)
         return Matches(pair, start, one, start, one, np.full_like(start, _EXACT))
