@@ -159,7 +159,7 @@ class Explanation(ABC):
 
     @property
     def kind(self) -> str:
-        """Kind of the scored data, if the range of the metric depends on it."""
+        """Kind of the scored data, if the range of the metric depends on it. Otherwise empty."""
         return ""
 
     @property
@@ -221,7 +221,7 @@ class Explanation(ABC):
         return sorted(rows, key=lambda row: sign * self.scores[row])
 
     def title(self, row: int) -> str:
-        """Return the title of an example: its id, or otherwise its index."""
+        """Return the title of an example: its id, or otherwise its index, from 0."""
         ids = self.columns.get("id")
         return f"row {row}" if ids is None else str(ids[row])
 

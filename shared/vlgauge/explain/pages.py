@@ -91,7 +91,11 @@ def environment(folder: Path = TEMPLATES) -> Environment:
 
 
 def fragment(template: str, /, *, folder: Path = TEMPLATES, **values: Any) -> Markup:
-    """Render the template of that name as a part of a page."""
+    """Render the template of that name as a part of a page.
+
+    Raises:
+        TemplateNotFound: If there is no such template.
+    """
     return Markup(environment(folder).get_template(f"{template}.html.jinja").render(values).strip())
 
 
