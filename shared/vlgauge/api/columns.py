@@ -135,6 +135,9 @@ def warn_of_repeated(ids: Sequence[Any], columns: Mapping[str, Sequence[Any] | N
         ids: IDs of the rows.
         columns: Cells by column name, None for a column that does not exist.
         grouped: Whether rows that belong together are resampled together.
+
+    Raises:
+        UsageError: If an ID is not a JSON value.
     """
     keys = row_keys(ids)
     together = (

@@ -107,6 +107,9 @@ class Comparison:
             digits: Number of digits after the decimal point.
             scale: Factor by which values are multiplied, such as 100.
             intervals: Whether to show confidence intervals.
+
+        Raises:
+            ValueError: If `digits` or `scale` is not valid.
         """
         return render(paper_table(self.statistics, _numbers(digits, scale, intervals)), "markdown")
 
@@ -131,6 +134,9 @@ class Comparison:
             caption: LaTeX code for the beginning of the caption.
             label: Label of the float.
             intervals: Whether to show confidence intervals.
+
+        Raises:
+            ValueError: If `digits` or `scale` is not valid.
         """
         numbers = _numbers(digits, scale, intervals)
         return paper_latex(self.statistics, numbers, booktabs=booktabs, caption=caption, label=label)

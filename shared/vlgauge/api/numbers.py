@@ -59,6 +59,9 @@ def numbers_of(
         results: Results by metric name.
         confidence: Level of the intervals.
         groups: Groups of rows that belong together. None if rows are independent.
+
+    Raises:
+        ValueError: If `confidence` is not between 0 and 1, or scores are invalid.
     """
     return [
         number

@@ -26,7 +26,11 @@ def explanations(scored: Scored) -> list[Explanation]:
 
 
 def row_page(explained: Sequence[Explanation], row: int) -> str:
-    """Return a page about one row."""
+    """Return a page about one row.
+
+    Raises:
+        IndexError: If there is no such row.
+    """
     sections = [one.example(row, title=one.name if len(explained) > 1 else None) for one in explained]
     return whole_page(sections, names=[one.name for one in explained], title=explained[0].title(row), table="")
 

@@ -153,7 +153,11 @@ class Scores:
         return self._rendered("markdown", digits, scale)
 
     def to_latex(self, *, digits: int = 1, scale: float = 100.0) -> str:
-        """Return the table of a suite in LaTeX, by default in percent. See `to_markdown`."""
+        """Return the table of a suite in LaTeX, by default in percent. See `to_markdown`.
+
+        Raises:
+            ValueError: If the metrics are not a suite, or `digits` or `scale` is not valid.
+        """
         return self._rendered("latex", digits, scale)
 
     def _rendered(self, form: str, digits: int, scale: float) -> str:
@@ -202,6 +206,10 @@ class Scores:
             worst: Number of rows with the worst scores of each metric.
             best: Number of other rows with the best scores.
             title: Headline. By default the number of rows and the metrics.
+
+        Raises:
+            NotWritableError: If the file cannot be written.
+            ImportError: If Jinja2 is not installed.
         """
         pages = import_module("vlgauge.api.pages")
         write(path, pages.report(self._explained(), worst=worst, best=best, title=title))
@@ -255,7 +263,11 @@ class Scores:
         return self._written(path, ".csv")
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
-        """Write a Parquet file with a line per row and everything else in the metadata."""
+        """Write a Parquet file with a line per row and everything else in the metadata.
+
+        Raises:
+            NotWritableError: If the file cannot be written.
+        """
         self._written(path, ".parquet")
 
     def _written(self, path: str | PathLike[str] | None, ending: str) -> str | None:

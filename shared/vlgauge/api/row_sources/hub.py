@@ -45,7 +45,11 @@ class Pinned:
         return f"hf://datasets/{self.id}@{self.revision}/"
 
     def task(self, function: str, **settings: Any) -> Iterator[Part]:
-        """Run a task of `vlgauge.inputs.sandbox.data_set_tasks` on this dataset and yield its output."""
+        """Run a task of `vlgauge.inputs.sandbox.data_set_tasks` on this dataset, and yield the parts of its output.
+
+        Raises:
+            UsageError: If the task fails, for example because the dataset cannot be read.
+        """
         own = {"identity": self.id, "revision": self.revision, "token": _token_of(self.token)}
         return stream(
             f"{_TASKS}:{function}",

@@ -167,7 +167,11 @@ def _n_alike(one: Sequence[str], other: Sequence[str]) -> int:
 
 
 def uploaded_rows(path: str, uploads: Sequence[str] = ()) -> UploadedRows:
-    """Return the rows of an uploaded table, with the other uploads and the files of uploaded archives."""
+    """Return the rows of an uploaded table, with the other uploads and the files of uploaded archives.
+
+    Raises:
+        ValueError: If the table or an archive is not valid.
+    """
     archives = [one for one in uploads if one.lower().endswith(ARCHIVES)]
     packed = [one for archive in archives for one in archive_files(archive)]
     paths = [one for one in uploads if one not in archives]
