@@ -32,6 +32,10 @@ def read_abstract50s(
     """Read Abstract-50S with the rules of `read_pascal50s` and a single kind of pairs.
 
     Images are named by the end of their URL.
+
+    Raises:
+        ValueError: If a file is missing or has another layout, or a rule is not valid.
+        OSError: If a file cannot be read.
     """
     rules = Rules(references, draws, Ties(vote_ties, score_ties, seed))
     paths = named_files(files, [VOTES_FILE], optional=[SENTENCES_FILE])

@@ -21,7 +21,11 @@ def tidy(text: str) -> str:
 
 
 def one_file(files: Sequence[FilePath], name: str) -> Path:
-    """Return the only file of a dataset: the passed file with any name, or the file `name` in the passed folder."""
+    """Return the only file of a dataset: the passed file with any name, or the file `name` in the passed folder.
+
+    Raises:
+        ValueError: If it is missing, or several files were passed.
+    """
     if len(files) == 1 and not Path(files[0]).is_dir():
         return Path(files[0])
     return named_files(files, [name])[name]

@@ -104,7 +104,11 @@ class CaptionPairs(Task):
         return np.asarray(np.mean(self.values_of_draws(scores), axis=0))
 
     def values_of_draws(self, scores: Sequence[float]) -> Floats:
-        """Compute the credit of the scores for each pair in each draw, shape ``(draws, n_pairs)``."""
+        """Compute the credit of the scores for each pair in each draw, shape ``(draws, n_pairs)``.
+
+        Raises:
+            ValueError: If there is not one score per row.
+        """
         values = checked_scores(scores, len(self.columns["predictions"]))
         if self.lengths is not None:
             values = block_means(values, self.lengths)

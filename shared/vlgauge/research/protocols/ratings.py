@@ -158,7 +158,11 @@ class RatedCaptions(Task):
     rule: RatingRule = TAUS
 
     def item_values(self, scores: Sequence[float]) -> Floats:
-        """Return the scores, shape ``(n_rows,)``."""
+        """Return the scores, shape ``(n_rows,)``.
+
+        Raises:
+            ValueError: If there is not one score per row.
+        """
         return checked_scores(scores, len(self.ratings))
 
     def figures_of(self, values: Floats, items: Ints) -> dict[str, float]:

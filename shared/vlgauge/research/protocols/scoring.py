@@ -54,7 +54,7 @@ def length_scores(columns: Mapping[str, list[Any]]) -> Scores:
 
 
 def released_scores(task: Task) -> list[Scores]:
-    """Return the scores that are published with a dataset."""
+    """Return the scores that are published with a dataset. Empty if there are none."""
     return [
         Scores(name, list(values), format_signature(name, {"v": __version__, "answers": "released"}))
         for name, values in task.released.items()

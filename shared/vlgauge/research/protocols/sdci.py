@@ -75,7 +75,11 @@ class GrowingCaptions(Task):
     counts: Sequence[int]
 
     def item_values(self, scores: Sequence[float]) -> Floats:
-        """Compute the rates of each image by both rules, shape ``(4 n_pictures,)``. NaN for left-out rates."""
+        """Compute the rates of each image by both rules, shape ``(4 n_pictures,)``. NaN for left-out rates.
+
+        Raises:
+            ValueError: If there is not one score per row.
+        """
         values = checked_scores(scores, len(self.columns["predictions"]))
         found: list[float] = []
         start = 0

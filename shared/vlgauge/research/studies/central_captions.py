@@ -38,6 +38,9 @@ def central_captions(references: CaptionSets, metric: Any) -> list[CentralCaptio
 
     Returns:
         One per image. None for fewer than three captions or an undefined distance.
+
+    Raises:
+        ValueError: If a row is not a list of captions.
     """
     references = caption_sets("references", references)
     return _central_of(references, references, metric)
@@ -56,6 +59,9 @@ def central_captions_by_chance(references: CaptionSets, metric: Any, seed: int =
 
     Returns:
         One per image, from a set of the same size. None for fewer than three captions or an undefined distance.
+
+    Raises:
+        ValueError: If a row is not a list of captions.
     """
     references = caption_sets("references", references)
     every = [text for texts in references if len(texts) >= LEAST for text in texts]

@@ -37,6 +37,10 @@ def read_published(stem: str | Path) -> Table:
 
     Returns:
         The stories that occur in all three files, in the order of the first.
+
+    Raises:
+        ValueError: If a file has another form.
+        OSError: If a file cannot be read.
     """
     files = {
         "groovist": read_grounding(f"{stem}{GROUNDING}"),

@@ -150,6 +150,9 @@ def compare_pairs(
         n_random: Number of random stories per image sequence. 0 for no random stories.
         seed: Seed of the random stories.
         advance: Called with the number of image sequences after each chunk.
+
+    Raises:
+        ValueError: If `n_random` exceeds the number of other stories.
     """
     others = random_stories(len(data.stories), n_random, seed) if n_random else [[] for _ in data.stories]
     metric = load()

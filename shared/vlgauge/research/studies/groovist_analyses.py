@@ -67,7 +67,11 @@ def analyze_stories(
 
 
 def signed_theta(signature: str) -> float:
-    """Return theta from a signature of groovist."""
+    """Return theta from a signature of groovist.
+
+    Raises:
+        KeyError: If the signature has no theta.
+    """
     return float(parse_signature(signature)[1]["theta"].partition("@")[0])
 
 

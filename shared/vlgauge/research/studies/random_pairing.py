@@ -31,6 +31,9 @@ def noun_pairs(
         n_random: Number of random stories per image sequence.
         seed: Seed of the random stories.
         advance: Called with the number of image sequences after each chunk.
+
+    Raises:
+        ValueError: If `n_random` exceeds the number of other stories.
     """
     others = random_stories(len(data.stories), n_random, seed)
     sentences, split = metric.grouped[SentenceSettings].split_stories(data.stories)

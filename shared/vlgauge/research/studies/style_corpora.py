@@ -130,6 +130,10 @@ def read_lines(files: Mapping[str, FilePath]) -> StyledCaptions:
     """Read one text file per style with one caption per line. Line i of all files has the same subject.
 
     Bytes that are not UTF-8 are replaced, because FlickrStyle contains one. Blank lines are dropped and counted.
+
+    Raises:
+        ValueError: If a file is not UTF-8 text.
+        OSError: If a file cannot be read.
     """
     kept: list[tuple[str, str, str]] = []
     blank = 0

@@ -123,7 +123,11 @@ class Checkpoint:
     optimizer: torch.optim.Optimizer
 
     def save(self, state: Progressed) -> None:
-        """Write tensors, optimizer moments, states of random generators, and figures."""
+        """Write tensors, optimizer moments, states of random generators, and figures.
+
+        Raises:
+            NotWritableError: If the file cannot be written.
+        """
         import torch
         from safetensors.torch import save_file
 

@@ -85,6 +85,10 @@ def one_training(options: argparse.Namespace, files: Iterable[str], say: Callabl
     """Lock OUT for one training, and remove the state of an interrupted run at its end.
 
     Only `overwrite` replaces the `files` of a finished training. An interrupted run is resumed without it.
+
+    Raises:
+        RunInProgressError: If another training has the lock.
+        UsageError: If a finished training would be replaced.
     """
     interrupted = options.output / INTERRUPTED
     with exclusive_run(options.output, "OUT", beside=[interrupted / STATE]):

@@ -201,7 +201,11 @@ def advice(options: argparse.Namespace) -> str:
 
 
 def run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
-    """Train, compare, and write all outputs."""
+    """Train, compare, and write all outputs.
+
+    Raises:
+        ValueError: If an option or a file is not valid, or the loss is not finite.
+    """
     check_options(options)
     check_packages("pac_s", PACKAGES, plot=options.plot)
     others = [checkpoint_of(options.out), *(options.out.with_suffix(end) for end in (LOG, CARD, CURVE))]

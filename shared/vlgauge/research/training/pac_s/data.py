@@ -326,7 +326,11 @@ def columns_of(options: argparse.Namespace) -> Columns:
 
 
 def test_pairs(options: argparse.Namespace, material: Material) -> list[Foil]:
-    """Return the pairs of correct and wrong captions for the comparison of base and trained weights."""
+    """Return the pairs of correct and wrong captions for the comparison of base and trained weights.
+
+    Raises:
+        ValueError: If a file is not valid.
+    """
     if options.scenes is not None:
         return scene_foils(options.test_scenes, options.seed, options.test_draws)
     if options.test is not None:

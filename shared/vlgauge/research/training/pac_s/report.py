@@ -136,7 +136,11 @@ def write_log(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:
 def write_card(
     path: Path, title: str, command: str, facts: Mapping[str, str], comparisons: Sequence[Comparison]
 ) -> None:
-    """Write the model card."""
+    """Write the model card.
+
+    Raises:
+        NotWritableError: If the file cannot be written.
+    """
     table = [f"| {name.replace('_', ' ')} | {value} |" for name, value in facts.items()]
     card = _CARD.format(
         title=title, command=command, facts="\n".join(table), comparisons="\n".join(map(comparison_line, comparisons))

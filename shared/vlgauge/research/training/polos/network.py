@@ -38,7 +38,7 @@ class RandomKeeps:
         return torch.rand(n) >= self.p_layers if self.p_layers else None
 
     def units(self, values: torch.Tensor) -> torch.Tensor:
-        """Apply dropout to the units of a linear layer, with kept units divided by the share that is kept.
+        """Apply dropout to the units of a linear layer: dropped ones are 0, others are divided by the share kept.
 
         The result has the shape of `values`.
         """

@@ -164,7 +164,8 @@ def split_by_image(images: Sequence[str], seed: int) -> tuple[np.ndarray, np.nda
     """Split the pairs into training and validation, with all pairs of an image on the same side.
 
     Returns:
-        Indices of the pairs for training and for validation, ascending.
+        Indices of the pairs for training and for validation, ascending, of shapes ``(n_training,)`` and
+        ``(n_validation,)``.
 
     Raises:
         ValueError: If there are fewer than two images.
