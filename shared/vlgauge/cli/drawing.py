@@ -51,7 +51,11 @@ def picture(path: str | Path) -> Iterator[Any]:
 
 
 def written_picture(figure: Any, path: str) -> None:
-    """Write a matplotlib figure and print its path. The file appears only when it is complete."""
+    """Write a matplotlib figure and print its path. The file appears only when it is complete.
+
+    Raises:
+        NotWritableError: If the file cannot be written.
+    """
     with atomic_write(path, "--plot") as part:
         figure.savefig(part, format=Path(path).suffix.removeprefix(".").lower(), dpi=150)
     sys.stderr.write(f"wrote {printable(path)}\n")

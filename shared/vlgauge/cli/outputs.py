@@ -86,7 +86,11 @@ def write_output(target: str | Path, content: str | bytes, option: str = "--outp
 
 
 def write_json(target: str | Path, record: Mapping[str, Any]) -> None:
-    """Write a record as JSON."""
+    """Write a record as JSON.
+
+    Raises:
+        NotWritableError: If the file cannot be written.
+    """
     write_output(target, to_json(record) + "\n")
 
 

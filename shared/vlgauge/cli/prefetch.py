@@ -58,7 +58,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def wanted(names: list[str]) -> list[Asset]:
-    """Return the assets of the names, without duplicates."""
+    """Return the assets of the names, without duplicates.
+
+    Raises:
+        ValueError: If a name is unknown.
+    """
     expanded = [one for name in names for one in (metric_names() if name == "all" else [name])]
     assets: list[Asset] = []
     for name in expanded:
@@ -78,6 +82,9 @@ def check(assets: list[Asset]) -> int:
 
 def fetch(assets: list[Asset]) -> int:
     """Print the instructions for manual downloads, then download and check the files, starting with files of the Hub.
+
+    Returns:
+        Exit code 0.
 
     Raises:
         WeightsNotFoundError: If files cannot be downloaded. It is raised after the other files were downloaded and

@@ -48,7 +48,11 @@ def add_suite_options(parser: argparse.ArgumentParser) -> None:
 
 
 def annotated_rows(rows: Rows, options: argparse.Namespace) -> Rows:
-    """Return the rows with the references of `--annotations`, if it is passed."""
+    """Return the rows with the references of `--annotations`, if it is passed.
+
+    Raises:
+        ValueError: If the file is not valid, or a row has no annotations.
+    """
     if options.annotations is None:
         return rows
     name = f"--annotations {options.annotations}"
