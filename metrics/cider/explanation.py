@@ -36,7 +36,7 @@ class Cider(ReferencedCaption):
             self.details = [without_end(detail) if detail else {} for detail in self.details]
 
     def corpus_numbers(self) -> list[tuple[str, str]]:
-        """Return the share of unfinished captions."""
+        """Return the name and the value, as text, of the share of unfinished captions."""
         flags = [detail["unfinished"] for detail in self.details if detail]
         return [("unfinished captions:", f"{sum(flags) / len(flags):.1%}")] if flags else []
 

@@ -118,7 +118,11 @@ class Fleur(judged.JudgeMetric):
         super().__init__(*args, **host)
 
     def check_sources(self) -> Any:
-        """Check the sources that every call requires. With preset "expert", LLaVA-1.5 requires its adapter."""
+        """Check the sources that every call requires. With preset "expert", LLaVA-1.5 requires its adapter.
+
+        Returns:
+            A `Preflight` with the problems found so far, which its method `end` raises.
+        """
         preflight = super().check_sources()
         if self.preset == "expert" and self.chosen_model == self.paper_model and self.adapter is None:
             preflight.sources.append(

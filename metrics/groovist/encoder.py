@@ -109,7 +109,11 @@ def look_for_encoder(preflight: Preflight, backbone: Any, *, weights: Any, profi
 def load_encoder(
     backbone: Any, *, weights: Any, profile: str, batch_size: int, progress: Progress, **clip: Any
 ) -> Encoder:
-    """Load a CLIP model, or wrap a custom encoder, which uses its own device and data type."""
+    """Load a CLIP model, or wrap a custom encoder, which uses its own device and data type.
+
+    Raises:
+        WeightsNotFoundError: If the weights cannot be found.
+    """
     if isinstance(backbone, ImageTextEncoder):
         signed = {"enc": backbone.identity, "dtype": None, "prep": None}
         return Encoder(backbone, backbone.identity, signed, batch_size=batch_size, progress=progress)

@@ -58,6 +58,13 @@ def scaled_scores(cosines: Floats, variant: str) -> Floats:
     """Compute s_k (Surikuchi et al., 2023, Algorithm 2).
 
     s_k is 2.5 c_k with "released", as in the authors' code, and max(0, c_k) with "paper".
+
+    Args:
+        cosines: c_k, shape ``(n,)``.
+        variant: "released" or "paper".
+
+    Returns:
+        Shape ``(n,)``.
     """
     return SCALE * cosines if variant == "released" else np.maximum(cosines, 0.0)
 
@@ -66,6 +73,14 @@ def penalized_scores(scaled: Floats, theta: float, *, penalize: bool = True) -> 
     """Compute p_k (Algorithm 2, lines 9 to 13).
 
     p_k is s_k if s_k >= theta, otherwise s_k - theta. Without the penalty (Table 2) it is s_k.
+
+    Args:
+        scaled: s_k, shape ``(n,)``.
+        theta: The threshold.
+        penalize: Whether the penalty is applied.
+
+    Returns:
+        Shape ``(n,)``.
     """
     return np.where(scaled >= theta, scaled, scaled - theta) if penalize else scaled
 

@@ -155,7 +155,11 @@ class Groovist(grounding.GroundingMetric):
         return self._normalize(rescore_story(story["noun_phrases"], theta, weigh=weigh, penalize=penalty))
 
     def check_sources(self, images: Any, words: Any, regions: Any, features: Any) -> preflight.Preflight:
-        """Check the sources that a call requires and does not pass. Nothing is parsed, loaded or downloaded."""
+        """Check the sources that a call requires and does not pass. Nothing is parsed, loaded or downloaded.
+
+        Returns:
+            A `Preflight` with the problems found so far, which its method `end` raises.
+        """
         found = self.start_preflight(images, words, regions, features)
         backbone = self.backbone if features is None else NO_ENCODER
         look_for_weights(found, self.concreteness, self.lemmatizer, path=self.concreteness_path, idf=self.idf)

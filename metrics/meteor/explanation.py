@@ -70,7 +70,10 @@ class Meteor(ReferencedCaption):
         return text if alone is None else f"{text}; {quoted(alone)} does not"
 
     def contributions(self, row: int) -> list[Share]:
-        """Return the components of the loss: missing matches, weaker matches of each stage, and chunks."""
+        """Return the components of the loss, 1 minus the score: missing matches, weaker matches, and chunks.
+
+        Weaker matches are divided by stage.
+        """
         detail = self.details[row]
         if not detail.get("matches"):
             return []

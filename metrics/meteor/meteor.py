@@ -79,7 +79,11 @@ class Meteor(base.TokenMetric):
         return False
 
     def check_sources(self) -> preflight.Preflight:
-        """Check that the files of METEOR 1.5 exist, without parsing them."""
+        """Check that the files of METEOR 1.5 exist, without parsing them.
+
+        Returns:
+            A `Preflight` with the problems found so far, which its method `end` raises.
+        """
         found = preflight.Preflight(self.name, "meteor")
         if self.version == "1.5":
             meteor15.sources.check_sources(found, self.lists, self.paraphrases)

@@ -139,7 +139,11 @@ class Rovist(base.Metric):
         self.parts = {name: load_part(name, common | own) for name, own in chosen.items()}
 
     def check_sources(self, images: Any, nouns: Any, regions: Any, features: Any) -> preflight.Preflight:
-        """Check the sources that the components require and the call does not pass, without loading anything."""
+        """Check the sources that the components require and the call does not pass, without loading anything.
+
+        Returns:
+            A `Preflight` with the problems found so far, which its method `end` raises.
+        """
         found = preflight.Preflight(self.name, "rovist")
         found.join(self.parts["vg"].check_sources(images, nouns, regions, features), setting_hint("vg"))
         for name in ("c", "nr"):

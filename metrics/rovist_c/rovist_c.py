@@ -130,7 +130,11 @@ class RovistC(base.StoryMetric):
         return dtype | {name: fields[name] for name in fields if name not in ("model", "base", *read_by_model)}
 
     def check_sources(self) -> preflight.Preflight:
-        """Check the sources that every call requires. Nothing is loaded or downloaded."""
+        """Check the sources that every call requires. Nothing is loaded or downloaded.
+
+        Returns:
+            A `Preflight` with the problems found so far, which its method `end` raises.
+        """
         found = preflight.Preflight(self.name, "rovist-c")
         found.look(lambda: language.sentence_splitter(self.sentences))
         loading.look_for_scorer(found, self.model, self.base, profile=self.profile)

@@ -203,7 +203,11 @@ class RovistNr(base.StoryMetric):
         super().__init__(*args, **host)
 
     def check_sources(self) -> preflight.Preflight:
-        """Check the sources that every call requires. Nothing is scored."""
+        """Check the sources that every call requires. Nothing is scored.
+
+        Returns:
+            A `Preflight` with the problems found so far, which its method `end` raises.
+        """
         found = preflight.Preflight(self.name, "rovist-nr")
         found.look(lambda: language.sentence_splitter(self.sentences))
         return found

@@ -38,6 +38,9 @@ def look_up_nouns(
     Returns:
         The nouns of each story, the distinct word vectors of the call, shape ``(n_distinct, d)``, float32, and the row
         of each noun in them, by story.
+
+    Raises:
+        ValueError: If the file of word vectors is not valid.
     """
     found = look_up([noun for story in stories for noun in story], vectors, oov)
     skipped = set(found.skipped)

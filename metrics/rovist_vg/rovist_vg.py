@@ -95,7 +95,11 @@ class RovistVg(grounding.GroundingMetric):
         super().__init__(*args, **host)
 
     def check_sources(self, images: Any, words: Any, regions: Any, features: Any) -> preflight.Preflight:
-        """Check the sources that a call requires and does not pass. Nothing is parsed, loaded or downloaded."""
+        """Check the sources that a call requires and does not pass. Nothing is parsed, loaded or downloaded.
+
+        Returns:
+            A `Preflight` with the problems found so far, which its method `end` raises.
+        """
         found = self.start_preflight(images, words, regions, features)
         look_for_idf(found, self.idf, self.profile)
         if features is None:

@@ -81,7 +81,11 @@ class Spice(scene_graphs.SceneGraphMetric):
         return found | ({"profile": "paper"} if self.parser == scene_graphs.SPICE else {})
 
     def check_sources(self, given: Any = None) -> preflight.Preflight:
-        """Check the sources that a call requires and does not pass. Nothing is parsed, loaded or downloaded."""
+        """Check the sources that a call requires and does not pass. Nothing is parsed, loaded or downloaded.
+
+        Returns:
+            A `Preflight` with the problems found so far, which its method `end` raises.
+        """
         found = super().check_sources(given)
         if given is None and self.parser == scene_graphs.SPICE:
             scene_graphs.look_for_program(found, self.java, self.jars)

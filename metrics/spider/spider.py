@@ -107,7 +107,11 @@ class Spider(base.TokenMetric):
         self.parts["cider"].use_counts(counts)
 
     def check_sources(self, given: Any = None) -> preflight.Preflight:
-        """Check the sources that SPICE requires and the call does not pass, without loading anything."""
+        """Check the sources that SPICE requires and the call does not pass, without loading anything.
+
+        Returns:
+            A `Preflight` with the problems found so far, which its method `end` raises.
+        """
         found = preflight.Preflight(self.name, "spider")
         found.join(self.parts["spice"].check_sources(given))
         return found

@@ -103,6 +103,9 @@ def open_distances(
     Returns:
         Function from an iterable of examples to an iterator of their matrices, shape ``(N, N)`` each, and fields by
         name.
+
+    Raises:
+        ValueError: If the source of document frequencies or embeddings is not valid.
     """
     if callable(distance):
         return function_matrices(distance), {}

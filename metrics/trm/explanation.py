@@ -55,7 +55,12 @@ class Trm(CaptionSets):
         return super().extra(row) + ("" if math.isnan(separate) else f" · separate {number(separate)}")
 
     def shares(self, row: int, key: str) -> list[float]:
-        """Return how often the within-set side is the shortest, the middle and the longest side."""
+        """Return the shares of triangles in which the within-set side is the shortest, the middle and the longest one.
+
+        Args:
+            row: Index of the row.
+            key: Key of the counts in the details.
+        """
         counts: Sequence[float] = self.details[row][key]
         return [count / sum(counts) for count in counts]
 

@@ -165,7 +165,11 @@ class Trm(caption_sets.CaptionSetMetric):
         return self.reads_vectors
 
     def check_sources(self, embeddings: Any = None) -> preflight.Preflight:
-        """Check the sources of the base class, and the word lists and paraphrases of METEOR 1.5."""
+        """Check the sources of the base class, and the word lists and paraphrases of METEOR 1.5.
+
+        Returns:
+            A `Preflight` with the problems found so far, which its method `end` raises.
+        """
         found = super().check_sources(embeddings)
         if self.distance == METEOR_15:
             meteor15.sources.check_sources(found)

@@ -15,5 +15,8 @@ def mean_log_chance(log_chances: Any, definition: str = "v3.0") -> Any:
             shape ``(n_tokens + 1,)``.
         definition: "v3.0" includes the end token, as in the paper's code. "v3.1" excludes it, as in the code of 2026,
             which uses the probability of a one-token answer at the first position.
+
+    Returns:
+        Scalar of the same library, at most 0.
     """
     return (log_chances if definition == "v3.0" else log_chances[:-1]).mean()
