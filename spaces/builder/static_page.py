@@ -75,7 +75,11 @@ def _lead_out(tokens: Sequence[Token]) -> None:
 
 
 def example_files(metric: Explanation, examples: Sequence[Example]) -> dict[str, bytes]:
-    """Return the examples as rows that can be scored again, with their scores and images."""
+    """Return the examples as rows that can be scored again, with their scores and images.
+
+    Returns:
+        Content by path in the Space.
+    """
     lines: list[str] = []
     files: dict[str, bytes] = {}
     for number, (one, score) in enumerate(zip(examples, metric.scores, strict=True), 1):

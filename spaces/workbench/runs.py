@@ -190,11 +190,19 @@ def begun(
 def opened(
     dataset: str, config: str | None, split: str | None, revision: str | None, token: str, hosting: Hosting
 ) -> HubRows:
-    """Open the rows of a dataset of the Hub, with the token of the user or otherwise the token of the hosting."""
+    """Open the rows of a dataset of the Hub, with the token of the user or otherwise the token of the hosting.
+
+    Raises:
+        UsageError: If the dataset, configuration or split does not exist or cannot be read.
+    """
     return HubRows(pinned(dataset, revision or None, token or hosting.token), config or None, split or None)
 
 
 def uploaded(table: str, files: Sequence[str], hosting: Hosting) -> Source:
-    """Return the rows of an uploaded table or archive. Files uploaded with a table are resolved by name."""
+    """Return the rows of an uploaded table or archive. Files uploaded with a table are resolved by name.
+
+    Raises:
+        UsageError: If the table or archive is not valid.
+    """
     is_archive = table.lower().endswith(ARCHIVES)
     return archive_rows(table, hosting.limits) if is_archive else uploaded_rows(table, files)
