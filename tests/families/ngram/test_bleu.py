@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from coco_captions import by_example
 
-from vlgauge.families.ngram.bleu import bleu_4, bleu_counts, coco_bleu
+from vlgauge.families.ngram.bleu import bleu_4, bleu_counts, coco_bleu, leave_one_out_counts
+from vlgauge.inputs.text.ngrams import token_ids
 
 GOLDEN = json.loads(gzip.decompress((folders.GOLDEN / "trm.json.gz").read_bytes()))
 
@@ -98,3 +99,16 @@ def test_distances_of_the_authors_code(case):
     # Theirs is 2 - BLEU with a little smoothing.
     tokens = [text.split() for text in case["coco_normalize"]]
     assert 2 - bleu_4(tokens) == pytest.approx(np.array(case["distances"]["bleu_4"]), abs=1e-7)
+
+
+# -- each text against the others --------------------------------------------------------------------------------------
+@pytest.mark.parametrize("seed", range(5))
+def test_leave_one_out_counts_equal_those_of_each_text_against_the_others(seed):
+    rng = np.random.default_rng(seed)
+    rows = [random_texts(int(rng.integers(2, 6)), 7, seed + 10 * row) for row in range(9)]
+    example = np.repeat(np.arange(len(rows)), list(map(len, rows)))
+    found = leave_one_out_counts(token_ids([text for own in rows for text in own]), example)
+    apart = [(own[i], [*own[:i], *own[i + 1 :]]) for own in rows for i in range(len(own))]
+    expected = bleu_counts(*by_example([text for text, _ in apart], [others for _, others in apart]))
+    for name in ("matches", "guesses", "length", "closest"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))

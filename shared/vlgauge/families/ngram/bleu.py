@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from vlgauge.core.progress import Progress
 from vlgauge.families.ngram.cider import ORDERS, told_by_order
-from vlgauge.inputs.text.ngrams import Ints, TokenIds, first_of_run, ngram_counts, ngram_sets
+from vlgauge.inputs.text.ngrams import Ints, TokenIds, first_of_run, ngram_counts, ngram_sets, ranges
 
 Floats = npt.NDArray[np.float64]
 
@@ -73,8 +73,7 @@ def counts_of_columns(columns: Floats) -> Floats:
     Returns:
         Shape ``(E, 10)``.
     """
-    length = columns[:, len(ORDERS)]
-    guesses = np.maximum(length[:, None] - np.arange(len(ORDERS)), 0.0)
+    guesses = _numbers_of_ngrams(columns[:, len(ORDERS)])
     return np.concatenate([columns[:, : len(ORDERS)], guesses, columns[:, len(ORDERS) :]], axis=1)
 
 
@@ -142,10 +141,57 @@ def bleu_counts(texts: TokenIds, example: Ints, progress: Progress = False) -> B
         matches[:, order] = np.bincount(example[grams.captions[first]], clipped, n_examples)
     every_length = texts.lengths.astype(np.float64)
     lengths, theirs, of = every_length[is_candidate], every_length[~is_candidate], example[~is_candidate]
-    guesses = np.maximum(lengths[:, None] - np.arange(len(ORDERS)), 0.0)
+    return BleuCounts(matches, _numbers_of_ngrams(lengths), lengths, _closest_lengths(lengths, theirs, of))
+
+
+def leave_one_out_counts(texts: TokenIds, example: Ints, progress: Progress = False) -> BleuCounts:
+    """Count the n-grams of each text against all other texts of its example as references, for BLEU.
+
+    Args:
+        texts: Texts of an example (at least two), then of the next example.
+        example: Shape ``(n_texts,)``, ascending, index of the example of each text, from 0 to E - 1.
+        progress: Progress reporting.
+
+    Returns:
+        The counts of each text, with ``n_texts`` in place of E.
+    """
+    n_texts = len(example)
+    matches = np.zeros((n_texts, len(ORDERS)))
+    counted = told_by_order(ngram_sets(texts, repeated_only=True), n_texts, progress)
+    for order, grams in enumerate(counted):
+        # One group per n-gram and example. The others of a text have the largest count of the group, or the second
+        # largest if only this text has the largest.
+        is_new = first_of_run(grams.ngrams) | first_of_run(example[grams.captions])
+        first, group = np.flatnonzero(is_new), np.cumsum(is_new) - 1
+        largest = np.maximum.reduceat(grams.counts, first)
+        is_largest = grams.counts == largest[group]
+        second = np.maximum.reduceat(np.where(is_largest, 0, grams.counts), first)
+        is_alone = np.bincount(group, is_largest, len(first)) == 1
+        most = np.where(is_largest & is_alone[group], second[group], largest[group])
+        matches[:, order] = np.bincount(grams.captions, np.minimum(grams.counts, most), n_texts)
+    lengths = texts.lengths.astype(np.float64)
+    sizes = np.bincount(example)
+    owners, others = ranges((np.cumsum(sizes) - sizes)[example], sizes[example])
+    is_other = owners != others
+    closest = _closest_lengths(lengths, lengths[others[is_other]], owners[is_other])
+    return BleuCounts(matches, _numbers_of_ngrams(lengths), lengths, closest)
+
+
+def _numbers_of_ngrams(lengths: Floats) -> Floats:
+    """Return the numbers of n-grams of the four orders in texts of these lengths, shape ``(E, 4)``."""
+    return np.maximum(lengths[:, None] - np.arange(len(ORDERS)), 0.0)
+
+
+def _closest_lengths(lengths: Floats, theirs: Floats, of: Ints) -> Floats:
+    """Return the reference length closest to the length of each candidate, shape ``(E,)``.
+
+    Args:
+        lengths: Shape ``(E,)``, lengths of the candidates.
+        theirs: Lengths of the references.
+        of: Candidate of each reference, ascending, with at least one reference per candidate.
+    """
     by_gap = np.lexsort((theirs, np.abs(theirs - lengths[of]), of))
-    closest = theirs[by_gap][np.searchsorted(of, np.arange(n_examples))]
-    return BleuCounts(matches, guesses, lengths, closest)
+    return theirs[by_gap][np.searchsorted(of, np.arange(len(lengths)))]
 
 
 def coco_bleu(counts: BleuCounts) -> Floats:
