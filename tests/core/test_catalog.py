@@ -55,7 +55,7 @@ def test_unknown_setting_of_load_is_refused(toys):
 
 
 def test_facts_are_read_from_the_card(toys):
-    expected = MetricFacts("story_toy", "How many letters has a story?", "0 to infinity", True)
+    expected = MetricFacts("story_toy", "How many letters has a story?", "0 to infinity", True, has_references=False)
     assert catalog.metric_facts("story_toy") == expected
 
 

@@ -75,13 +75,8 @@ STATIC = [pytest.param(name, marks=() if name in CHEAP else pytest.mark.slow) fo
 def test_a_gradio_space_has_the_scripts_of_the_metric_and_the_app(spaces, name):
     files = spaces[name]
     # Its explanation and the reference code of tests come with the package.
-    scripts = {path.name for path in metric_folder(name).glob("*.py")} - {
-        "__init__.py",
-        "corpus_counts.py",
-        "explanation.py",
-        "reference.py",
-        "reference_2007.py",
-    }
+    scripts = {path.name for path in metric_folder(name).glob("*.py") if not path.stem.startswith("reference")}
+    scripts -= {"__init__.py", "corpus_counts.py", "explanation.py"}
     assert set(files) == KINDS["gradio"] | scripts
     for script in scripts:
         assert files[script] == (metric_folder(name) / script).read_bytes()

@@ -46,6 +46,7 @@ class MetricFacts:
         needs: Names of the extras that the metric requires.
         is_mean: Whether the corpus-level value is the mean of the row scores.
         compares_sets: Whether a score depends on the number of captions per row.
+        has_references: Whether the metric can use references.
         bounds_with: Tighter bounds under certain settings. For example, ``({"estimator": "biased"}, 0.0, 2.0)`` applies
             if the signature has each of these fields, with "" as the value of absent fields. A bound may be the name of
             a field.
@@ -63,6 +64,7 @@ class MetricFacts:
     needs: tuple[str, ...] = ()
     is_mean: bool = True
     compares_sets: bool = False
+    has_references: bool = True
     bounds: Bounds = (None, None)
     bounds_with: tuple[BoundsWith, ...] = ()
     bounds_with_references: tuple[BoundsWith, ...] | None = None
@@ -273,6 +275,7 @@ def _facts(folder: Path) -> MetricFacts:
         needs=(front["extra"],) if "extra" in front else (),
         is_mean=first["value"] == "mean",
         compares_sets=front.get("compares_sets", False),
+        has_references=first.get("references") != "none",
         bounds=_bounds(first.get("bounds", (None, None))),
         bounds_with=_bounds_with(first),
         bounds_with_references=_bounds_with(with_references[0]) if with_references else None,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from vlgauge.core.catalog import metric_facts, metric_names
+from vlgauge.core.catalog import is_score, metric_facts, metric_of_score
 from vlgauge.core.results import row_keys
 from vlgauge.core.signatures import format_signature, parse_signature
 
@@ -22,6 +22,7 @@ TEST_SETTINGS = ("pvalue", "max_partitions", "permutations", "seed")
 """Settings of the permutation test, which do not change any score."""
 
 OPTION = "--captions-per-row"
+_SIZES_NAMED = 4  # maximum number of set sizes in a warning, because a ragged corpus has dozens
 _SIZES, _DRAWN, _SEED = "sets", "drawn_from", "draw_seed"
 
 
@@ -52,9 +53,9 @@ def add_set_sizes(
 ) -> dict[str, str]:
     """Return the signatures of the set metrics of a result, with the sizes of the sets added.
 
-    If all sets have the same size, the signature contains that size, such as "5v5". Otherwise it contains the minimum
-    and maximum size and a digest of the sizes of all rows, independent of their order. Thus two results with the same
-    signature have sets of equal sizes.
+    If all sets have the same size, the signature contains that size, such as "5v5", or "5" for a metric without
+    references. Otherwise it contains the minimum and maximum size and a digest of the sizes of all rows, independent of
+    their order. Thus two results with the same signature have sets of equal sizes.
 
     Args:
         result: Result of one or more metrics.
@@ -68,20 +69,31 @@ def add_set_sizes(
     """
     if not sizes:
         return {}
-    signed = "v".join(_range([one[side] for one in sizes]) for side in (0, 1))
-    if "-" in signed:
-        rows = sorted([key, *map(int, size)] for key, size in zip(row_keys(ids), sizes, strict=True))
-        signed += f"@{hashlib.sha256(json.dumps(rows).encode()).hexdigest()[:8]}"
-    signatures = {}
+    keys, signatures = row_keys(ids), {}
     for key, text in result.items():
         name = key.removesuffix("_signature")
-        if name == key or name not in metric_names() or not metric_facts(name).compares_sets:
+        if name == key or not is_score(name) or not metric_facts(metric_of_score(name)).compares_sets:
             continue
+        own = sizes_used(metric_of_score(name), sizes)
         fields = parse_signature(str(text))[1]
-        fields |= {_SIZES: signed}
+        fields |= {_SIZES: _signed_sizes(own, keys)}
         fields |= {_DRAWN: _range(there), _SEED: str(seed)} if there else {}
         signatures[key] = format_signature(name, fields)
     return signatures
+
+
+def sizes_used(metric: str, sizes: Sizes) -> list[tuple[int, ...]]:
+    """Return the set sizes of each row on which the scores of a metric depend: without references, the first only."""
+    n_sides = 2 if metric_facts(metric).has_references else 1
+    return [tuple(size[:n_sides]) for size in sizes]
+
+
+def _signed_sizes(sizes: Sequence[tuple[int, ...]], keys: Sequence[str]) -> str:
+    signed = "v".join(map(_range, zip(*sizes, strict=True)))
+    if "-" in signed:
+        rows = sorted([key, *map(int, size)] for key, size in zip(keys, sizes, strict=True))
+        signed += f"@{hashlib.sha256(json.dumps(rows).encode()).hexdigest()[:8]}"
+    return signed
 
 
 def comparable_signature(signature: str) -> str:
@@ -104,7 +116,7 @@ def without_sizes(signature: str) -> str:
 
 def _without(signature: str, *dropped: str) -> str:
     name, fields = parse_signature(signature)
-    if name in metric_names() and metric_facts(name).compares_sets:
+    if is_score(name) and metric_facts(metric_of_score(name)).compares_sets:
         dropped += TEST_SETTINGS
     return format_signature(name, {key: value for key, value in fields.items() if key not in dropped})
 
@@ -126,6 +138,19 @@ def are_of_one_size(sizes: str) -> bool:
 def are_bound(sizes: str) -> bool:
     """Return whether sets with the same value of `sizes_signed` have equal sizes row by row."""
     return are_of_one_size(sizes) or "@" in sizes
+
+
+def several_sizes(name: str, counts: Mapping[str, int]) -> str:
+    """Return the beginning of a warning that scores of sets of several sizes are averaged.
+
+    Args:
+        name: Name of the metric.
+        counts: Number of rows by set size.
+    """
+    most = sorted(counts, key=lambda size: -counts[size])[:_SIZES_NAMED]
+    listed = ", ".join(f"{counts[size]} of {size}" for size in most)
+    rest = f" and {len(counts) - len(most)} other sizes" if len(counts) > len(most) else ""
+    return f"`{name}` is a mean over sets of {len(counts)} sizes, whose scores are not comparable: {listed}{rest}"
 
 
 def _range(numbers: Sequence[int]) -> str:

@@ -3,13 +3,20 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from vlgauge.core.catalog import score_facts
+from vlgauge.core.catalog import metric_of_score, score_facts
 from vlgauge.core.errors import UsageError
 from vlgauge.core.results import mean_of_defined, row_keys
 from vlgauge.core.signatures import parse_signature, unlike_fields
 from vlgauge.core.validation import shown, warn
 from vlgauge.families.aggregation import counted_of
-from vlgauge.families.set_sizes import OPTION, are_bound, comparable_signature, sizes_signed, without_sizes
+from vlgauge.families.set_sizes import (
+    OPTION,
+    are_bound,
+    comparable_signature,
+    sizes_signed,
+    sizes_used,
+    without_sizes,
+)
 from vlgauge.leaderboard.runs import Run, groups_of_run, numbers
 from vlgauge.stats.drawing import is_unlabeled
 
@@ -154,7 +161,11 @@ def compared_value(metric: str, signature: str, runs: Mapping[str, Run], orders:
         return "corpus"
     if not score_facts(metric).compares_sets:
         return "score"
-    sizes = {name: [tuple(run["sizes"][row]) for row in orders[name]] for name, run in runs.items() if run.get("sizes")}
+    sizes = {
+        name: sizes_used(metric_of_score(metric), [run["sizes"][row] for row in orders[name]])
+        for name, run in runs.items()
+        if run.get("sizes")
+    }
     (first, own), *others = sizes.items() or [("", [])]
     for name, other in others:
         if other != own:
@@ -177,7 +188,7 @@ def compared_value(metric: str, signature: str, runs: Mapping[str, Run], orders:
 
 
 def _unequal(metric: str, sizes: Mapping[str, Sequence[tuple[int, ...]]], first: str, other: str) -> str:
-    of_people = [[size[1] for size in sizes[name]] for name in (first, other)]
+    of_people = [[size[1:] for size in sizes[name]] for name in (first, other)]
     if of_people[0] != of_people[1]:
         return (
             f"`runs` must have as many references per row for every system by {metric}, {first} and {other} have "

@@ -181,9 +181,10 @@ def labels_of(rows: Rows, ids: Sequence[Any], column: str, option: str = "--grou
 def set_sizes(columns: Mapping[str, Any]) -> list[tuple[int, int]]:
     """Return the numbers of candidates and references of each row.
 
-    The result is empty unless both are lists in every row.
+    The result is empty unless both are lists in every row. Without references, their numbers are 0.
     """
-    sides = [columns.get("predictions") or [], without_blanks(columns.get("references") or [])]
+    predictions, references = columns.get("predictions") or [], columns.get("references")
+    sides = [predictions, [[]] * len(predictions) if references is None else without_blanks(references)]
     if not all(side and all(isinstance(cell, list) for cell in side) for side in sides):
         return []
     return [(len(candidates), len(references)) for candidates, references in zip(*sides, strict=True)]

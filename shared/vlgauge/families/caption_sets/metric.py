@@ -37,11 +37,9 @@ from vlgauge.families.caption_sets.vectors import (
     given_captions,
     groups_of_equal_sizes,
 )
+from vlgauge.families.set_sizes import several_sizes
 from vlgauge.models.sentences.given import look_for_text_encoder
 from vlgauge.models.sentences.model import SENTENCE_EXTRA
-
-# Maximum number of set sizes in a warning. A ragged corpus has dozens.
-_SIZES_NAMED = 4
 
 Input = TypeVar("Input")
 
@@ -309,14 +307,8 @@ class CaptionSetMetric(Metric):
         defined = Counter(size for size in sizes if min(size) >= 2)
         counts = {f"{n}v{m}": count for (n, m), count in defined.items()}
         if len(counts) > 1:
-            most = sorted(counts, key=lambda size: -counts[size])[:_SIZES_NAMED]
-            named = ", ".join(f"{counts[size]} of {size}" for size in most)
-            rest = f" and {len(counts) - len(most)} other sizes" if len(counts) > len(most) else ""
             advice = "read" if self.test.pvalue else "load it with `pvalue` and read"
-            warn(
-                f"`{self.name}` is a mean over sets of {len(counts)} sizes, whose scores are not comparable: "
-                f"{named}{rest}; {advice} `{self.name}_excess` first"
-            )
+            warn(f"{several_sizes(self.name, counts)}; {advice} `{self.name}_excess` first")
         elif sizes and not counts:
             few = [sum(n < 2 for n in side) for side in zip(*sizes, strict=True)]
             warn(
