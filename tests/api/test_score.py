@@ -26,7 +26,7 @@ from vlgauge.models.clip.encoder import ClipEncoder
 # Data by the inputs of a metric. Every metric is scored on one of them.
 BUNDLED = {
     **dict.fromkeys(("rovist", "rovist_c", "rovist_nr", "rovist_vg", "groovist"), "drawn_stories.jsonl"),
-    **dict.fromkeys(("trm", "mmd_bert", "frechet_bert"), "caption_sets.jsonl"),
+    **dict.fromkeys(("diversity", "trm", "mmd_bert", "frechet_bert"), "caption_sets.jsonl"),
 }
 OWN_FILES = {"d_hm", "onlystyle", "stylecider"}  # a configuration, or two files
 

@@ -259,6 +259,8 @@ def test_sets_and_stories():
     rows = [{"predictions": ["a dog", "a cow"], "references": ["a dog runs", "the dog"]}] * 4
     scored = vlgauge.score(rows, "sets", without=["mmd_bert", "frechet_bert"])
     assert math.isfinite(scored.results["trm"]["trm"])
+    assert scored.results["diversity"]["diversity_signature"].endswith("|sets:2")
+    assert "Self-CIDEr" in scored.to_markdown()
 
 
 def test_stories_with_human_ones_have_their_distance():
@@ -297,7 +299,7 @@ def test_stories_with_human_ones_have_their_distance():
         (["score", "cider", "x.jsonl", "--format", "latex"], "--format latex requires a suite"),
         (["score", "cider", "x.jsonl", "--scale", "100"], "--scale requires a suite"),
         (["compare", "cider", "x.jsonl", "y.jsonl", "--without", "bleu"], "--without requires a suite"),
-        (["score", "sets", "x.jsonl", "--without", "trm,mmd_bert,frechet_bert"], "leave a metric"),
+        (["score", "sets", "x.jsonl", "--without", "trm,mmd_bert,frechet_bert,diversity"], "leave a metric"),
     ],
 )
 def test_wrong_words_are_one_line(tmp_path, monkeypatch, capsys, words, message):

@@ -202,7 +202,9 @@ def test_settings_change_the_signature_but_those_of_the_list(name, files, source
 
 
 # Metrics without the demo model in any profile. trm uses its own distance, METEOR.
-WITHOUT_MODELS = {"bleu", "chair", "chrf", "cider", "meteor", "onlystyle", "rouge_l", "rovist_nr", "stylecider", "trm"}
+WITHOUT_MODELS = {
+    *("bleu", "chair", "chrf", "cider", "diversity", "meteor", "onlystyle", "rouge_l", "rovist_nr", "stylecider", "trm")
+}
 
 
 def profiles_told(name, **settings):

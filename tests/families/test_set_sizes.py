@@ -33,6 +33,19 @@ def test_signatures_hold_the_sizes():
     assert add_set_sizes(result, [], []) == {}
 
 
+def test_signatures_without_references_hold_the_numbers_of_captions_only():
+    result = {f"{name}_signature": f"{name}|v:0.1.0" for name in ("trm", "diversity", "diversity_div_1")}
+    signed = add_set_sizes(result, [(3, 5), (3, 4)], [0, 1])
+    assert signed["trm_signature"].startswith("trm|v:0.1.0|sets:3v4-5@")
+    assert signed["diversity_signature"] == "diversity|v:0.1.0|sets:3"
+    assert without_sizes(signed["diversity_div_1_signature"]) == result["diversity_div_1_signature"]
+    apart = [
+        add_set_sizes(result, sizes, [0, 1])["diversity_signature"] for sizes in ([(2, 0), (3, 0)], [(3, 0), (2, 0)])
+    ]
+    assert apart[0].startswith("diversity|v:0.1.0|sets:2-3@")
+    assert apart[0] != apart[1]
+
+
 def test_signatures_of_mixed_sizes_are_equal_only_if_every_row_has_the_same_sizes():
     def signed(sizes, ids):
         return add_set_sizes({"trm_signature": "trm|v:0.1.0"}, sizes, ids)["trm_signature"]

@@ -52,6 +52,10 @@ def sets(n=7):
     return rows
 
 
+def sampled():
+    return without(sets(), "references")
+
+
 def stories(n=6):
     rng = random.Random(3)
     return {"predictions": [[caption(rng) + "." for _ in range(rng.randint(1, 4))] for _ in range(n)]}
@@ -109,6 +113,7 @@ ROWS_OF_FAMILY = {
     **dict.fromkeys(("GroundingMetric", "Rovist"), drawn_stories),
     "ComponentMetric": components,
     "CaptionSetMetric": sets,
+    "Diversity": sampled,
     "StyleMetric": styled,
     "BackboneMetric": drawn,
     "Polos": referenced_scenes,

@@ -106,6 +106,7 @@ ROWS_OF_FAMILY = {
     **dict.fromkeys(("GroundingMetric", "Rovist"), lambda: pictured(scenes.stories(2, 41, "test"))),
     "ComponentMetric": parts,
     "CaptionSetMetric": sets,
+    "Diversity": sets,
     "StyleMetric": styled,
     "BackboneMetric": lambda: bundled("captioned_scenes"),
     "Polos": lambda: bundled("captioned_scenes"),

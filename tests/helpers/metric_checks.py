@@ -67,6 +67,7 @@ ROWS = {
     },
     "StoryMetric": {"predictions": [["We ran home.", "The dog ran too."], ["One.", "Two, two."], [""]]},
     "CaptionSetMetric": SETS,
+    "Diversity": {"predictions": SETS["predictions"]},
     "CaptionMetric": {
         "predictions": ["a dog runs on the grass", "two cats", "a red plane"],
         "references": [["a dog is running on the grass", "dogs run"], ["two cats sleep"], []],
@@ -102,6 +103,7 @@ SETTINGS = {
     "rovist_c": EMBEDDED,
     # The documents of a call would be other ones for each part of it.
     "cider": {"df": DocumentFrequency({("a",): 90}, 100)},
+    "diversity": {"df": DocumentFrequency({("a",): 90}, 100)},
     "spider": {"profile": "embedded", "df": DocumentFrequency({("a",): 90}, 100)},
 }
 FRONT_MATTER = (

@@ -53,6 +53,7 @@ ROWS_OF_FAMILY = {
     **dict.fromkeys(("GroundingMetric", "Rovist"), TOLD),
     "ComponentMetric": {"predictions": [PARTS], "references": [PARTS]},
     "CaptionSetMetric": FEW,
+    "Diversity": {"predictions": FEW["predictions"]},
     "StyleMetric": STYLED,
     "BackboneMetric": CAPTIONS,
     "Polos": CAPTIONS | {"references": [["a cat", "two dogs"]]},
@@ -251,6 +252,7 @@ UNSIGNED = {
         "device": "cpu",
         "details": True,
         "java": "other",
+        "training_captions": ["a dog"],
     },
     **{"device_map": {"": "cpu"}, "reasons": True, "mean_aggregate": True, "top_k": 1, "return_style_matrix": True},
 }

@@ -80,11 +80,15 @@ _STORIES = Suite(
 )
 _SETS = Suite(
     "sets",
-    "sets of sampled captions against sets of human captions",
+    "sets of sampled captions against sets of human captions, and their diversity",
     (
         Column("TRM", "trm", "trm"),
         Column("MMD-BERT", "mmd_bert", "mmd_bert"),
         Column("Frechet-BERT", "frechet_bert", "frechet_bert"),
+        Column("Self-CIDEr", "diversity", "diversity"),
+        Column("mBLEU-4", "diversity", "diversity_mbleu_4"),
+        Column("Div-1", "diversity", "diversity_div_1"),
+        Column("Div-2", "diversity", "diversity_div_2"),
     ),
 )
 

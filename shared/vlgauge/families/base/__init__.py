@@ -14,13 +14,14 @@ lean_import("evaluate")
 
 from vlgauge.core.progress import progress_bar, reported
 from vlgauge.core.validation import check_bool, check_choice, check_float, check_int, plain_number, valid_unicode
-from vlgauge.families.base.captions import CaptionMetric, TokenMetric, of_every_row
+from vlgauge.families.base.captions import SAMPLED_COLUMNS, CaptionMetric, TokenMetric, of_every_row
 from vlgauge.families.base.columns import Captions, Column, Images, References, Story, Text
 from vlgauge.families.base.components import ComponentMetric, Components
 from vlgauge.families.base.metric import NEEDS_SENTENCES, ImageMetric, Metric, StoryMetric
 
 __all__ = [
     "NEEDS_SENTENCES",
+    "SAMPLED_COLUMNS",
     "CaptionMetric",
     "Captions",
     "Column",

@@ -7,13 +7,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from vlgauge.core.progress import reported
-from vlgauge.families.base.columns import References, Text
+from vlgauge.families.base.columns import Captions, Column, References, Text
 from vlgauge.families.base.metric import Metric
 from vlgauge.inputs.text.coco_tokens import PTB, checked_tokenizer, coco_tokens, tokenizer_setting, warn_of_unparted
 from vlgauge.inputs.text.ngrams import Ints, TokenIds, numbered, shared_ids, token_ids
 from vlgauge.inputs.text.ptb.tokens import ptb_tokens
 
 Tokens = Sequence[str]
+
+SAMPLED_COLUMNS: tuple[Column, ...] = (Captions("predictions"),)
+"""Columns of metrics of sampled captions without references."""
 
 
 def _listing(tokenizer: Callable[[str], Sequence[str]]) -> Callable[[str], Tokens]:
@@ -76,7 +79,7 @@ class TokenMetric(Metric):
         splits_again: Whether tokens that contain whitespace are split at it, as in `coco_tokens`.
     """
 
-    columns = CaptionMetric.columns
+    columns: tuple[Column, ...] = CaptionMetric.columns
     splits_again: ClassVar[bool] = True
 
     def __init__(self, *args: Any, tokenizer: Callable[[str], Sequence[str]] | str | None = None, **host: Any) -> None:

@@ -323,10 +323,14 @@ def counted_documents(counts: Mapping[str, Mapping[str, int]]) -> DocumentFreque
     Warns:
         UserWarning: If the corpus has few documents.
     """
-    n_documents = counts["documents"]["n"]
-    warn_of_few_documents(n_documents)
+    warn_of_few_documents(counts["documents"]["n"])
+    return table_of_counts(counts)
+
+
+def table_of_counts(counts: Mapping[str, Mapping[str, int]]) -> DocumentFrequency:
+    """Build document frequencies like `counted_documents`, without a warning."""
     several = {tuple(json.loads(ngram)): count for ngram, count in counts["ngrams"].items() if count > 1}
-    return DocumentFrequency(several, max(1, n_documents))
+    return DocumentFrequency(several, max(1, counts["documents"]["n"]))
 
 
 def _counted(documents: Iterable[Sequence[str]], tokenizer: Tokenizer, *, eos: bool) -> tuple[Counter[Ngram], int]:

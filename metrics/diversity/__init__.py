@@ -1,0 +1,1 @@
+"""Diversity: the script for `evaluate`, its formulas and its explanation."""
