@@ -64,7 +64,11 @@ class IdfTable:
         return f"idf@{hashlib.sha256(json.dumps(content).encode()).hexdigest()[:8]}"
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the table as JSON."""
+        """Write the table as JSON.
+
+        Raises:
+            NotWritableError: If the file cannot be written.
+        """
         content = {"N": self.n_stories, "df": dict(sorted(self.df.items())), "lowercase": self.lowercase}
         write(path, json.dumps(content, ensure_ascii=False, indent=0) + "\n")
 
