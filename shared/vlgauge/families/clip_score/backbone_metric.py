@@ -183,7 +183,8 @@ class Backbone(ClipSettings):
 
         Raises:
             ValueError: If the checkpoint does not belong to the backbone.
-            SourcesMissingError: If weights or packages are missing.
+            SourcesMissingError: If weights are missing.
+            MissingExtraError: If packages are missing.
         """
         self.check_sources().end()
         return clip_with_checkpoint(
@@ -206,7 +207,8 @@ class Backbone(ClipSettings):
 
         Raises:
             ValueError: If the checkpoint does not belong to the backbone.
-            SourcesMissingError: If weights or packages are missing.
+            SourcesMissingError: If weights are missing.
+            MissingExtraError: If packages are missing.
         """
         encoder, adapter = self.encoder_and_adapter()
         # A checkpoint that is not an adapter is a whole CLIP that replaces the weights of the backbone.

@@ -68,7 +68,11 @@ class Idf:
         return self._table[ids]
 
     def save(self, path: str | Path) -> None:
-        """Write the table as JSON, for the setting ``idf=PATH``."""
+        """Write the table as JSON, for the setting ``idf=PATH``.
+
+        Raises:
+            NotWritableError: If the file cannot be written.
+        """
         weights = {str(token): self.weights[token] for token in sorted(self.weights)}
         record = {"format": FORMAT, "name": self.name, "n": self.n, "sha256": self.digest, "weights": weights}
         write(path, json.dumps(record, indent=1) + "\n")

@@ -167,6 +167,9 @@ class DocumentFrequency:
         """Write a gzip file of JSON lines: a header, then one ``["a", "dog", 12]`` per n-gram in several documents.
 
         Equal tables result in identical bytes.
+
+        Raises:
+            NotWritableError: If the file cannot be written.
         """
         rows = self._rows()
         header = {"format": _FORMAT, "version": _VERSION, "tokens": self.tokens}
