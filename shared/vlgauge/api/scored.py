@@ -51,7 +51,8 @@ class Scored:
         """Return everything as a dictionary, which `vlgauge score --output` writes and `vlgauge.leaderboard` reads.
 
         Returns:
-            ``ids``, optionally ``sizes``, ``groups`` and ``grouped_by``, and the values of all results by key.
+            ``ids``, metadata such as the ``dataset``, optionally ``sizes``, ``groups`` and ``grouped_by``, and the
+            values of all results by key.
         """
         run: dict[str, Any] = {"ids": self.ids, **self.told, **({} if self.groups is None else self.groups.told)}
         if self.sizes is not None:

@@ -68,7 +68,8 @@ class Scores:
         """Return everything as a dictionary, which `vlgauge.compare` and `vlgauge.leaderboard` accept as a system.
 
         Returns:
-            ``ids``, optionally ``sizes``, ``groups`` and ``grouped_by``, and the values of all results by key.
+            ``ids``, metadata such as the ``dataset``, optionally ``sizes``, ``groups`` and ``grouped_by``, and the
+            values of all results by key.
         """
         return self._scored.run()
 

@@ -58,6 +58,9 @@ class ScoredBatches:
         Args:
             ids: Ids of its rows.
             scored: Output of `RowScorer.score_rows`.
+
+        Raises:
+            NotWritableError: If the file cannot be written.
         """
         name = hashlib.sha256(json.dumps(sorted(map(repr, ids))).encode()).hexdigest()[:_DIGITS]
         stream = pa.BufferOutputStream()
