@@ -60,6 +60,9 @@ def write_report(
         card: Template of the card, with placeholders for name, paragraph, facts, figures of the epochs, and `more`.
         figures: Names of the figures of an epoch in the card.
         **more: Values of additional placeholders of the card.
+
+    Raises:
+        NotWritableError: If the file cannot be written.
     """
     write(options.output / RECORD, json.dumps(record, indent=2) + "\n")
     filled = card.format(
@@ -103,6 +106,9 @@ def draw_losses(
         plots: Lines of each plot by the label of the plot. A line has one value per step, by its name.
         kept: Step whose weights are kept.
         unit: Name of a step.
+
+    Raises:
+        NotWritableError: If the file cannot be written.
     """
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator

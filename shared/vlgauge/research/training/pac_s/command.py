@@ -178,7 +178,11 @@ def record_of(
 
 
 def write_weights(path: Path, learner: Learner, metadata: dict[str, str]) -> None:
-    """Write the adapter, or for low-rank updates the whole merged CLIP."""
+    """Write the adapter, or for low-rank updates the whole merged CLIP.
+
+    Raises:
+        NotWritableError: If the file cannot be written.
+    """
     if not isinstance(learner, TowerLearner):
         write_adapter(path, adapter_of(learner.parameters, metadata))
         return

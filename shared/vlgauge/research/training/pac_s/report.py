@@ -129,7 +129,11 @@ resamples images or, for synthetic images, scenes.
 
 
 def write_log(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:
-    """Write the log as JSON lines."""
+    """Write the log as JSON lines.
+
+    Raises:
+        NotWritableError: If the file cannot be written.
+    """
     write(path, "".join(f"{json.dumps(line)}\n" for line in lines))
 
 

@@ -199,7 +199,11 @@ def ordered_above_swapped(model: Any, data: Encoded, *, pad: int, device: str) -
 
 
 def save_model(folder: Path, tokenizer: Any, model: Any, *, half: bool) -> None:
-    """Write weights as safetensors, configuration, label names and tokenizer."""
+    """Write weights as safetensors, configuration, label names and tokenizer.
+
+    Raises:
+        NotWritableError: If the file cannot be written.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     config = model.config.to_diff_dict() | {"architectures": [type(model).__name__]}
     config["dtype"] = "float16" if half else "float32"

@@ -238,7 +238,11 @@ def loss_of(net: torch.nn.Module, side: Side, rows: np.ndarray, device: str) -> 
 
 
 def save_checkpoint(folder: Path, net: Any, config: Mapping[str, Any], *, half: bool) -> None:
-    """Write the weights as safetensors, and the configuration."""
+    """Write the weights as safetensors, and the configuration.
+
+    Raises:
+        NotWritableError: If the file cannot be written.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     write_tensors(folder / WEIGHTS, net.state_dict(), half=half)
     widths = {
