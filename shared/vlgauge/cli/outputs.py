@@ -80,7 +80,11 @@ def check_report(target: str | None, sources: Sequence[str], metrics: Sequence[s
 
 
 def write_output(target: str | Path, content: str | bytes, option: str = "--output") -> None:
-    """Write the file of an option and print its path. The file appears or is replaced only when it is complete."""
+    """Write the file of an option and print its path. The file appears or is replaced only when it is complete.
+
+    Raises:
+        NotWritableError: If the file cannot be written.
+    """
     write(target, content, option)
     sys.stderr.write(f"wrote {printable(str(target))}\n")
 
@@ -95,7 +99,11 @@ def write_json(target: str | Path, record: Mapping[str, Any]) -> None:
 
 
 def write_result(target: str, record: Mapping[str, Any]) -> None:
-    """Write the result of `vlgauge score` in the format of the file extension. See `run_files`."""
+    """Write the result of `vlgauge score` in the format of the file extension. See `run_files`.
+
+    Raises:
+        NotWritableError: If the file cannot be written.
+    """
     ending = Path(target).suffix.lower()
     for added, content in run_files(record, ending).items():
         write_output(f"{target}{added}", content)
