@@ -62,7 +62,11 @@ class FittedTheta:
     phrases: str
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the value and its provenance as JSON."""
+        """Write the value and its provenance as JSON.
+
+        Raises:
+            NotWritableError: If the file cannot be written.
+        """
         write(path, json.dumps({"format": FORMAT, **asdict(self)}, indent=2) + "\n")
 
 
