@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 NEIGHBOURS = ("trl", "lm-eval", "torchmetrics", "lmms-eval", "vllm", "verl", "unsloth", "ms-swift", "llamafactory")
 METRICS = sorted(path.parent.name.replace("_", "-") for path in ROOT.glob("metrics/*/README.md"))
-JUDGES = ("clair", "fleur", "vqascore")  # require a newer transformers than the others
+JUDGES = ("clair", "dsg", "fleur", "vqascore")  # require a newer transformers than the others
 INSTALLS = {
     "vlgauge": "",
     "the other metrics": ",".join(name for name in METRICS if name not in JUDGES),

@@ -61,7 +61,7 @@ _WITH_MODELS = (
     *("aloha", "capture", "clip-s", "frechet-bert", "groovist", "meteor", "mmd-bert", "pac-s", "polos"),
     *("rovist", "soft-spice", "specs", "spice", "spider"),
 )
-_JUDGES = ("clair", "fleur", "vqascore")  # require transformers 5
+_JUDGES = ("clair", "dsg", "fleur", "vqascore")  # require transformers 5
 _FOLDERS = (
     *("families/base", "families/ngram", "families/style", "leaderboard", "inputs/media", "checkpoints/hub"),
     *("api/row_sources", "core"),

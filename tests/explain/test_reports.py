@@ -15,7 +15,7 @@ from vlgauge.explain import Row, SystemDifferences, differences, explain, explan
 from vlgauge.explain.pages import TEMPLATES
 
 TOYS = {"rovist_c", "groovist", "rovist_vg", "rovist"}
-TOYS |= {"clip_s", "pac_s", "polos", "specs", "fleur", "vqascore", "clair"}
+TOYS |= {"clip_s", "pac_s", "polos", "specs", "fleur", "vqascore", "dsg", "clair"}
 ALLOWED = {
     *("a", "html", "head", "meta", "title", "style", "body", "div", "header", "main", "section", "article"),
     *("h1", "h2", "h3", "h4", "p", "b", "strong", "br", "small", "em", "span", "mark", "code", "i", "img"),

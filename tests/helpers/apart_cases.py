@@ -120,6 +120,7 @@ ROWS_OF_FAMILY = {
     "ClipScoreMetric": drawn,
     "JudgeMetric": drawn,
     "Vqascore": drawn,
+    "Dsg": drawn,
     "CaptionMetric": captioned,
     "TokenMetric": captioned,
     "Clair": captioned,

@@ -113,6 +113,7 @@ ROWS_OF_FAMILY = {
     "ClipScoreMetric": lambda: bundled("captioned_scenes"),
     "JudgeMetric": lambda: bundled("captioned_scenes"),
     "Vqascore": lambda: bundled("captioned_scenes"),
+    "Dsg": lambda: bundled("captioned_scenes"),
     "CaptionMetric": referenced,
     "TokenMetric": referenced,
     "Clair": referenced,

@@ -61,6 +61,7 @@ ROWS = {
     "ClipScoreMetric": {"predictions": ["a dog runs", "a small red circle", "two cats"], "images": PICTURES},
     "JudgeMetric": {"predictions": ["a dog runs", "a small red circle", "two cats"], "images": PICTURES},
     "Vqascore": {"predictions": ["a dog runs", "a small red circle", "two cats"], "images": PICTURES},
+    "Dsg": {"predictions": ["a dog runs", "a small red circle", "two cats"], "images": PICTURES},
     "GroundingMetric": {
         "predictions": [["A small red circle is here."], ["It ran.", "The big star is blue."], [""]],
         "images": [[picture] for picture in PICTURES],
@@ -96,6 +97,7 @@ SETTINGS = {
     "ClipScoreMetric": EMBEDDED,
     "JudgeMetric": EMBEDDED,
     "Vqascore": EMBEDDED,
+    "Dsg": EMBEDDED,
     "Clair": EMBEDDED,
     "GroundingMetric": EMBEDDED,
     "Rovist": EMBEDDED,

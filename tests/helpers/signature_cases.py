@@ -60,6 +60,7 @@ ROWS_OF_FAMILY = {
     "ClipScoreMetric": CAPTIONS,
     "JudgeMetric": CAPTIONS,
     "Vqascore": CAPTIONS,
+    "Dsg": CAPTIONS,
     "CaptionMetric": {"predictions": ["a dog"], "references": ["a cat"]},
     "TokenMetric": {"predictions": ["a dog"], "references": ["a cat"]},
     "Clair": {"predictions": ["a dog"], "references": ["a cat"]},

@@ -101,7 +101,15 @@ def test_missing_models_are_named_and_not_fetched(monkeypatch):
 
 @pytest.mark.parametrize(
     ("name", "has_toy"),
-    [("fleur", True), ("vqascore", True), ("clair", True), ("rovist_vg", True), ("polos", True), ("mmd_bert", False)],
+    [
+        ("fleur", True),
+        ("vqascore", True),
+        ("dsg", True),
+        ("clair", True),
+        ("rovist_vg", True),
+        ("polos", True),
+        ("mmd_bert", False),
+    ],
 )
 def test_toys_are_called_toys(name, has_toy):
     note = profiles.profile_note(name, "embedded")

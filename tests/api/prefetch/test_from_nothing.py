@@ -47,12 +47,14 @@ PICTURED = {**STORIES, "images": [[GREY, GREY.T.copy().reshape(40, 40, 3)]]}
 CAPTIONS = {"predictions": ["A black dog on green grass."], "references": [["A dog runs over the grass."]]}
 SETS = {"predictions": [["A dog.", "Two cats."]], "references": [["A dog runs.", "A puppy.", "Cats sleep."]]}
 SEEN = {"predictions": ["a dog"], "images": [GREY]}
+ASKED = {"proposition_id": 1, "dependency": 0, "question_natural_language": "Is there a dog?"}
 # Data of each metric, and settings without a default.
 CASES = {
     "aloha": (CAPTIONS, {}),
     "capture": (CAPTIONS, {}),
     "clair": (CAPTIONS, {"max_new_tokens": 8}),
     "clip_s": (SEEN, {}),
+    "dsg": (SEEN | {"questions": [[ASKED]]}, {}),
     "fleur": (SEEN, {"max_new_tokens": 8}),
     "frechet_bert": (SETS, {}),
     "groovist": (PICTURED, {"theta": 0.5}),
@@ -242,7 +244,7 @@ def test_a_metric_comes_to_its_number(name, machine, downloads, capsys, tmp_path
     assert main(["prefetch", name]) == 0
     fetched = [one for one in declared(name) if hasattr(one, "repository")]
     assert {one.repository for one in fetched} <= {"/".join(path.split("/")[:2]) for path in hub.asked} | {""}
-    if name in ("fleur", "vqascore"):  # its terms are binding, so that it is fetched only by its name
+    if name in ("dsg", "fleur", "vqascore"):  # its terms are binding, so that it is fetched only by its name
         assert f"vlgauge prefetch judge:{LLAVA}" in capsys.readouterr().out
         assert main(["prefetch", f"judge:{LLAVA}"]) == 0
     if name == "clair":  # its model is selected by the user

@@ -380,6 +380,7 @@ _METRICS: dict[str, tuple[str | Asset, ...]] = {
     "specs": ("clip:specs",),
     "polos": (_CLIP, f"layers:{POLOS_TEXTS}", _POLOS),
     "vqascore": (_JUDGE,),
+    "dsg": (_JUDGE,),
     "clair": (_ANY_JUDGE,),
     "groovist": (_CLIP, _pipeline("noun_phrases"), _DETECTOR, _CONCRETENESS),
     "mmd_bert": (f"sentence:{MINILM}",),

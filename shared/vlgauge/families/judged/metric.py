@@ -54,11 +54,7 @@ class JudgeMetric(Metric):
         device_map: str | Mapping[str, Any] | None = None,
         **host: Any,
     ) -> None:
-        if not (model is None or isinstance(model, (str, os.PathLike, Judge))):
-            raise UsageError.about(
-                "model", f"must be a folder, a Hub id with its commit, or a custom judge, got {shown(model)}"
-            )
-        self.model = model
+        self.model = checked_model("model", model)
         self.batch_size = check_int("batch_size", batch_size, 1)
         self.device, self.dtype = device, check_choice("dtype", dtype, DTYPES)
         self.device_map = device_map
@@ -88,8 +84,17 @@ class JudgeMetric(Metric):
             SourcesMissingError: If a package or model is missing.
         """
         self.check_sources().end()
+        return self.loaded_judge(self.chosen_model, own=own)
+
+    def loaded_judge(self, model: Any, own: bool = False) -> Judge:
+        """Return a model with the execution settings of the metric, without checking the sources first.
+
+        Args:
+            model: A folder, a Hub id with its commit, or a custom judge. None for the demo judge.
+            own: Whether to load a separate copy that will be trained.
+        """
         return judge_of(
-            self.chosen_model,
+            model,
             profile=self.profile,
             device=self.device,
             dtype=self.dtype,
@@ -136,6 +141,18 @@ class JudgeMetric(Metric):
                 f"{n_untold} of {n_answers} answers are undefined: the server returned too few of their digits; make "
                 "it return the 20 most likely tokens, or pass the model itself as `model`"
             )
+
+
+def checked_model(name: str, model: Any) -> Any:
+    """Validate a setting that names a judge model.
+
+    Raises:
+        UsageError: If it is neither None, nor a folder, a Hub id, or a custom judge.
+    """
+    if not (model is None or isinstance(model, (str, os.PathLike, Judge))):
+        problem = f"must be a folder, a Hub id with its commit, or a custom judge, got {shown(model)}"
+        raise UsageError.about(name, problem)
+    return model
 
 
 def pictures_of(images: Sequence[Sequence[Mapping[str, Any]]]) -> list[WholeImage]:

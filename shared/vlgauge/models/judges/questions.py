@@ -92,7 +92,7 @@ class Answer:
 
 @runtime_checkable
 class Judge(Protocol):
-    """Protocol for judge models, used by fleur, vqascore and clair.
+    """Protocol for judge models, used by fleur, vqascore, dsg and clair.
 
     Answers do not depend on the other questions, except for rounding differences of at most 1e-5 in float32.
     """

@@ -1,0 +1,1 @@
+"""DSG: the script for `evaluate`, the definition and the explanation."""

@@ -1,0 +1,253 @@
+"""DSG: How many facts of a caption does its image show?"""
+
+import math
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from functools import partial
+from typing import Any
+
+from scipy.special import expit
+
+from vlgauge.core import validation  # From: "vlgauge[dsg]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core.errors import UsageError  # From: "vlgauge[dsg]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import judged  # From: "vlgauge[dsg]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.models import judges  # From: "vlgauge[dsg]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.models.judges import loading  # From: "vlgauge[dsg]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.models.judges import sources  # From: "vlgauge[dsg]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+
+_DESCRIPTION = """\
+DSG (Davidsonian Scene Graph) splits a caption into its smallest facts and asks a vision-language model a question about
+each of them. The score is the share of questions that are answered yes. A question counts only if the questions that it
+depends on are answered yes: without a dog, the color of the dog does not matter. Higher is better. DSG uses no
+references and is most common for generated images.
+"""
+
+_INPUTS = """
+Args:
+    predictions: Captions, one string per row.
+    images: Images (path, bytes, PIL image or uint8 array), one per caption.
+    questions: Questions about each caption, a list of dictionaries per row with "proposition_id", "dependency" (ids of
+        the parents, such as "1,2", or 0), "question_natural_language", and optionally "tuple". None for the questions
+        of the settings.
+    return_details: Whether to add the questions with their answers, and the text of a language model that could not be
+        parsed.
+
+Returns:
+    dsg: Mean of the scores, in [0, 1], higher is better.
+    dsg_scores: One score per caption. NaN without questions, or if the model does not return a probability.
+    dsg_undefined: Number of undefined scores.
+    dsg_signature: Settings and versions that the scores depend on.
+    dsg_n_questions: Number of questions about all captions.
+    dsg_unread: Number of captions whose questions could not be generated or parsed.
+    dsg_altered: Number of questions and captions that contain a special token of the model.
+
+Examples:
+    >>> import evaluate
+    >>> import numpy as np
+    >>> dsg = evaluate.load("vlgauge/dsg", profile="embedded")
+    >>> grey = np.full((64, 64, 3), 128, dtype=np.uint8)
+    >>> result = dsg.compute(predictions=["a small red circle"], images=[grey])
+    >>> print(result["dsg_n_questions"], 0.0 <= result["dsg"] <= 1.0)
+    3 True
+"""
+
+TEMPLATE = "{} Please answer yes or no."
+YES, NO = "Yes", "No"
+LONGEST = 1024
+_BLANK = "{}"
+_HINT = (
+    "pass a table in the layout of dsg-1k-anns.csv as `questions`, a language model that writes them as "
+    "`question_model`, or the questions of each row as `questions` of `compute`"
+)
+
+
+class Dsg(judged.JudgeMetric):
+    """Share of questions about a caption that a model answers yes, with dependencies (Cho et al., 2024)."""
+
+    about = (_DESCRIPTION, _INPUTS)
+    papers = ("https://arxiv.org/abs/2310.18235",)
+    columns = judged.IMAGE_COLUMNS
+    has_reference_scores = False
+    source_settings = ("model", "dtype", "questions", "question_model")
+    undefined_hint = "no caption has questions; look at `return_details=True`"
+    opening = judged.WRITING
+
+    def __init__(
+        self,
+        *args: Any,
+        questions: str | os.PathLike[str] | None = None,
+        question_model: Any = None,
+        template: str = TEMPLATE,
+        independent: bool = False,
+        max_new_tokens: int = LONGEST,
+        **host: Any,
+    ) -> None:
+        if not (questions is None or isinstance(questions, (str, os.PathLike))):
+            got = validation.shown(questions)
+            raise UsageError.about("questions", f"must be the path of a table, got {got}", "pass a list to `compute`")
+        self.questions = questions
+        self.question_model = judged.checked_model("question_model", question_model)
+        if questions is not None and question_model is not None:
+            raise UsageError("`questions` cannot be combined with `question_model`")
+        if not isinstance(template, str) or template.count(_BLANK) != 1:
+            got = validation.shown(template)
+            raise UsageError.about("template", f"must be a string that contains {_BLANK} once, got {got}")
+        self.template = template
+        self.independent = validation.check_bool("independent", independent)
+        self.max_new_tokens = validation.check_int("max_new_tokens", max_new_tokens, 1)
+        super().__init__(*args, **host)
+
+    def check_sources(self, questions: Any = None) -> Any:
+        """Check the judge and, if a call passes no questions, the source of the questions."""
+        preflight = super().check_sources()
+        if questions is not None:
+            return preflight
+        if self.question_model is not None:
+            if not isinstance(self.question_model, judges.Judge):
+                preflight.need(loading.PACKAGES)
+                preflight.look(partial(sources.look_for_judge, os.fspath(self.question_model), "question_model"))
+        elif self.questions is not None:
+            if not os.path.isfile(self.questions):
+                preflight.sources.append(f"`questions` must be the path of a table, got {os.fspath(self.questions)!r}")
+        elif self.profile == "paper":
+            preflight.sources.append(f"`questions` are missing: {self.name} asks questions about each caption; {_HINT}")
+        return preflight
+
+    def _compute(
+        self, predictions: Sequence[str], images: Any = None, questions: Any = None, return_details: bool = False
+    ) -> dict[str, Any]:
+        self.check_sources(questions).end()
+        asking = self._asking(predictions, questions)
+        judge = self.loaded_judge(self.chosen_model)
+        pictures = judged.pictures_of(images)
+        asked = [
+            [self.question(one.text, picture) for one in graph or ()]
+            for graph, picture in zip(asking.graphs, pictures, strict=True)
+        ]
+        every = [one for own in asked for one in own]
+        altered = self.warn_escaped(judge, every) + asking.n_altered
+        probabilities = self._probabilities(judge, every)
+        scores, details = [], []
+        for graph, unparsed, own in zip(asking.graphs, asking.unparsed, asked, strict=True):
+            score, told = self._scored(graph or (), [probabilities[one.key] for one in own])
+            scores.append(score)
+            details.append({"questions": told, "unparsed": unparsed})
+        return self.result(
+            scores,
+            made_with={**self.made_with(judge), **asking.fields},
+            details=details if return_details else None,
+            n_questions=len(every),
+            unread=sum(graph is None for graph in asking.graphs),
+            altered=altered,
+        )
+
+    def question(self, text: str, picture: Any) -> judges.Question:
+        """Build the prompt for a question about an image."""
+        before, after = self.template.split(_BLANK)
+        return judges.Question((before, after), (text,), picture)
+
+    @cached_property
+    def _table(self) -> judged.QuestionTable:
+        assert self.questions is not None
+        return judged.QuestionTable(os.fspath(self.questions))
+
+    def _asking(self, captions: Sequence[str], questions: Any) -> "_Asking":
+        """Return the questions about each caption, from the call, the table, the language model or the demo rules."""
+        if questions is not None:
+            return _Asking(_given(questions, len(captions)), "given")
+        if self.questions is not None:
+            return _Asking(self._table.graphs(captions), self._table.identity)
+        if self.question_model is None:
+            return _Asking([judged.scene_graph_questions(text) for text in captions], judged.SCENE_RULES)
+        writer = self.loaded_judge(self.question_model)
+        prompts = [judged.writing_prompt(text) for text in captions]
+        n_altered = self.warn_escaped(writer, prompts)
+        answers = writer.answers(
+            prompts,
+            judged.WRITING,
+            longest=self.max_new_tokens,
+            batch_size=self.batch_size,
+            progress=self.progress,
+        )
+        # The last line of an answer that reaches the length limit may be incomplete.
+        graphs = [judged.parsed_graph(answer.text) if answer.ended else None for answer in answers]
+        unparsed = [None if graph else answer.text for graph, answer in zip(graphs, answers, strict=True)]
+        prompt = f"{judged.PROMPT_VERSION}-{writer.opening(judged.WRITING)}"
+        return _Asking(graphs, writer.identity, prompt, self.max_new_tokens, unparsed, n_altered)
+
+    def _probabilities(self, judge: judges.Judge, questions: Sequence[judges.Question]) -> dict[Any, float]:
+        """Return the probability of yes among yes and no by key of the question, asking each question once."""
+        distinct = list({one.key: one for one in questions}.values())
+        if not distinct:
+            return {}
+        answers = [YES] * len(distinct) + [NO] * len(distinct)
+        found = judge.chances(
+            [*distinct, *distinct], answers, self.opening, batch_size=self.batch_size, progress=self.progress
+        )
+        # The last value is the end token.
+        logs = [float(one[:-1].sum()) for one in found]
+        pairs = zip(logs[: len(distinct)], logs[len(distinct) :], strict=True)
+        return {one.key: yes_probability(*pair) for one, pair in zip(distinct, pairs, strict=True)}
+
+    def _scored(
+        self, graph: judged.QuestionGraph, probabilities: Sequence[float]
+    ) -> tuple[float, list[dict[str, Any]]]:
+        """Compute the score of a row, and the details of its questions."""
+        answers = {one.number: chance > 0.5 for one, chance in zip(graph, probabilities, strict=True)}
+        parents = {one.number: () if self.independent else one.parents for one in graph}
+        is_defined = bool(graph) and not any(map(math.isnan, probabilities))
+        counted = judged.counted_answers(answers, parents)
+        told = [
+            {
+                "number": one.number,
+                "question": one.text,
+                "tuple": one.proposition,
+                "parents": list(one.parents),
+                "probability": None if math.isnan(chance) else chance,
+                "answer": None if math.isnan(chance) else "yes" if answers[one.number] else "no",
+                "counted": is_defined and counted[one.number],
+            }
+            for one, chance in zip(graph, probabilities, strict=True)
+        ]
+        return judged.dsg_score(answers, parents) if is_defined else math.nan, told
+
+
+class _Asking:
+    """Questions about the captions of a call.
+
+    Args:
+        graphs: Questions about each caption. None if they could not be generated or parsed.
+        source: Source of the questions, for the signature.
+        prompt: Version of the prompt for the language model. None without one.
+        max_new_tokens: Length limit of its answers. None without one.
+        unparsed: Text of the language model that could not be parsed, by caption.
+        n_altered: Number of captions that contain a special token of the language model.
+    """
+
+    def __init__(
+        self,
+        graphs: Sequence[judged.QuestionGraph | None],
+        source: str,
+        prompt: str | None = None,
+        max_new_tokens: int | None = None,
+        unparsed: Sequence[str | None] | None = None,
+        n_altered: int = 0,
+    ) -> None:
+        self.graphs, self.n_altered = graphs, n_altered
+        self.unparsed = [None] * len(graphs) if unparsed is None else unparsed
+        self.fields = {"questions": source, "prompt": prompt, "max_new_tokens": max_new_tokens}
+
+
+def yes_probability(yes: float, no: float) -> float:
+    """Compute the probability of yes among yes and no from their log-probabilities. NaN if one is NaN."""
+    return float(expit(yes - no))
+
+
+def _given(questions: Any, n_rows: int) -> list[judged.QuestionGraph]:
+    """Validate the `questions` of a call, which has one list per row."""
+    rows = validation.listed(questions)
+    if rows is None or len(rows) != n_rows:
+        got = validation.shown(questions) if rows is None else len(rows)
+        raise UsageError.about("questions", f"must have one list per row, {n_rows} in all, got {got}")
+    return [judged.graph_of(row, f"`questions[{i}]`") for i, row in enumerate(rows)]
