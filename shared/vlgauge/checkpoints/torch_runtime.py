@@ -138,7 +138,12 @@ _restore: Callable[[], None] | None = None
 
 @contextmanager
 def exact(device: torch.device | str) -> Iterator[None]:
-    """Disable gradients, autocast and reduced float32 precision inside the context, even inside a training loop."""
+    """Disable gradients, autocast and reduced float32 precision inside the context, even inside a training loop.
+
+    TensorFloat-32 and bfloat16 in products and convolutions are switches of the process. Torch allows the former in
+    convolutions on CUDA by default. The first thread that enters the context turns them off, and the last one restores
+    them.
+    """
     import torch
 
     global _exact_users, _restore
