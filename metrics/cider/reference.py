@@ -17,7 +17,7 @@ def cider_d(h: Sequence[str], r: Sequence[str], df: Mapping[tuple[str, ...], int
 
 
 def cider_r(h: Sequence[str], r: Sequence[str], df: Mapping[tuple[str, ...], int], n_documents: int) -> float:
-    """Compute CIDEr-R of the tokens of a hypothesis against one reference, with the document frequencies of n-grams."""
+    """Compute CIDEr-R, from 0 to 10, of a hypothesis and a reference, with the document frequencies of n-grams."""
     length, theirs = (max(len(tokens), 1) for tokens in (h, r))
     counts, known = (Counter(re.findall(r"\w+", " ".join(tokens))) for tokens in (h, r))
     factors = [1 / (1 + abs(count - known.get(word, 1))) for word, count in counts.items()]
