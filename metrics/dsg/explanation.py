@@ -5,9 +5,10 @@ from typing import Any
 
 from vlgauge.explain.captioned import ImageCaptions
 from vlgauge.explain.marks import AGAINST, FOR, NIL
-from vlgauge.explain.pages import number
+from vlgauge.explain.pages import cut, number
 
 N_NODES = 60  # maximum number of questions in a tree
+N_LETTERS = 80  # maximum length of a question in a reason
 
 
 class Dsg(ImageCaptions):
@@ -27,7 +28,7 @@ class Dsg(ImageCaptions):
         questions = self.details[row]["questions"]
         lost = [one["question"] for one in questions if not one["counted"]]
         told = f"{len(questions) - len(lost)} of {len(questions)} questions count as yes"
-        return f"{told}, not “{lost[0]}”" if lost else told
+        return f"{told}, not “{cut(lost[0], N_LETTERS)}”" if lost else told
 
     def undefined(self, row: int) -> str:
         """Return whether questions or probabilities are missing, as text."""
