@@ -44,6 +44,7 @@ SURPLUS = (
     Known((JUDGE,), r"(.*\.)?rotary_emb\.inv_freq", "made of the configuration, which earlier versions saved"),
     Known((CLIP_T5,), r"vision_tower\..*", "the image tower, which was not trained and has files of its own"),
     Known((SENTENCE, SENTENCE_OF_TOKENS), r"decoder\..*", "of T5, a sentence encoder is the first half"),
+    Known((LAYERS,), r"(lm_head|cls)\..*", "the head of the pretraining"),
     Known((SENTENCE_OF_TOKENS, LAYERS), r"(.*\.)?pooler\..*", "vectors of tokens are taken before the pooling layer"),
 )
 MISSING = (

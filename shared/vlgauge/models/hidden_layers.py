@@ -1,4 +1,4 @@
-"""Text encoders (RoBERTa or BERT) that return all layers of the first token, from a folder or a package.
+"""Text encoders (RoBERTa or BERT) from a folder or a package: all layers of the first token, or one of all tokens.
 
 A mix of layers may be normalized over all tokens of several texts. Therefore each text includes mean and spread of each
 of its layers, from which the statistics of any group of texts can be computed without encoding a text again.
@@ -38,7 +38,7 @@ BERTS = Kind(("bert", "roberta"), ("vocab.json", "vocab.txt", "merges.txt"), "or
 MINILM = "MiniLM"
 """Name of the model in the package that the extra `embedded` installs."""
 
-_TOKENS_PER_TEXT = 77  # tokens per text in the token limit of a batch, because long texts need more memory
+TOKENS_PER_TEXT = 77  # tokens per text in the token limit of a batch, because long texts need more memory
 
 
 @dataclass(frozen=True)
@@ -108,8 +108,18 @@ def _packaged() -> Path:
     return Path(get_model_path())
 
 
-def layered_encoder(name: str, *, profile: str, device: str, setting: str, hint: str, extra: str) -> AllLayersEncoder:
-    """Return the text encoder of that name from the pool. See `find_layered`.
+def layered_encoder(
+    name: str,
+    *,
+    profile: str,
+    device: str,
+    setting: str,
+    hint: str,
+    extra: str,
+    top: int | None = None,
+    dtype: str = "float32",
+) -> AllLayersEncoder:
+    """Return the text encoder of that name from the pool. See `find_layered` and `AllLayersEncoder`.
 
     Raises:
         MissingExtraError: If a package is missing.
@@ -118,14 +128,25 @@ def layered_encoder(name: str, *, profile: str, device: str, setting: str, hint:
     check_torch(f"`{setting}`", PAIR_PACKAGES, extra)
     found = find_layered(name, profile=profile, setting=setting, hint=hint)
     device = resolved_device(device)
-    key = ("layers", found.identity, found.digest, device)
-    return pool.get(key, lambda: AllLayersEncoder(found, device, setting), f"the text encoder {found.identity}")
+    key = ("layers", found.identity, found.digest, device, top, dtype)
+    return pool.get(
+        key,
+        lambda: AllLayersEncoder(found, device, setting, top=top, dtype=dtype),
+        f"the text encoder {found.identity}",
+    )
 
 
 class AllLayersEncoder:
-    """Loaded text encoder in float32. Each distinct text is encoded once and cached.
+    """Loaded text encoder. Each distinct text is encoded once and cached.
 
-    Outputs do not depend on the order of the texts, and by at most 1e-6 on the other texts of a call.
+    In float32, outputs do not depend on the order of the texts, and by at most 1e-6 on the other texts of a call.
+
+    Args:
+        found: Files of the encoder.
+        device: Device of torch.
+        setting: Name of the setting, for messages.
+        top: Number of layers above the embedding layer to load. None for all.
+        dtype: Type of the weights, such as "bfloat16".
 
     Attributes:
         identity: Name used in signatures.
@@ -133,15 +154,18 @@ class AllLayersEncoder:
         n_layers: Number of layers, including the embedding layer.
         width: Width of a hidden state.
         most_tokens: Maximum number of tokens of a text, including start and end token.
+        device: Device of the model.
     """
 
-    def __init__(self, found: ModelFolder, device: str, setting: str) -> None:
+    def __init__(
+        self, found: ModelFolder, device: str, setting: str, *, top: int | None = None, dtype: str = "float32"
+    ) -> None:
         self.identity, self.digest = found.identity, found.digest
         self.store = MemoryStore()
-        self._device = device
+        self.device = device
         # Fast tokenizers are not thread-safe while padding ("Already borrowed").
         self._lock = threading.Lock()
-        self.tokenizer, self.model = _loaded(found, device, setting)
+        self.tokenizer, self.model = _loaded(found, device, setting, top, dtype)
         config = self.model.config
         self.n_layers, self.width = config.num_hidden_layers + 1, config.hidden_size
         offset = config.pad_token_id + 1 if config.model_type == "roberta" else 0
@@ -187,7 +211,7 @@ class AllLayersEncoder:
         new = in_order([row for key, row in zip(keys, rows, strict=True) if key not in known])
         note = f"Encoding texts ({len(known)} of {len(set(keys))} known)"
         with progress_bar(len(new), note, progress) as advance:
-            for batch in buckets(new, batch_size, _TOKENS_PER_TEXT):
+            for batch in buckets(new, batch_size, TOKENS_PER_TEXT):
                 own = [hashlib.sha256(row.tobytes()).digest() for row in batch]
                 read: dict[Hashable, np.ndarray] = dict(zip(own, self._read(batch), strict=True))
                 known |= read
@@ -216,15 +240,32 @@ class AllLayersEncoder:
         """
         import torch
 
+        found, seen = self._run(batch, output_hidden_states=True)
+        return torch.stack(found.hidden_states), seen
+
+    def last_layer(self, batch: Sequence[np.ndarray]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Compute the last loaded layer of every token of a batch.
+
+        Args:
+            batch: Token ids of each text.
+
+        Returns:
+            Hidden states, shape ``(n, n_tokens, width)``, and the attention mask, shape ``(n, n_tokens)``, bool.
+        """
+        found, seen = self._run(batch)
+        return found.last_hidden_state, seen
+
+    def _run(self, batch: Sequence[np.ndarray], **options: bool) -> tuple[Any, torch.Tensor]:
+        import torch
+
         ids = np.full((len(batch), max(map(len, batch))), self.model.config.pad_token_id, dtype=np.int64)
         there = np.zeros(ids.shape, dtype=bool)
         for line, mask, row in zip(ids, there, batch, strict=True):
             line[: len(row)] = row
             mask[: len(row)] = True
-        seen = torch.from_numpy(there).to(self._device)
-        with exact(self._device):
-            found = self.model(torch.from_numpy(ids).to(self._device), attention_mask=seen, output_hidden_states=True)
-        return torch.stack(found.hidden_states), seen
+        seen = torch.from_numpy(there).to(self.device)
+        with exact(self.device):
+            return self.model(torch.from_numpy(ids).to(self.device), attention_mask=seen, **options), seen
 
     def _read(self, batch: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
 
@@ -242,8 +283,9 @@ class AllLayersEncoder:
         return (np.array(record, dtype=self._record) for record in records)
 
 
-def _loaded(found: ModelFolder, device: str, setting: str) -> tuple[Any, Any]:
-    """Load the tokenizer and the float32 model without its pooler, with all tensors from the file."""
+def _loaded(found: ModelFolder, device: str, setting: str, top: int | None, dtype: str) -> tuple[Any, Any]:
+    """Load the tokenizer and the model without its pooler and heads, with all tensors from the file."""
+    import torch
     from transformers import AutoConfig, AutoModel, AutoTokenizer
 
     source = str(found.folder)
@@ -252,15 +294,26 @@ def _loaded(found: ModelFolder, device: str, setting: str) -> tuple[Any, Any]:
         with loading(f"`{setting}` must have a text encoder that loads", source):
             tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=True, trust_remote_code=False)
             config = AutoConfig.from_pretrained(source, local_files_only=True)
+            n_layers = config.num_hidden_layers
+            config.num_hidden_layers = n_layers if top is None else min(top, n_layers)
             # Results of the fused kernels of torch depend on the batch.
             with without_first_values():
                 model = AutoModel.from_config(config, attn_implementation="eager", add_pooling_layer=False)
         shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
-        own = {name: state[name].float() for name in known_tensors.surplus(state, known_tensors.LAYERS)}
+        state = {_plain_name(name, config.model_type): tensor for name, tensor in state.items()}
+        above = tuple(f"encoder.layer.{i}." for i in range(config.num_hidden_layers, n_layers))
+        names = [name for name in known_tensors.surplus(state, known_tensors.LAYERS) if not name.startswith(above)]
+        own = {name: state[name].float() for name in names}
         known_tensors.refuse_other_tensors(own, shapes, config.model_type, source)
         _refuse_other_tokenizer(tokenizer, config, source, setting)
     model.load_state_dict(own)
-    return tokenizer, model.float().to(device).eval().requires_grad_(False)
+    return tokenizer, model.to(device, getattr(torch, dtype)).eval().requires_grad_(False)
+
+
+def _plain_name(name: str, model_type: str) -> str:
+    """Return the name of a tensor without the prefix of a model with a head, and without names of older versions."""
+    plain = name.removeprefix(f"{model_type}.")
+    return plain.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
 
 
 def _refuse_other_tokenizer(tokenizer: Any, config: Any, source: str, setting: str) -> None:
