@@ -1,6 +1,5 @@
 """CIDEr-D: How many informative n-grams match the references?"""
 
-import hashlib
 import math
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -10,6 +9,7 @@ import numpy as np
 
 from vlgauge.core.validation import warn  # From: "vlgauge[cider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families import base  # From: "vlgauge[cider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import digests  # From: "vlgauge[cider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families.base.parts import Counts  # From: "vlgauge[cider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families.ngram import cider  # From: "vlgauge[cider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.inputs.text import endings  # From: "vlgauge[cider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
@@ -46,23 +46,7 @@ Examples:
 
 
 PENALTIES = {"cider-d": cider.gaussian_penalties, "cider-r": cider_r_penalties}
-_DIGESTS = 2**256
 _WARNED = -1  # not a valid sum of digests
-
-
-def sum_of_digests(references: Sequence[Sequence[str]]) -> int:
-    """Compute the sum of the SHA-256 digests of the references of each row, modulo 2^256.
-
-    The sum does not depend on the order of the rows.
-    """
-    # UTF-8 never contains the byte 255, so it separates the references unambiguously.
-    digests = (hashlib.sha256(b"\xff".join(map(str.encode, own))).digest() for own in references if own)
-    return sum(map(int.from_bytes, digests)) % _DIGESTS
-
-
-def named_by(total: int) -> str:
-    """Return the signature name of the document frequencies counted in references with this sum of digests."""
-    return f"references@{total % _DIGESTS:064x}"[: len("references@") + 8]
 
 
 class Cider(base.TokenMetric):
@@ -103,11 +87,11 @@ class Cider(base.TokenMetric):
             return None
         split = self.tokenizer or self.split_caption
         counts = cider.document_counts(columns["references"], tokenizer=split, eos=self.eos)
-        return counts | {"digests": {"sum": sum_of_digests(columns["references"])}}
+        return counts | {"digests": {"sum": digests.sum_of_digests(columns["references"])}}
 
     def use_counts(self, counts: Counts) -> None:
         """Use the document frequencies of the whole corpus."""
-        self._counted = (named_by(counts["digests"]["sum"]), cider.counted_documents(counts))
+        self._counted = (digests.named_by(counts["digests"]["sum"]), cider.counted_documents(counts))
 
     def _compute(
         self, predictions: list[str], references: list[list[str]], return_details: bool = False
@@ -118,9 +102,9 @@ class Cider(base.TokenMetric):
             name, table = self._counted
         elif self.df == "references":
             cider.warn_of_few_documents(len(rows))
-            total = sum_of_digests(references)
+            total = digests.sum_of_digests(references)
             self._warn_of_other_references(total)
-            name = named_by(total)
+            name = digests.named_by(total)
         else:
             name, table = cider.given_df(self.df, ptb=self.tokenizer is None, eos=self.eos)
         if self.variant == "cider-d":
