@@ -103,6 +103,7 @@ SETTINGS = {
     "Rovist": EMBEDDED,
     "SceneGraphMetric": {"profile": "embedded"},
     "rovist_c": EMBEDDED,
+    "bertscore": EMBEDDED,
     # The documents of a call would be other ones for each part of it.
     "cider": {"df": DocumentFrequency({("a",): 90}, 100)},
     "diversity": {"df": DocumentFrequency({("a",): 90}, 100)},

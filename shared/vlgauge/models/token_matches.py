@@ -132,8 +132,9 @@ def _states(
     """
     import torch
 
-    order = sorted(range(len(texts)), key=lambda i: (len(ids[texts[i]]), ids[texts[i]].tolist()))
-    rows = [ids[texts[i]] for i in order]
+    given = [ids[text] for text in texts.tolist()]
+    order = sorted(range(len(given)), key=lambda i: (len(given[i]), given[i].tolist()))
+    rows = [given[i] for i in order]
     sizes = np.array([len(row) for row in rows], dtype=np.intp)
     starts = np.empty(len(texts), dtype=np.intp)
     starts[order] = np.cumsum(sizes) - sizes

@@ -35,6 +35,7 @@ from vlgauge.models.rated.models import head_place
 from vlgauge.models.rated.models import manual_step as polos_step
 from vlgauge.models.sentences.model import FILES, MINILM, MINILM_REVISION, MINILM_SHA256
 from vlgauge.models.seq2seq import T5
+from vlgauge.models.token_encoders import ROBERTA
 
 
 @dataclass(frozen=True)
@@ -122,6 +123,7 @@ _ON_HUB = {
     MINILM: ("91.6 MB", "Apache-2.0"),
     BASE: ("about 2 MB", "Apache-2.0"),
     "Xiaohud/SPECS": ("about 606 MB", "Apache-2.0"),
+    ROBERTA.partition("@")[0]: ("1.4 GB", "MIT"),
     POLOS_TEXTS: ("about 500 MB", "not looked up for the weights; MIT of the code that made them"),
 }
 _CONCRETENESS = ManualDownload(
@@ -378,6 +380,7 @@ _METRICS: dict[str, tuple[str | Asset, ...]] = {
     "clip_s": (_CLIP,),
     "fleur": (_JUDGE,),
     "specs": ("clip:specs",),
+    "bertscore": (f"layers:{ROBERTA}",),
     "polos": (_CLIP, f"layers:{POLOS_TEXTS}", _POLOS),
     "vqascore": (_JUDGE,),
     "dsg": (_JUDGE,),

@@ -1,0 +1,64 @@
+"""BERTScore: which tokens of a caption and its best reference are similar."""
+
+from typing import Any
+
+from vlgauge.explain import Explanation
+from vlgauge.explain.pages import number, quoted
+
+LONG = 40  # maximum number of rows and of columns of the table
+
+
+class Bertscore(Explanation):
+    """Captions with a heat map of their tokens and the tokens of the best reference."""
+
+    name = "bertscore"
+    digits = 3
+    reading = (
+        "Each token of a caption is compared with each token of a reference, by the similarity of what a language "
+        "model makes of them in context. The most similar one counts.",
+        "Precision is the mean over the tokens of the caption, recall over those of the reference, and the score is "
+        "their F-measure with the best reference.",
+        "Without a baseline, captions of other images also score far above 0: compare scores of one model and one "
+        "layer with each other.",
+    )
+    why_undefined = "it has no reference to be compared with"
+
+    def reason(self, row: int) -> str:
+        """Return the token with the lowest best similarity as text."""
+        detail = self.details[row]
+        matched = [
+            (max(cosines), token, detail["reference_tokens"][cosines.index(max(cosines))])
+            for token, weight, cosines in zip(detail["tokens"], detail["weights"], detail["cosines"], strict=True)
+            if weight > 0
+        ]
+        if not matched:
+            return "it has no token with a weight"
+        cosine, token, nearest = min(matched)
+        return f"the least similar token is {quoted(token)}, {number(cosine)} to {quoted(nearest)}"
+
+    def extra(self, row: int) -> str:
+        """Return precision and recall with the best reference."""
+        if self.is_undefined(row):
+            return ""
+        best = self.details[row]["per_reference"][self.details[row]["best_reference"]]
+        return f"precision {number(best['precision'], 3)}, recall {number(best['recall'], 3)}"
+
+    def values(self, row: int) -> dict[str, Any]:
+        """Return the table of similarities, without tokens of weight 0, with the best one of each token marked."""
+        detail = self.details[row]
+        own = [i for i, weight in enumerate(detail["weights"]) if weight > 0][:LONG]
+        others = [j for j, weight in enumerate(detail["reference_weights"]) if weight > 0][:LONG]
+        cosines = detail["cosines"]
+        lines = []
+        for i in own if others else ():
+            best = max(others, key=cosines[i].__getitem__)
+            cells = [
+                {"cosine": cosines[i][j], "shade": round(100 * min(1.0, max(0.0, cosines[i][j]))), "best": j == best}
+                for j in others
+            ]
+            lines.append({"token": detail["tokens"][i], "cells": cells})
+        texts = self.columns.get("references")
+        given = None if texts is None else [texts[row]] if isinstance(texts[row], str) else texts[row]
+        reference = " ".join(detail["reference_tokens"]) if given is None else given[detail["best_reference"]]
+        tokens = [detail["reference_tokens"][j] for j in others]
+        return {"caption": self.predictions[row], "reference": reference, "tokens": tokens, "lines": lines}
