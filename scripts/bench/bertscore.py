@@ -16,7 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from generated import generated_captions
+
+from vlgauge.models.hidden_layers import AllLayersEncoder
+from vlgauge.models.token_encoders import token_encoder
+from vlgauge.models.token_matches import token_matches
 
 LARGE = {"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16, "intermediate_size": 4096}
 SMALL = {"hidden_size": 128, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 256}
@@ -52,6 +57,28 @@ def timed(score: Callable[[], Any], device: str) -> tuple[float, Any]:
     return time.perf_counter() - start, found
 
 
+def f_scores(
+    encoder: AllLayersEncoder, predictions: list[str], references: list[list[str]], batch_size: int
+) -> npt.NDArray[np.float64]:
+    """Compute F of each row by the parts of the metric that do not need `evaluate`, with even weights."""
+    texts = list(dict.fromkeys([*predictions, *(text for own in references for text in own)]))
+    ids = [np.array(row, dtype=np.int32) for row in encoder.token_ids(texts)[0]]
+    number = {text: i for i, text in enumerate(texts)}
+    sizes = np.array([len(own) for own in references])
+    first = np.repeat([number[text] for text in predictions], sizes)
+    second = np.array([number[text] for own in references for text in own])
+    matches = token_matches(encoder, ids, (first, second), batch_size=batch_size, progress=False)
+    ends = (encoder.tokenizer.cls_token_id, encoder.tokenizer.sep_token_id)
+    means = []
+    for values, side in ((matches.first, first), (matches.second, second)):
+        weights = ~np.isin(np.concatenate([ids[i] for i in side]), ends)
+        lengths = np.array([len(ids[i]) for i in side])
+        starts = np.cumsum(lengths) - lengths
+        means.append(np.add.reduceat(values * weights, starts) / np.add.reduceat(weights.astype(float), starts))
+    scores = 2 * means[0] * means[1] / (means[0] + means[1])
+    return np.maximum.reduceat(scores, np.cumsum(sizes) - sizes)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Measure and print.
 
@@ -77,12 +104,9 @@ def main(arguments: list[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as folder:
         model = Path(folder) / "model"
         write_model(model, sizes, device=device)
-        how = {"model": model, "num_layers": layer, "device": device, "batch_size": options.batch_size}
-        import vlgauge
-
-        metric = vlgauge.load("bertscore", **how)
-        metric.compute(predictions=predictions[:2], references=references[:2])  # loads the model
-        seconds, found = timed(lambda: metric.compute(predictions=predictions, references=references), device)
+        encoder = token_encoder(str(model), layer, profile="paper", device=device, dtype="float32")
+        f_scores(encoder, predictions[:2], references[:2], options.batch_size)  # the first call of a device is slow
+        seconds, found = timed(lambda: f_scores(encoder, predictions, references, options.batch_size), device)
         print(f"{device}, width {sizes['hidden_size']}, layer {layer}, {n_rows} rows, {n_pairs} pairs")
         print(f"vlgauge     {seconds:8.2f} s  {n_pairs / seconds:10.0f} pairs/s")
         if importlib.util.find_spec("bert_score") is None:
@@ -94,7 +118,7 @@ def main(arguments: list[str] | None = None) -> int:
         scorer.score(predictions[:2], references[:2])
         other, parts = timed(lambda: scorer.score(predictions, references), device)
         print(f"bert-score  {other:8.2f} s  {n_pairs / other:10.0f} pairs/s, {other / seconds:.1f} times as long")
-        furthest = float(np.abs(np.array(found["bertscore_scores"]) - parts[2].cpu().numpy()).max())
+        furthest = float(np.abs(found - parts[2].cpu().numpy()).max())
         print(f"largest difference of F: {furthest:.1e}")
         return int(furthest > 1e-4)
 
