@@ -84,7 +84,7 @@ def test_errors_of_another_process_arrive_whole():
         (FileNotFoundError(errno.ENOENT, "No such file", "rows.csv"), "rows.csv: No such file"),
         (
             OSError(errno.ENOSPC, "No space left on device"),
-            "the disk is full, or whatever else standard output leads to",
+            "the disk is full, or the target of standard output",
         ),
         (MemoryError(), "there is not enough memory"),
         (MemoryError("1 TB"), "1 TB"),

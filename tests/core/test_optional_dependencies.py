@@ -26,7 +26,7 @@ def imported(code):
 def test_a_version_is_compared_as_a_version():
     with patch.object(optional_dependencies, "version", return_value="4.10.0"):
         assert too_old("x", "4.9", "this") is None
-        assert too_old("x", "4.11", "this") == "this needs x 4.11 or newer, and 4.10.0 is installed"
+        assert too_old("x", "4.11", "this") == "this requires x 4.11 or newer, got 4.10.0"
         with pytest.raises(VersionError, match=r'5.*4\.10\.0.*"x>=5"'):
             check_version("x", "5", "this")
     with patch.object(optional_dependencies, "version", side_effect=PackageNotFoundError):
@@ -52,7 +52,7 @@ def test_a_package_that_was_taken_away_is_missing(monkeypatch):
 )
 def test_another_version_is_told_as_one(code, why):
     told = not_importable(MISSING, imported(code))
-    assert told.startswith(f"this needs more packages, and what is installed does not fit, in version or build ({why}")
+    assert told.startswith(f"this needs more packages (the installed version or build is not compatible: {why}")
     assert told.endswith('); run: pip install --upgrade "vlgauge[clip]"')
 
 

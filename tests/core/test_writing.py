@@ -138,7 +138,9 @@ def test_on_a_full_disk_the_old_file_stays_and_is_named(tmp_path, writer):
     code = SMALL_DISK.format(body=indented(WRITERS[writer]))
     command = [sys.executable, "-c", code, str(target)]
     finished = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert "could not be written, the disk is full; what stood there stays" in finished.stdout, finished.stderr
+    assert "could not be written, the disk is full; its previous content is unchanged" in finished.stdout, (
+        finished.stderr
+    )
     assert repr(str(target)) in finished.stdout
     assert target.read_text() == "old"
     assert left(tmp_path) == ["out.parquet"]

@@ -164,8 +164,8 @@ def metric_folder(name: str, argument: str = "name") -> Path:
         return root / name
     if name in SUITES:
         raise UsageError(
-            f"`{argument}` must be a metric, got the suite {name!r}, which vlgauge.score and vlgauge.compare take; its "
-            f"metrics: {', '.join(SUITES[name].metrics)}"
+            f"`{argument}` must be a metric, got the suite {name!r}, which only vlgauge.score and vlgauge.compare "
+            f"accept; its metrics: {', '.join(SUITES[name].metrics)}"
         )
     names = metric_names()
     # Accept titles such as "CIDEr" and Hub names such as "vlgauge/rouge_l" for the suggestion.
@@ -224,7 +224,7 @@ def score_facts(name: str) -> MetricFacts:
     directions = {WITH_REFERENCES + owner: facts.higher_is_better, **dict(facts.directions)}
     if name not in directions:
         raise UsageError.about(
-            "name", f"must be a score with a direction, got {name!r}; those of {owner} are {', '.join(directions)}"
+            "name", f"must be a score with a direction, got {name!r}; {owner} has {', '.join(directions)}"
         )
     known = {own: score_range for own, _, score_range in facts.other_scores}
     own_ends = facts.bounds_with_references if name == WITH_REFERENCES + owner else None

@@ -59,6 +59,19 @@ def _sentence(name: str, problem: str, remedy: str | None) -> str:
 class UsageTypeError(UsageError, TypeError):
     """Raised if an argument has the wrong type or is unknown."""
 
+    @classmethod
+    def unexpected(cls, function: str, argument: str, remedy: str | None = None) -> Self:
+        """Create an error about an unknown keyword argument, in Python's words.
+
+        Args:
+            function: Name of the function in user code.
+            argument: Name of the keyword argument.
+            remedy: Suggested fix, used as the last part of the message.
+        """
+        error = cls(_sentence(f"{function}()", f"got an unexpected keyword argument '{argument}'", remedy))
+        error.argument, error.remedy = argument, remedy
+        return error
+
 
 class UsageIndexError(UsageError, IndexError):
     """Raised if an index is out of range."""
@@ -112,7 +125,7 @@ def describe(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        return "the disk is full, or whatever else standard output leads to"
+        return "the disk is full, or the target of standard output"
     if isinstance(error, MemoryError):
         return str(error) or "there is not enough memory"
     return str(error)
@@ -150,7 +163,7 @@ def naming_arguments(naming: Callable[[str, object, bool], str]) -> Iterator[Non
 
 
 def as_option(name: str, value: object = ...) -> str:
-    """Return the notation of an argument of a function such as `vlgauge.score`, for a message.
+    """Return an argument of a function such as `vlgauge.score` in the notation of the user interface, for a message.
 
     Returns:
         ``predictions='COLUMN'`` or `` `predictions` `` in Python, ``--predictions COLUMN`` on the command line.
@@ -159,7 +172,7 @@ def as_option(name: str, value: object = ...) -> str:
 
 
 def as_setting(name: str, value: object = ...) -> str:
-    """Return the notation of a setting of a metric, for a message.
+    """Return a setting of a metric in the notation of the user interface, for a message.
 
     Returns:
         ``profile='embedded'`` or `` `df` `` in Python, ``--profile embedded`` or ``--set df=...`` on the command line.

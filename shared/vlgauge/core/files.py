@@ -29,7 +29,7 @@ Item = TypeVar("Item")
 DATA = Path(__file__).resolve().parents[1] / "data"
 
 MAX_DEPTH = 64
-_SHALLOW = f"have lists and objects at most {MAX_DEPTH} deep within each other, got more"
+_SHALLOW = f"nest lists and objects at most {MAX_DEPTH} deep, got more"
 STDIN = "-"
 
 # Maximum unpacked size per byte of a packed file, if this is more than the fixed limit. Text is compressed to about a
@@ -46,11 +46,11 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 
 # First bytes of file formats that no editor can save as text.
 _NO_TEXT = {
-    b"\x89PNG": "a PNG picture",
-    b"\xff\xd8\xff": "a JPEG picture",
-    b"GIF8": "a GIF picture",
+    b"\x89PNG": "a PNG image",
+    b"\xff\xd8\xff": "a JPEG image",
+    b"GIF8": "a GIF image",
     b"PK\x03\x04": "an archive or a spreadsheet",
-    b"\x1f\x8b": "a file packed by gzip",
+    b"\x1f\x8b": "a gzip file",
     b"%PDF": "a PDF file",
     b"PAR1": "a Parquet file",
 }
@@ -107,7 +107,7 @@ def limits(
     chosen = {name: value for name, value in given.items() if value is not None}
     for name, value in chosen.items():
         if value < 1:
-            raise UsageError.about(name, f"must be a whole number of at least 1, got {value}")
+            raise UsageError.about(name, f"must be an integer of at least 1, got {value}")
     token = _LIMITS.set(replace(current_limits(), **chosen))
     try:
         yield
@@ -140,7 +140,7 @@ def refuse(name: str, limit: int, what: str, option: str, shown: object) -> NoRe
     """
     raise FileLimitError(
         f"{name} must have at most {limit:,} {what}, got more in {str(shown)!r}; raise the limit with "
-        f"--{option.replace('_', '-')}, in Python with vlgauge.core.files.limits({option}=...)"
+        f"--{option.replace('_', '-')}, or in Python with vlgauge.core.files.limits({option}=...)"
     )
 
 
@@ -191,7 +191,7 @@ def read_bytes(path: FilePath, name: str = "`path`") -> bytes:
             raise type(error)(error.errno, error.strerror, os.fspath(path)) from None
         after = os.fstat(file.fileno())
     if len(data) != before.st_size or after.st_mtime_ns != before.st_mtime_ns:
-        raise UsageError(f"{name} must stay as it is while it is read, got {os.fspath(path)!r} changed")
+        raise UsageError(f"{name} must not change while it is read, got changes in {os.fspath(path)!r}")
     return data
 
 
@@ -213,7 +213,7 @@ def decoded(data: bytes, name: str, shown: object) -> str:
             names known binary formats such as images and archives, which cannot be saved as text.
     """
     if kind := next((kind for start, kind in _NO_TEXT.items() if data.startswith(start)), ""):
-        raise UsageError(f"{name} must be UTF-8 text, got {kind} in {str(shown)!r}; choose a file of text")
+        raise UsageError(f"{name} must be UTF-8 text, got {kind} in {str(shown)!r}; choose a text file")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -247,10 +247,10 @@ def _pieces(file: gzip.GzipFile, limit: int, path: FilePath, name: str) -> Itera
         while piece := file.read(_CHUNK):
             left -= len(piece)
             if left < 0:
-                refuse(name, limit, "bytes when it is unpacked", "max_unpacked", path)
+                refuse(name, limit, "bytes when it is decompressed", "max_unpacked", path)
             yield piece
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise UsageError(f"{name} must be a whole gzip file, got {os.fspath(path)!r} ({error})") from None
+        raise UsageError(f"{name} must be a complete gzip file, got {os.fspath(path)!r} ({error})") from None
 
 
 def unpacked_lines(path: FilePath, name: str = "`path`", longest: int = 2**24) -> Iterator[bytes]:
@@ -266,7 +266,9 @@ def unpacked_lines(path: FilePath, name: str = "`path`", longest: int = 2**24) -
             *lines, rest = (rest + piece).split(b"\n")
             yield from lines
             if len(rest) > longest:
-                raise UsageError(f"{name} must have lines, got one of over {longest:,} bytes in {os.fspath(path)!r}")
+                raise UsageError(
+                    f"{name} must have lines of at most {longest:,} bytes, got a longer one in {os.fspath(path)!r}"
+                )
     if rest:
         yield rest
 
@@ -344,7 +346,7 @@ def parse_json(text: str, name: str, shown: object, first_line: int = 1) -> Any:
 
 def _whole_number(text: str) -> int:
     if len(text) > _MAX_DIGITS:
-        raise _RefusedError(f"have whole numbers of at most {_MAX_DIGITS} digits, got more")
+        raise _RefusedError(f"have integers of at most {_MAX_DIGITS} digits, got more")
     return int(text)
 
 

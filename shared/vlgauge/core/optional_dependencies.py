@@ -35,7 +35,7 @@ def too_old(package: str, least: str, what: str) -> str | None:
         return None  # the import raises the error
     if Version(found) >= Version(least):
         return None
-    return f"{what} needs {package} {least} or newer, and {found} is installed"
+    return f"{what} requires {package} {least} or newer, got {found}"
 
 
 def check_version(package: str, least: str, what: str) -> None:
@@ -63,7 +63,7 @@ def not_importable(missing: str, error: ImportError) -> str:
     what, _, remedy = missing.partition("; run: pip install ")
     why = " ".join(str(error).split())[:300]
     newer = f"; run: pip install --upgrade {remedy}" if remedy else ""
-    return f"{what}, and what is installed does not fit, in version or build ({why}){newer}"
+    return f"{what} (the installed version or build is not compatible: {why}){newer}"
 
 
 @contextmanager

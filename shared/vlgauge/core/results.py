@@ -76,7 +76,9 @@ def _row_key(one: Any) -> str:
     try:
         return str(one) if type(one) is int else json.dumps(one, ensure_ascii=False)
     except (TypeError, ValueError) as error:
-        raise UsageError(f"ids must be texts or numbers, got {type(one).__name__}; write them as texts") from error
+        raise UsageError(
+            f"ids must be strings or numbers, got {type(one).__name__}; convert them to strings"
+        ) from error
 
 
 def mean_of_defined(scores: Sequence[float]) -> float:

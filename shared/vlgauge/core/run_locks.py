@@ -42,8 +42,8 @@ def exclusive_run(output: Path, name: str, *, folder: bool = True, beside: Itera
         lock.acquire(timeout=0)
     except Timeout:
         raise RunInProgressError(
-            f"{name} must be written by one run at a time, got {str(output)!r}, to which another one writes; wait "
-            "for its end, or name another output"
+            f"{name} must not be in use by another run, got {str(output)!r}; wait until the other run ends, or "
+            "choose another output"
         ) from None
     try:
         for part in (

@@ -16,7 +16,7 @@ from vlgauge.core.errors import UsageError
 _PLAIN = "!\"#$&'()*+,-./:;<=>?@[\\]^_`{}~"
 
 
-TOY_NUMBERS = "rank drawn scenes and say nothing about photographs or people's stories"
+TOY_NUMBERS = "rank synthetic scenes and are meaningless for photographs and human stories"
 """Warning about scores of demo models. See `made_by_toy`."""
 
 
@@ -42,9 +42,7 @@ def parse_signature(text: str) -> tuple[str, dict[str, str]]:
     for part in parts:
         key, colon, value = part.partition(":")
         if not colon or _decoded(key) in fields:
-            raise UsageError.about(
-                "text", f"must be a signature, NAME|KEY:VALUE|... with each key once, got {part!r} in it"
-            )
+            raise UsageError.about("text", f"must be a signature, NAME|KEY:VALUE|... with each key once, got {part!r}")
         fields[_decoded(key)] = _decoded(value)
     return _decoded(name), fields
 

@@ -121,9 +121,9 @@ def check_int(name: str, value: Any, minimum: int, maximum: int | None = None) -
     except (TypeError, ValueError):  # arrays define the method, and masked numbers raise ValueError
         whole = minimum - 1
     if whole < minimum:
-        raise UsageError.about(name, f"must be a whole number of at least {minimum}, got {shown(value)}")
+        raise UsageError.about(name, f"must be an integer of at least {minimum}, got {shown(value)}")
     if maximum is not None and whole > maximum:
-        raise UsageError.about(name, f"must be a whole number of at most {maximum:,}, got {shown(value)}")
+        raise UsageError.about(name, f"must be an integer of at most {maximum:,}, got {shown(value)}")
     return whole
 
 
@@ -179,7 +179,7 @@ def plain_text(value: Any, place: str, expected: str) -> str:
 def what_to_do(value: Any) -> str:
     """Return a clause with a remedy if a value is a gap, such as None or NaN in a table. Empty for other values."""
     is_gap = value is None or (isinstance(value, float) and math.isnan(value))
-    return "; leave out what is missing" if is_gap else ""
+    return "; omit missing values" if is_gap else ""
 
 
 def valid_unicode(text: str, place: str) -> str:
@@ -255,17 +255,15 @@ def with_argument_hints(
 
         @wraps(function)
         def checked(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Returned:
-            for name, value in kwargs.items():
+            for name in kwargs:
                 if name not in parameters:
                     hint = remedies.get(name) or nearest(name, set(parameters) - {"self"})
-                    raise UsageTypeError.about(
-                        name, f"must be left out, {called} has no such argument, got {shown(value)}; {hint}"
-                    )
+                    raise UsageTypeError.unexpected(called, name, hint)
             there = {*[*parameters][: len(args)], *kwargs}
             if missing := [name for name in needed if name not in there]:
-                names = ", ".join(f"`{name}`" for name in missing)
+                names = " and ".join(f"`{name}`" for name in missing)
                 hints = "; ".join(remedies[name] for name in missing)
-                raise UsageTypeError(f"{names} must be given to {called}, got nothing; {hints}")
+                raise UsageTypeError(f"{called}() requires {names}; {hints}")
             return function(*args, **kwargs)
 
         return checked
@@ -282,4 +280,4 @@ def check_setting_names(cls: type, metric: str, given: Iterable[str]) -> None:
     known = {*setting_names(cls), *HOST_KEYWORDS}
     for name in given:
         if name not in known:
-            raise UsageTypeError.about(name, f"is no setting of {metric}", nearest(name, known - {"hash"}))
+            raise UsageTypeError.about(name, f"is not a setting of {metric}", nearest(name, known - {"hash"}))

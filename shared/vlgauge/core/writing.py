@@ -60,18 +60,16 @@ def checked_target(
     except ValueError as error:  # null byte or lone surrogate
         raise NotWritableError(f"{name} must be the path of a file, got {shown!r} ({error})") from None
     if target.is_symlink():
-        raise NotWritableError(
-            f"{name} must be a file in an existing folder, got a link that leads back to itself: {shown!r}"
-        )
+        raise NotWritableError(f"{name} must be a file in an existing folder, got a link to itself: {shown!r}")
     for source in sources:
         if _is_same(target, source):
-            raise NotWritableError(f"{name} must be another file than {source_name}, got {shown!r} for both")
+            raise NotWritableError(f"{name} must be a different file from {source_name}, got {shown!r} for both")
     if not target.parent.is_dir() or target.is_dir() or not target.name:
         raise NotWritableError(f"{name} must be a file in an existing folder, got {shown!r}")
     if target.exists() and not stat.S_ISREG(target.stat().st_mode):
         raise NotWritableError(f"{name} must be a regular file, got a pipe or a device: {shown!r}")
     if not os.access(target.parent, os.W_OK | os.X_OK) or (target.exists() and not os.access(target, os.W_OK)):
-        raise NotWritableError(f"{name} must be a file that may be written, got {shown!r}")
+        raise NotWritableError(f"{name} must be a writable file, got {shown!r}")
     return target
 
 
@@ -86,7 +84,7 @@ def refuse_shared(targets: Sequence[tuple[str, str]]) -> None:
     """
     for (first, path), (name, other) in combinations(targets, 2):
         if first != name and _is_same(path, other):
-            raise NotWritableError(f"{name} must be another file than that of {first}, got {other!r} for both")
+            raise NotWritableError(f"{name} must be a different file from that of {first}, got {other!r} for both")
 
 
 def _is_same(one: str | PathLike[str], other: str | PathLike[str]) -> bool:
@@ -140,7 +138,7 @@ def atomic_write(
     except Exception as error:
         if (number := _disk_error(error, part)) is not None:
             what = "the disk is full" if number in _FULL else os.strerror(number)
-            kept = "; what stood there stays" if target.exists() else ""
+            kept = "; its previous content is unchanged" if target.exists() else ""
             raise OSError(number, f"{name} could not be written, {what}{kept}", os.fspath(path)) from error
         raise
     finally:
@@ -160,8 +158,8 @@ def write(path: str | PathLike[str], content: str | bytes, name: str = "`path`",
     except UnicodeEncodeError as error:
         around = error.object[max(0, error.start - 20) : error.start + 20]
         raise UsageError(
-            f"{name} must get texts of valid Unicode, got the lone surrogate U+{ord(error.object[error.start]):04X} in "
-            f"{around!r}; replace it in the input"
+            f"{name} must contain valid Unicode, got the lone surrogate U+{ord(error.object[error.start]):04X} "
+            f"in {around!r}; replace it in the input"
         ) from None
     with atomic_write(path, name, mode=mode) as part:
         part.write_bytes(data)
