@@ -79,20 +79,20 @@ def test_hub_weights_are_fetched_at_their_commit(online, monkeypatch, tmp_path):
 
 
 @pytest.mark.fetching
-@pytest.mark.parametrize(("switch", "why"), [("1", "an offline switch is set"), ("", "the Hub fell silent")])
+@pytest.mark.parametrize(("switch", "why"), [("1", "offline mode is enabled"), ("", "the Hub fell silent")])
 def test_hub_weights_that_cannot_be_had_name_file_and_command(online, monkeypatch, switch, why):
     monkeypatch.setenv("HF_HUB_OFFLINE", switch)
     with pytest.raises(WeightsNotFoundError) as caught:
         regions.region_source(SMALL, weights=PINNED)
     text = str(caught.value)
-    for part in ("`detector_weights` needs weights/small.safetensors of me/my.detector", COMMIT, why):
+    for part in ("`detector_weights` requires weights/small.safetensors of me/my.detector", COMMIT, why):
         assert part in text
-    assert f"run on a machine with network: vlgauge prefetch detector:{PINNED}, name a file" in text
+    assert f"run on a machine with network: vlgauge prefetch detector:{PINNED}, pass a local file" in text
     assert len(online) == (switch == "")
 
 
 def test_embedded_profile_fetches_nothing(online):
-    with pytest.raises(WeightsNotFoundError, match="profile, which fetches"):
+    with pytest.raises(WeightsNotFoundError, match="profile, which downloads"):
         regions.region_source(SMALL, weights=PINNED, profile="embedded")
     assert online == []
 
@@ -167,7 +167,7 @@ def test_prefetch_refuses_weights_that_are_not_what_their_name_tells(torchvision
     path = torchvision_server(b"others", "00000000")
     code, _, err = prefetch(capsys, f"detector:{SMALL}")
     assert (code, path.exists()) == (2, False)
-    assert f"instead of {'0' * 8}, which was not kept; fetch it" in err.splitlines()[-1]
+    assert f"instead of {'0' * 8}, so it was discarded; download it" in err.splitlines()[-1]
     path.write_bytes(b"changed")
     code, _, err = prefetch(capsys, f"detector:{SMALL}")
     assert code == 2
@@ -179,7 +179,7 @@ def test_prefetch_of_torchvisions_weights_heeds_the_offline_switch(torchvision_s
     monkeypatch.setenv("HF_EVALUATE_OFFLINE", "1")
     code, _, err = prefetch(capsys, f"detector:{SMALL}")
     assert (code, path.exists(), err.count("\n")) == (2, False, 1)
-    assert "because an offline switch is set; fetch it on a machine with network and copy it there" in err
+    assert "because offline mode is enabled (HF_HUB_OFFLINE or HF_EVALUATE_OFFLINE); download it on a machine" in err
 
 
 def test_prefetch_of_an_unknown_detector_lists_those_there_are(capsys):
@@ -207,9 +207,9 @@ def test_weights_that_prefetch_fetched_are_found_without_network(tmp_path, monke
 
 def test_torchvision_is_missing(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "torchvision", None)
-    with pytest.raises(ImportError, match=f"detector '{SMALL}' needs torchvision, .* pip install \"vlgauge.clip.\""):
+    with pytest.raises(ImportError, match=f"detector '{SMALL}' requires torchvision, .* pip install \"vlgauge.clip.\""):
         regions.region_source(SMALL)
     code, _, err = prefetch(capsys, f"detector:{SMALL}")
     assert code == 2
-    assert 'run pip install "vlgauge[clip]" (torch and torchvision of one build)' in err
+    assert 'run: pip install "vlgauge[clip]" (torch and torchvision of one build)' in err
     assert prefetch(capsys, "--list", f"detector:{SMALL}")[0] == 0

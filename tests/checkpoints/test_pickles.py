@@ -102,7 +102,7 @@ def test_code_is_refused_by_name_and_not_run(tmp_path, number, protocol):
     module = name.get(function.__name__, "builtins" if protocol > 2 else "__builtin__")
     with pytest.raises(ValueError, match="executed") as caught:
         read_pickle(path)
-    assert f"asks for {module}.{function.__name__};" in str(caught.value)
+    assert f"refers to {module}.{function.__name__};" in str(caught.value)
     assert not mark.exists()
 
 
@@ -152,18 +152,18 @@ class Addresses:
         (Addresses(elements=np.dtype("f8"), shape=(2,)), "size 1"),
         (Addresses(elements=np.dtype([("a", "f8")])), "'V8'"),
         (Addresses(elements=np.dtype("M8[s]")), "'M8'"),
-        (Addresses(elements=np.dtype("U2")), "texts with numbers"),
+        (Addresses(elements=np.dtype("U2")), "strings with numbers"),
     ],
 )
 def test_made_up_arrays_are_refused(tmp_path, made_up, message):
-    with pytest.raises(ValueError, match=rf"whole pickle.*({message})"):
+    with pytest.raises(ValueError, match=rf"complete pickle.*({message})"):
         read_pickle(written(tmp_path, pickle.dumps(made_up, 2)))
 
 
 def test_what_a_pickle_sets_does_not_outlive_it(tmp_path):
     # BUILD with (None, {"code": ...}) sets attributes of the object below it.
     for function in (b"cnumpy\ndtype\n", b"cnumpy.core.multiarray\n_reconstruct\n", b"c_codecs\nencode\n"):
-        with pytest.raises(ValueError, match="whole pickle"):
+        with pytest.raises(ValueError, match="complete pickle"):
             read_pickle(written(tmp_path, function + b"(N(dVarray\nI1\nstb."))
     assert read_pickle(written(tmp_path, pickle.dumps(np.array(["a"]), 2))).tolist() == ["a"]
 

@@ -20,18 +20,18 @@ pytestmark = pytest.mark.usefixtures("no_sockets", "bare")
 GREY = np.full((8, 8, 3), 128, dtype=np.uint8)
 STORIES = {"predictions": [["A dog ran.", "It slept."]], "images": [[GREY]]}
 CAPTION = {"predictions": ["a dog"], "images": [GREY]}
-PIPELINE = (
-    "names the spaCy pipeline 'en_core_web_trf', which is not installed here; run: python -m spacy download en_co"
-)
+PIPELINE = "names the spaCy pipeline 'en_core_web_trf', which is not installed; run: python -m spacy download en_co"
 CLIP = "timm/vit_base_patch32_clip_224.openai .* run on a machine with network: vlgauge prefetch clip:ViT-B/32"
-DETECTOR = "`regions='fasterrcnn_resnet50_fpn_v2'` needs .*: vlgauge prefetch detector:fasterrcnn_resnet50_fpn_v2, name"
+DETECTOR = (
+    "`regions='fasterrcnn_resnet50_fpn_v2'` requires .*: vlgauge prefetch detector:fasterrcnn_resnet50_fpn_v2, pass"
+)
 VG = [f"`nouns` {PIPELINE}", "`idf` is missing", "`checkpoint` is missing: .*10eudslyp", "`glove_path` is", DETECTOR]
 C = "`model` is missing: the authors' checkpoint"
 CALLS = {
     "groovist": (STORIES, [f"`noun_phrases` {PIPELINE}", CLIP, DETECTOR, "`theta` is missing: pass a number"]),
     "rovist_vg": (STORIES, VG),
     "rovist_c": ({"predictions": STORIES["predictions"]}, [C]),
-    "rovist": (STORIES, [*(f"{source}.*given as vg=" for source in VG), f"{C}.*given as c="]),
+    "rovist": (STORIES, [*(f"{source}.*passed as vg=" for source in VG), f"{C}.*passed as c="]),
     "clip_s": (CAPTION, [CLIP]),
     "pac_s": (CAPTION, [r"the weights of PAC-S .* vlgauge convert clip_ViT-B-32\.pth", CLIP]),
 }
@@ -63,7 +63,7 @@ def test_all_that_is_missing_is_said_at_once(name):
         vlgauge.load(name).compute(**data)
     numbered = "\n".join(rf"\({i}\) {source}.*" for i, source in enumerate(sources, start=1))
     assert caught.match(
-        rf"^{name} lacks {len(sources)} of its sources:\n{numbered}$" if len(sources) > 1 else sources[0]
+        rf"^{name} requires {len(sources)} missing sources:\n{numbered}$" if len(sources) > 1 else sources[0]
     )
     assert f"({len(sources) + 1})" not in str(caught.value)
 
@@ -74,7 +74,7 @@ def test_packages_come_first_and_together(monkeypatch, name):
     extra = "rovist-c" if name == "rovist_c" else name.replace("_", "-")
     with pytest.raises(ImportError) as caught:
         vlgauge.load(name).compute(**CALLS[name][0])
-    told = f'{name} needs {PACKAGES[name]}, not installed here; run: pip install "vlgauge[{extra}]"'
+    told = f'{name} requires packages that are not installed: {PACKAGES[name]}; run: pip install "vlgauge[{extra}]"'
     assert str(caught.value) == told
 
 
@@ -106,9 +106,9 @@ def test_data_of_nltk_are_looked_for_with_the_rest(monkeypatch):
     monkeypatch.setattr(pytest.importorskip("nltk.data"), "path", [])
     monkeypatch.setattr("nltk.stem.WordNetLemmatizer.lemmatize", absent)  # another test may have loaded WordNet
     split = {"sentences": "punkt"}
-    punkt = '`sentences="punkt"` needs .*; run: python -m nltk.downloader punkt_tab, or .*'
-    wordnet = '`lemmatizer="wordnet"` needs .*; run: python -m nltk.downloader wordnet, or .*'
-    tagger = '`nouns="nltk"` needs .*; run: python -m nltk.downloader averaged_perceptron_tagger_eng, or .*'
+    punkt = '`sentences="punkt"` requires .*; run: python -m nltk.downloader punkt_tab, or .*'
+    wordnet = '`lemmatizer="wordnet"` requires .*; run: python -m nltk.downloader wordnet, or .*'
+    tagger = '`nouns="nltk"` requires .*; run: python -m nltk.downloader averaged_perceptron_tagger_eng, or .*'
     embedded = {"profile": "embedded", **split}
     for name, own, told in (
         ("groovist", {"lemmatizer": "wordnet"}, [punkt, wordnet]),
@@ -120,11 +120,11 @@ def test_data_of_nltk_are_looked_for_with_the_rest(monkeypatch):
         data = STORIES if name in ("groovist", "rovist_vg") else {"predictions": STORIES["predictions"]}
         with pytest.raises(SourcesMissingError) as caught:
             metric.compute(**data)
-        lacking = rf"^{name} lacks {len(told)} of its sources:\n" * (len(told) > 1)
+        lacking = rf"^{name} requires {len(told)} missing sources:\n" * (len(told) > 1)
         numbered = "\n".join(rf"\({i}\) {each}.*" for i, each in enumerate(told, start=1))
         assert caught.match(lacking + (numbered if lacking else told[0]))
     rovist = vlgauge.load("rovist", profile="embedded", nr=split, vg=split)
-    with pytest.raises(SourcesMissingError, match=rf"(?s){punkt}given.*vg=.*{punkt}given"):
+    with pytest.raises(SourcesMissingError, match=rf"(?s){punkt}passed.*vg=.*{punkt}passed"):
         rovist.compute(**STORIES)
 
 
@@ -188,7 +188,7 @@ def test_the_command_tells_the_last_source_too(capsys, tmp_path):
     file = tmp_path / "stories.jsonl"
     file.write_text('{"predictions": ["A dog ran."], "images": []}\n', "utf-8")
     assert main(["score", "rovist", str(file)]) == 2
-    assert capsys.readouterr().err.endswith("in rovist this is a setting of the part `c`, given as c={...}\n")
+    assert capsys.readouterr().err.endswith("in rovist this is a setting of the part `c`, passed as c={...}\n")
 
 
 def test_several_metrics_are_asked_before_the_first_of_them_scores(monkeypatch, capsys, tmp_path):
@@ -199,7 +199,7 @@ def test_several_metrics_are_asked_before_the_first_of_them_scores(monkeypatch, 
     assert main(["score", "cider,clip_s,pac_s", str(file), "--profile", "embedded"]) == 2
     told = capsys.readouterr().err
     for name in ("clip_s", "pac_s"):
-        assert f"{name} needs " in told
+        assert f"{name} requires " in told
 
 
 def test_what_is_given_with_the_call_is_not_asked_for():

@@ -48,7 +48,7 @@ def test_pickles_with_code_are_refused_and_not_executed(tmp_path, zipped):
     assert not (tmp_path / "executed").exists()
     assert "weights_only" not in str(raised.value)  # torch's advice to load it anyway
     if zipped is not None:
-        assert re.search(r"asks for _?io\.open", str(raised.value))
+        assert re.search(r"refers to _?io\.open", str(raised.value))
         assert "executed" in str(raised.value)
 
 
@@ -59,7 +59,7 @@ def test_settings_of_a_training_run_are_refused_with_a_hint(tmp_path):
     with pytest.raises(ValueError, match=message):
         read_tensors(path)
     assert read_torch_object(path, allowed=[argparse.Namespace])["opt"].lr == 1e-4
-    with pytest.raises(ValueError, match=r"asks for argparse\.Namespace"):
+    with pytest.raises(ValueError, match=r"refers to argparse\.Namespace"):
         read_torch_object(path)  # objects that were allowed once remain forbidden
 
 
@@ -120,7 +120,7 @@ def test_pickles_are_found_by_any_case_of_their_names(tmp_path):
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("archive/data.PKL", b"\x80\x02cposix\nsystem\nX\x04\0\0\0true\x85R.")
         archive.writestr("archive/version", "3\n")
-    with pytest.raises(ValueError, match=r"asks for posix\.system"):
+    with pytest.raises(ValueError, match=r"refers to posix\.system"):
         read_torch_object(path)
 
 

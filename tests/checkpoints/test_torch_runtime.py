@@ -75,7 +75,7 @@ def test_without_torch_every_metric_names_its_extra(tmp_path):
     offline = {"HF_HUB_OFFLINE": "0", "HF_EVALUATE_OFFLINE": "0", "HF_ENDPOINT": "http://127.0.0.1:9"}
     code = f"HIDDEN, NAMES = ['torch'], {list(EXTRAS)}\n{HIDE}{SCORE}{TELL}"
     expected = [
-        f'{name}: {user} needs torch, not installed here; run: pip install "vlgauge[{extra}]"'
+        f'{name}: {user} requires packages that are not installed: torch; run: pip install "vlgauge[{extra}]"'
         for name, (user, extra) in EXTRAS.items()
         for _ in ("paper", "embedded")
     ]
@@ -134,7 +134,7 @@ def test_no_held_model_runs_after_a_fork(monkeypatch):
     calls = list(held_models())
     monkeypatch.setattr(torch_runtime, "_forked", True)
     for call in calls:
-        with pytest.raises(RuntimeError, match="wait for ever"):
+        with pytest.raises(RuntimeError, match="deadlock"):
             call()
 
 
@@ -197,8 +197,8 @@ if __name__ == "__main__":
 def test_a_forked_process_is_told_and_does_not_hang(tmp_path):
     code = f"SCORE = {SCORE!r}\n{FOREIGN}{SCORE}{FORKED}"
     lines = output_of(code, tmp_path, OMP_NUM_THREADS="2").splitlines()
-    assert lines[0].startswith("True [{'score': 'models cannot run in this process")
-    assert lines[1].startswith("models cannot run in this process")
+    assert lines[0].startswith("True [{'score': 'models cannot run in a process")
+    assert lines[1].startswith("models cannot run in a process")
     assert lines[2] == "True"
 
 

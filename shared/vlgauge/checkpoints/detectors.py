@@ -34,7 +34,7 @@ DETECTORS = (
     "ssdlite320_mobilenet_v3_large",
 )
 _PINNED = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)/(?P<file>[\w./-]*[\w-])@(?P<revision>[0-9a-f]{40})")
-ALTERNATIVES = '`regions="grid"` or "whole", a function of an image, or boxes or crops given to `compute`'
+ALTERNATIVES = '`regions="grid"` or "whole", a function of an image, or boxes or crops passed to `compute`'
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ def check_torchvision(name: str) -> None:
         import torchvision  # noqa: F401
     except (ImportError, RuntimeError) as error:  # RuntimeError if they are of different builds
         raise MissingExtraError(
-            f"the detector {name!r} needs torchvision, which cannot be imported here ({error}); run pip install "
-            f'"vlgauge[clip]" (torch and torchvision of one build), or give {ALTERNATIVES}'
+            f"the detector {name!r} requires torchvision, which cannot be imported ({error}); run: pip install "
+            f'"vlgauge[clip]" (torch and torchvision of one build), or pass {ALTERNATIVES}'
         ) from error
 
 
@@ -145,13 +145,13 @@ def _given(weights: str | os.PathLike[str], profile: str) -> HubFile | None:
     if address is None:
         raise WeightsNotFoundError.about(
             "detector_weights",
-            "must be an existing file, or one of the Hub with its commit (owner/name/FILE@<40 hexadecimal digits>), "
-            f"got {os.fspath(weights)!r}",
+            "must be an existing file, or a file on the Hub with its commit (owner/name/FILE@<40 hexadecimal "
+            f"digits>), got {os.fspath(weights)!r}",
         )
     if profile == "embedded":
         raise WeightsNotFoundError.about(
             "detector_weights",
-            f"must be a file under the embedded profile, which fetches nothing, got {os.fspath(weights)!r}",
+            f"must be a file under the embedded profile, which downloads nothing, got {os.fspath(weights)!r}",
         )
     return address
 
@@ -162,9 +162,9 @@ def _on_hub(address: HubFile) -> tuple[str, list[str], str, Callable[[str, str],
 
     def missing(folder: str, why: str) -> str:
         return (
-            f"`detector_weights` needs {file} of {repository} (revision {revision}), which is not in {folder}, and "
-            f"{why}; run on a machine with network: vlgauge prefetch detector:{repository}/{file}@{revision}, name a "
-            f"file on this machine, or give {ALTERNATIVES}"
+            f"`detector_weights` requires {file} of {repository} (revision {revision}), which is not in "
+            f"{folder}, and {why}; run on a machine with network: vlgauge prefetch "
+            f"detector:{repository}/{file}@{revision}, pass a local file, or pass {ALTERNATIVES}"
         )
 
     return repository, [file], revision, missing
@@ -172,8 +172,8 @@ def _on_hub(address: HubFile) -> tuple[str, list[str], str, Callable[[str, str],
 
 def _not_there(name: str, what: str, folder: Path) -> str:
     return (
-        f"`regions={name!r}` needs {what}, not in {folder}; run on a machine with network: vlgauge prefetch "
-        f"detector:{name}, name a copy of it as `detector_weights`, or give {ALTERNATIVES}"
+        f"`regions={name!r}` requires {what}, not in {folder}; run on a machine with network: vlgauge prefetch "
+        f"detector:{name}, pass a copy of it as `detector_weights`, or pass {ALTERNATIVES}"
     )
 
 
@@ -205,8 +205,8 @@ def fetch_published(name: str) -> Path:
         download(published.url, published.path, published.prefix)
     except NetworkError as error:
         raise WeightsNotFoundError(
-            f"{published.url} cannot be fetched to {published.path.parent}, because {error}; fetch it on a machine "
-            f"with network and copy it there"
+            f"{published.url} cannot be downloaded to {published.path.parent}, because {error}; download it on a "
+            "machine with network and copy it there"
         ) from error
     return published.path
 

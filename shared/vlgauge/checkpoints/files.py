@@ -125,8 +125,8 @@ def _told(what: str) -> Tell:
     """Return a function that announces an implicit download before its first byte, so that no download is silent."""
     from huggingface_hub import constants
 
-    where = f"Fetching {what} from {host_of(constants.ENDPOINT)} to {constants.HF_HUB_CACHE}"
-    return lambda n_bytes: announce(f"{with_size(where, n_bytes)} (HF_HUB_OFFLINE=1 forbids it)", always=True)
+    where = f"Downloading {what} from {host_of(constants.ENDPOINT)} to {constants.HF_HUB_CACHE}"
+    return lambda n_bytes: announce(f"{with_size(where, n_bytes)} (HF_HUB_OFFLINE=1 prevents it)", always=True)
 
 
 def hub_file_here(
@@ -145,7 +145,7 @@ def hub_file_here(
         here = next((Path(path) for path in found if isinstance(path, str)), None)
         why = unreachable() if here is None else None
     except HFValidationError as error:
-        why = f"that is no id of the Hub ({error})"
+        why = f"that is not a valid Hub id ({error})"
     if why:
         raise WeightsNotFoundError(missing(constants.HF_HUB_CACHE, why))
     return here
@@ -201,7 +201,7 @@ def hub_folder_here(repository: str, revision: str | None, patterns: Sequence[st
         return None
     except (LocalEntryNotFoundError, HFValidationError) as error:
         if isinstance(error, HFValidationError):
-            why = f"that is no id of the Hub ({error})"
+            why = f"that is not a valid Hub id ({error})"
         why = why or unreachable()
         if why is None:
             return None
@@ -213,8 +213,8 @@ def _folder_missing(repository: str, revision: str | None, patterns: Sequence[st
 
     return (
         f"{repository} (revision {revision or 'newest'}; files {', '.join(patterns)}) is not in "
-        f"{constants.HF_HUB_CACHE} and {why}; fetch it on a machine with network: "
-        f"hf download {repository}{f' --revision {revision}' if revision else ''}, {metric_hint}"
+        f"{constants.HF_HUB_CACHE} and {why}; download it on a machine with network: hf download "
+        f"{repository}{f' --revision {revision}' if revision else ''}, {metric_hint}"
     )
 
 

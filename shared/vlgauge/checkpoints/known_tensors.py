@@ -39,17 +39,17 @@ SURPLUS = (
     Known(
         (SEQ2SEQ, JUDGE, CLIP_T5),
         r"decoder\.block\.0\.layer\.1\.EncDecAttention\.relative_attention_bias\.weight",
-        "the first T5 had it, and no number depended on it",
+        "the first T5 had it, and no output depends on it",
     ),
-    Known((JUDGE,), r"(.*\.)?rotary_emb\.inv_freq", "made of the configuration, which earlier versions saved"),
-    Known((CLIP_T5,), r"vision_tower\..*", "the image tower, which was not trained and has files of its own"),
-    Known((SENTENCE, SENTENCE_OF_TOKENS), r"decoder\..*", "of T5, a sentence encoder is the first half"),
+    Known((JUDGE,), r"(.*\.)?rotary_emb\.inv_freq", "derived from the configuration, and saved by earlier versions"),
+    Known((CLIP_T5,), r"vision_tower\..*", "the image tower, which was not trained and has separate files"),
+    Known((SENTENCE, SENTENCE_OF_TOKENS), r"decoder\..*", "a sentence encoder is the first half of T5"),
     Known((LAYERS,), r"(lm_head|cls)\..*", "the head of the pretraining"),
-    Known((SENTENCE_OF_TOKENS, LAYERS), r"(.*\.)?pooler\..*", "vectors of tokens are taken before the pooling layer"),
+    Known((SENTENCE_OF_TOKENS, LAYERS), r"(.*\.)?pooler\..*", "token embeddings are taken before the pooling layer"),
 )
 MISSING = (
-    Known((SENTENCE_OF_TOKENS,), r"(.*\.)?pooler\..*", "vectors of tokens are taken before the pooling layer"),
-    Known((DETECTOR,), r".*\.num_batches_tracked", "counts of the training; norms that were frozen have none"),
+    Known((SENTENCE_OF_TOKENS,), r"(.*\.)?pooler\..*", "token embeddings are taken before the pooling layer"),
+    Known((DETECTOR,), r".*\.num_batches_tracked", "training counts, which frozen norms lack"),
 )
 
 
@@ -96,7 +96,7 @@ def refuse_other_tensors(
         "missing": sorted(set(shapes) - set(tensors)),
         "not known": sorted(set(tensors) - set(shapes)),
         "of another shape": sorted(
-            f"{name} {tuple(tensor.shape)} in place of {tuple(shapes[name])}"
+            f"{name} {tuple(tensor.shape)} instead of {tuple(shapes[name])}"
             for name, tensor in tensors.items()
             if name in shapes and tuple(tensor.shape) != tuple(shapes[name])
         ),

@@ -41,11 +41,11 @@ def read_pickle(path: Path) -> Any:
         # A truncated or forged pickle can raise nearly any exception.
         if reader.refused:
             raise UsageError(
-                f"`{path}` must contain nothing but lists, dictionaries, texts, numbers and numpy arrays, got a pickle "
-                f"that asks for {reader.refused}; nothing in it was executed"
+                f"`{path}` must contain only lists, dictionaries, strings, numbers and NumPy arrays, got a "
+                f"pickle that refers to {reader.refused}; nothing in it was executed"
             ) from None
         why = " ".join(str(error).split())[:200] or type(error).__name__
-        raise UsageError(f"`{path}` must be a whole pickle, got a file that fails with: {why}") from None
+        raise UsageError(f"`{path}` must be a complete pickle, got a file that fails with: {why}") from None
 
 
 def check_opcodes(stream: IO[bytes], size: int) -> None:
@@ -125,7 +125,7 @@ class _Dtype:
             found = np.frombuffer(bytes(data), dtype=np.dtype(self.order + self.code))
             # NumPy converts any number to a string, even if it is not a valid character.
             if self.code.startswith("U") and found.size and found.view(f"{self.order}u4").max() > sys.maxunicode:
-                raise pickle.UnpicklingError("an array of texts with numbers that are no characters")
+                raise pickle.UnpicklingError("an array of strings with numbers that are not characters")
         return found.reshape(shape, order=order)
 
 

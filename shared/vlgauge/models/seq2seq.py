@@ -102,7 +102,7 @@ def _loaded(found: ModelFolder, device: str, setting: str) -> tuple[Any, Any]:
     source = str(found.folder)
     with quiet_transformers(), given_as(setting):
         state = read_tensors(found.weights)
-        with loading(f"`{setting}` must have a T5 that loads", source):
+        with loading(setting, "must have a T5 model that loads", source):
             tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=True, trust_remote_code=False)
             # The meta device avoids the random initialization of tensors that are then loaded from the file.
             with torch.device("meta"):

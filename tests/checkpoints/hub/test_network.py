@@ -86,7 +86,7 @@ def test_one_request_and_one_error_where_the_hub_is_down(hub, tmp_path):
     Down.asked = []
     lines = output_of(TOLD, hub(Down), tmp_path).splitlines()
     assert len(lines) == len(WAYS)
-    assert all("and the Hub does not answer (one try of at most 10 s); " in line for line in lines)
+    assert all("and the Hub does not respond (one attempt of at most 10 s); " in line for line in lines)
     assert Down.asked == [("HEAD", "/")] * len(WAYS)
 
 
@@ -94,7 +94,7 @@ def test_prefetch_says_it_once(hub, monkeypatch, tmp_path, capsys):
     Down.asked = []
     be_online(monkeypatch, hub(Down), tmp_path)
     assert main(["prefetch", "clip_s"]) == 2
-    assert "".join(capsys.readouterr()).count("the Hub does not answer") == 1
+    assert "".join(capsys.readouterr()).count("the Hub does not respond") == 1
     assert set(Down.asked) == {("HEAD", "/")}
 
 
@@ -102,7 +102,7 @@ def test_nobody_listens(monkeypatch, tmp_path):
     with socket.socket() as bound:  # does not listen
         bound.bind(("127.0.0.1", 0))
         be_online(monkeypatch, f"http://127.0.0.1:{bound.getsockname()[1]}", tmp_path)
-        assert unreachable() == "the Hub does not answer (one try of at most 10 s)"
+        assert unreachable() == "the Hub does not respond (one attempt of at most 10 s)"
 
 
 def test_a_hub_that_is_silent_is_waited_for_as_long_as_the_variable_of_its_client_says(monkeypatch, tmp_path):
@@ -111,7 +111,7 @@ def test_a_hub_that_is_silent_is_waited_for_as_long_as_the_variable_of_its_clien
         silent.listen()
         be_online(monkeypatch, f"http://127.0.0.1:{silent.getsockname()[1]}", tmp_path)
         monkeypatch.setenv("HF_HUB_ETAG_TIMEOUT", "1")
-        assert unreachable() == "the Hub does not answer (one try of at most 1 s)"
+        assert unreachable() == "the Hub does not respond (one attempt of at most 1 s)"
 
 
 def test_a_folder_that_is_complete_asks_nothing(hub, tmp_path):

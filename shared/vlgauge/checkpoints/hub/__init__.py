@@ -26,14 +26,14 @@ _SERVER_ERRORS = 500  # and above
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _REASONS: Mapping[int | str, str] = {
-    "GatedRepo": "wants its terms accepted on the page of the repository, and a token of who did so",
+    "GatedRepo": "requires that you accept the terms on the page of the repository and use your token",
     "EntryNotFound": "has no such file",
     "RevisionNotFound": "has no such revision",
     "RepoNotFound": "has no such repository, or keeps it private",
-    401: "wants a token: run hf auth login or set HF_TOKEN, if the name is right",
-    403: "refuses access",
-    NOT_FOUND: "has nothing there",
-    429: "was asked too often; try again later",
+    401: "requires a token: run hf auth login or set HF_TOKEN, if the name is correct",
+    403: "denies access",
+    NOT_FOUND: "has nothing at this URL",
+    429: "received too many requests; try again later",
 }
 # Exceptions that the client raises if it cannot parse an answer.
 _PARSE_ERRORS = (KeyError, TypeError, AttributeError, IndexError, AssertionError, RecursionError, ValueError)
@@ -55,9 +55,9 @@ def answer_seconds() -> float:
 def unreachable() -> str | None:
     """Return why nothing can be fetched from the Hub, or None if it answers."""
     if offline():
-        return "an offline switch is set"
+        return "offline mode is enabled (HF_HUB_OFFLINE or HF_EVALUATE_OFFLINE)"
     limit = answer_seconds()
-    return None if hub_answers(limit) else f"the Hub does not answer (one try of at most {limit:g} s)"
+    return None if hub_answers(limit) else f"the Hub does not respond (one attempt of at most {limit:g} s)"
 
 
 def hub_answers(limit: float) -> bool:
@@ -131,7 +131,7 @@ def hub_file(
         url = hf_hub_url(repository, file, repo_type=kind, revision=revision)
         found = get_hf_file_metadata(url, timeout=answer_seconds())
         if _COMMIT.fullmatch(revision or "") and found.commit_hash != revision:
-            raise NetworkError(f"{host} gave the commit {found.commit_hash} instead of {revision}")
+            raise NetworkError(f"{host} returned the commit {found.commit_hash} instead of {revision}")
         commit = str(found.commit_hash or "")
         is_here = isinstance(try_to_load_from_cache(repository, file, revision=commit, repo_type=kind), str)
         if tell is not None and not is_here:
@@ -167,7 +167,7 @@ def _check_digest(path: Path, expected: str, name: str, host: str) -> None:
             remove_file(path)
     if not found.startswith(expected):
         raise NetworkError(
-            f"{host} gave {name} with the SHA-256 {found[:16]} instead of {expected[:16]}, which was not kept"
+            f"{host} returned {name} with the SHA-256 {found[:16]} instead of {expected[:16]}, so it was discarded"
         )
 
 
@@ -195,7 +195,7 @@ def hub_content(
         with files.open(f"{prefix}{repository}@{commit}/{file}") as stream:
             content: bytes = stream.read(most_bytes + 1)
     if len(content) > most_bytes:
-        raise NetworkError(f"{host_of(constants.ENDPOINT)} gave {file} of more than {most_bytes} bytes")
+        raise NetworkError(f"{host_of(constants.ENDPOINT)} returned {file} of more than {most_bytes} bytes")
     return content
 
 
@@ -323,7 +323,7 @@ def hub_requests(about: str = "") -> Iterator[None]:
 @contextmanager
 def _requests(host: str, about: str = "") -> Iterator[None]:
     if offline():
-        raise NetworkError("an offline switch is set")
+        raise NetworkError("offline mode is enabled (HF_HUB_OFFLINE or HF_EVALUATE_OFFLINE)")
     from huggingface_hub.utils import get_session
 
     session: Any = get_session()
@@ -349,11 +349,11 @@ def _network_error(error: Exception, host: str, about: str) -> NetworkError | No
     cause = error.__cause__ if isinstance(error, LocalEntryNotFoundError) and error.__cause__ else error
     if (response := getattr(cause, "response", None)) is not None:
         status = response.status_code
-        reason = _REASONS.get(response.headers.get("X-Error-Code", "")) or _REASONS.get(status) or "gave no file"
-        reason = "has a fault of its own; try again later" if status >= _SERVER_ERRORS else reason
+        reason = _REASONS.get(response.headers.get("X-Error-Code", "")) or _REASONS.get(status) or "returned no file"
+        reason = "has an internal error; try again later" if status >= _SERVER_ERRORS else reason
         return NetworkError(f"{host} {reason} (status {status})", status)
     if isinstance(cause, OfflineModeIsEnabled):
-        return NetworkError("an offline switch was set when the Hub's client was imported")
+        return NetworkError("offline mode was enabled when huggingface_hub was imported")
     if (unreadable := _misread(error, about)) is not None:
         return unreadable
     modules = {kind.__module__.partition(".")[0] for kind in type(cause).__mro__}
@@ -363,7 +363,7 @@ def _network_error(error: Exception, host: str, about: str) -> NetworkError | No
         if isinstance(cause, FileNotFoundError):
             return NetworkError(f"{host} has no such file", NOT_FOUND)
         detail = " ".join(str(cause).split())[:120]
-        return NetworkError(f"{host} cannot be reached or cut the connection ({type(cause).__name__}: {detail})")
+        return NetworkError(f"{host} cannot be reached or closed the connection ({type(cause).__name__}: {detail})")
     return None
 
 
@@ -375,4 +375,4 @@ def _misread(error: Exception, about: str) -> NetworkError | None:
     if all(name.partition(".")[0] != "huggingface_hub" for name in frames):
         return None
     named = f" about {about}" if about else ""
-    return NetworkError(f"the Hub's answer{named} is not what its client can read")
+    return NetworkError(f"the Hub's response{named} cannot be parsed by huggingface_hub")

@@ -31,17 +31,17 @@ def check_url(url: Any) -> str:
     Raises:
         ValueError: If it is not a URL of http or https, or contains a password, a query or a fragment.
     """
-    expected = "`url` must be an address such as http://127.0.0.1:8000/v1, without password, `?` and `#`"
+    expected = "must be a URL such as http://127.0.0.1:8000/v1, without password, `?` and `#`"
     # The URL is not repeated, because it may contain a password.
     if not isinstance(url, str) or not url.isascii() or not url.isprintable() or " " in url:
-        raise UsageError(f"{expected}, got none")
+        raise UsageError.about("url", f"{expected}, got an invalid one")
     try:
         parts = urlsplit(url)
         is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         is_url = False
     if not is_url or parts.username is not None or parts.password is not None or parts.query or parts.fragment:
-        raise UsageError(f"{expected}, got another one")
+        raise UsageError.about("url", f"{expected}, got one of another form")
     return url.rstrip("/")
 
 
@@ -61,7 +61,7 @@ def complete(url: str, body: Mapping[str, Any], *, key_from: str | None, seconds
         ImportError: If `openai` is not installed.
         NetworkError: If there is no answer. The message is a clause and never repeats the key.
     """
-    with importing('a judge on a server needs openai; run: pip install "vlgauge[openai]"'):
+    with importing('a judge on a server requires openai; run: pip install "vlgauge[openai]"'):
         import openai
     host, key = host_of(url), _key(key_from)
     _check_route(url)
@@ -90,7 +90,7 @@ def complete(url: str, body: Mapping[str, Any], *, key_from: str | None, seconds
         except NetworkError as error:
             why, status = str(error), None
         except (ValueError, RecursionError):
-            why, status = f"{host} gave no JSON where an answer was asked for", None
+            why, status = f"{host} returned no JSON although an answer was requested", None
     # Outside of the block, because the client's error holds the request, and so the key.
     raise NetworkError(why, status)
 
@@ -120,7 +120,7 @@ def _bound(host: str, seconds: float) -> Callable[[Any], None]:
                 if left < 0:
                     raise NetworkError(f"{host} returned more than {MAX_RESPONSE:,} bytes")
                 if time.monotonic() > end:
-                    raise NetworkError(f"{host} gave no whole answer within {seconds:g} s")
+                    raise NetworkError(f"{host} returned no complete answer within {seconds:g} s")
                 yield chunk
 
         def close(self) -> None:
@@ -129,7 +129,7 @@ def _bound(host: str, seconds: float) -> Callable[[Any], None]:
     def bound(response: Any) -> None:
         # A few packed bytes can unpack to gigabytes.
         if response.headers.get("content-encoding", "identity") != "identity":
-            raise NetworkError(f"{host} returned a packed response, but none was requested")
+            raise NetworkError(f"{host} returned a compressed response, but none was requested")
         response.stream = Bounded(response.stream)
 
     return bound
@@ -139,23 +139,29 @@ def _reason(error: Exception, host: str, key_from: str | None, key: str, seconds
     import openai
 
     if isinstance(error, openai.APITimeoutError):
-        return f"{host} gave no whole answer within {seconds:g} s"
+        return f"{host} returned no complete answer within {seconds:g} s"
     if isinstance(error.__cause__, NetworkError):
         return str(error.__cause__)
     if not isinstance(error, openai.APIStatusError):
         return f"{host} cannot be reached ({type(error.__cause__ or error).__name__})"
     status = error.status_code
     if status in (401, 403):
-        todo = "name the variable that holds one as `key_from`" if key_from is None else f"look at that in {key_from}"
-        return f"{host} wants another key (status {status}); {todo}"
+        todo = (
+            "pass the name of the environment variable with the key as `key_from`"
+            if key_from is None
+            else f"check the key in {key_from}"
+        )
+        return f"{host} rejects the key (status {status}); {todo}"
     if 300 <= status < 400:
-        return f"{host} sends to another address (status {status}), which is not followed; pass the right one as `url`"
+        return (
+            f"{host} redirects to another URL (status {status}), which is not followed; pass the correct one as `url`"
+        )
     if status == 429 or status >= 500:
-        return f"{host} is busy or has a fault of its own (status {status}); try again later"
+        return f"{host} is busy or has an internal error (status {status}); try again later"
     # The text of the server may repeat the key in any spelling.
     text = "not shown, because it may repeat the key" if key else error.response.text[:2000]
     shown = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())[:200]
-    return f"{host} refuses the question (status {status}): {shown or 'without a word'}"
+    return f"{host} rejects the request (status {status}): {shown or 'without a reason'}"
 
 
 def _without_key(content: Any, key: str) -> Any:
@@ -172,13 +178,13 @@ def _check_route(url: str) -> None:
     try:
         found = socket.getaddrinfo(str(parts.hostname), port, type=socket.SOCK_STREAM)
     except OSError as error:
-        raise NetworkError(f"{host_of(url)} cannot be reached ({error.strerror or 'unknown name'})") from None
+        raise NetworkError(f"{host_of(url)} cannot be reached ({error.strerror or 'unknown host'})") from None
     if all(_is_private(str(address[0])) for *_, address in found):
         return
     if parts.scheme == "http":
-        raise NetworkError(f"{host_of(url)} is not on this machine or in a private network: use https")
+        raise NetworkError(f"{host_of(url)} is not on this machine or in a private network; use https")
     if offline():
-        raise NetworkError("an offline switch is set, and the server is not in a private network")
+        raise NetworkError("offline mode is enabled, and the server is not in a private network")
 
 
 def _is_private(address: str) -> bool:
@@ -192,7 +198,9 @@ def _key(key_from: str | None) -> str:
         return ""
     key = os.environ.get(key_from, "")
     if not key:
-        raise NetworkError(f"the variable {key_from} of the environment, which `key_from` names, holds no key")
+        raise NetworkError(f"the environment variable {key_from}, which `key_from` names, is not set")
     if not re.fullmatch("[!-~]+", key):
-        raise NetworkError(f"the variable {key_from} holds blanks or signs that no key has")
+        raise NetworkError(
+            f"the environment variable {key_from} contains spaces or other characters that are invalid in a key"
+        )
     return key

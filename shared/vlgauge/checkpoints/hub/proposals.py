@@ -13,7 +13,7 @@ def refuse_offline() -> None:
         NetworkError: If an offline switch is set.
     """
     if offline():
-        raise NetworkError("an offline switch is set: unset HF_HUB_OFFLINE and HF_EVALUATE_OFFLINE to send something")
+        raise NetworkError("offline mode is enabled; unset HF_HUB_OFFLINE and HF_EVALUATE_OFFLINE to upload")
 
 
 def files_there(kind: str, repository: str) -> list[str]:

@@ -37,7 +37,7 @@ PACKAGES = ("torch", "torchvision", "transformers", "safetensors")
 LEAST = "5.0"
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 DTYPES = tuple(BYTES)
-_EXPECTED = "`model` must be a model that loads"
+_EXPECTED = ("model", "must be a model that loads")
 
 
 def judge_of(
@@ -86,16 +86,16 @@ def judge_of(
         if tower is None:
             raise SourcesMissingError.about(
                 "tower",
-                "is missing: CLIP-FlanT5 needs the folder or pinned id of its image tower, "
+                "is missing: CLIP-FlanT5 requires the folder or pinned id of its image tower, "
                 f"{files.config['mm_vision_tower']} (owner/name@COMMIT)",
             )
         seeing = find_judge(os.fspath(tower), "tower")
     elif tower is not None:
-        raise UsageError.about("tower", f"must be left out for a model that includes an image tower, got {tower!r}")
+        raise UsageError.about("tower", f"is not supported for a model that includes an image tower, got {tower!r}")
     more = None if adapter is None else find_adapter(os.fspath(adapter))
     if more is not None:
         if files.config.get("model_type") != "llava":
-            raise UsageError.about("adapter", f"must be left out for a model other than LLaVA, got {adapter!r}")
+            raise UsageError.about("adapter", f"is only supported for LLaVA, got {adapter!r}")
         scale_of(more.config)  # raises before the model is loaded
     key = ("judge", files.identity, *(one and one.identity for one in (seeing, more)), device, dtype, repr(device_map))
     load = partial(_loaded, files, seeing, more, device, dtype, device_map)
@@ -138,14 +138,14 @@ def _loaded(
     device_map: str | Mapping[str, Any] | None,
 ) -> LoadedJudge:
     """Load a judge model whose tensors are all read from the files."""
-    with importing('judges need more packages; run: pip install "vlgauge[fleur]"'):
+    with importing('judges require more packages; run: pip install "vlgauge[fleur]"'):
         import torch
         import transformers  # noqa: F401
     if device_map is None:
-        with loading(_EXPECTED, files.name):
+        with loading(*_EXPECTED, files.name):
             numbers = stored_numbers(files.folder)
         refuse_too_large(files.name, numbers, dtype, device)
-    own = loading(_EXPECTED, files.name, (ImportError, RejectedModelError))
+    own = loading(*_EXPECTED, files.name, (ImportError, RejectedModelError))
     with quiet_transformers(), torch.random.fork_rng(devices=[]), own:
         if tower is not None:
             parts = load_clip_t5(files, tower, getattr(torch, dtype), device)
@@ -171,7 +171,7 @@ def refuse_parts(tower: Any, adapter: Any, of: str) -> None:
     """
     for name, value in (("tower", tower), ("adapter", adapter)):
         if value is not None:
-            raise UsageError.about(name, f"must be left out for {of}, got {shown(value)}")
+            raise UsageError.about(name, f"is not supported for {of}, got {shown(value)}")
 
 
 def _parts(files: JudgeFiles, dtype: Any, device: str, device_map: str | Mapping[str, Any] | None) -> Parts:
@@ -202,13 +202,13 @@ def _parts(files: JudgeFiles, dtype: Any, device: str, device_map: str | Mapping
     more = known_tensors.surplus(map(str, report.get("unexpected_keys", ())), known_tensors.JUDGE)
     for what, names in (("no weights for", lacking), ("unknown weights", more)):
         if names:
-            raise refused(_EXPECTED, files.name, f"{what} {', '.join(sorted(names)[:3])}")
+            raise refused(*_EXPECTED, files.name, f"{what} {', '.join(sorted(names)[:3])}")
     model = model.eval() if device_map is not None else model.to(device).eval()
     if kind == "text":
         return Parts(kind, model, transformers.AutoTokenizer.from_pretrained(folder, **common))
     processor = transformers.AutoProcessor.from_pretrained(folder, **common)
     if not hasattr(processor, "image_processor"):
-        raise refused(_EXPECTED, files.name, "its files name no processor of pictures")
+        raise refused(*_EXPECTED, files.name, "its files name no image processor")
     # Use Pillow for resizing, as everywhere in this package.
     processor.image_processor = transformers.AutoImageProcessor.from_pretrained(folder, backend="pil", **common)
     return Parts(kind, model, processor.tokenizer, processor)
@@ -234,7 +234,9 @@ def refuse_too_large(name: str, n_numbers: int, dtype: str, device: str) -> None
     free = free_bytes(device)
     needed = n_numbers * BYTES[dtype]
     if free is not None:
-        announce(f"{name} takes {needed / 1e9:.1f} GB in {dtype} of {free / 1e9:.1f} GB free on {device}", logged=False)
+        announce(
+            f"{name} requires {needed / 1e9:.1f} GB in {dtype} of {free / 1e9:.1f} GB free on {device}", logged=False
+        )
     if free is not None and needed > free:
         smaller = f"dtype='bfloat16' ({2 * n_numbers / 1e9:.1f} GB), " if BYTES[dtype] > 2 else ""
         raise RejectedModelError.about(

@@ -25,7 +25,7 @@ AUTHORS_FILE = "https://drive.google.com/file/d/1-ATRk6AQyKGNDZHkqrKkpjiY6jfbK9N
 # The fused CPU kernels of torch change a probability by 5e-6, and depend more on the batch than the eager kernels.
 ATTENTION = "eager"
 _OF_FIVE = "TokenizersBackend"
-_EXPECTED = "`model` must be a sequence-pair classifier that loads"
+_EXPECTED = ("model", "must be a sequence-pair classifier that loads")
 
 SETTINGS_FILES = ("*.json", "*.txt", "*.model")
 _TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
@@ -74,15 +74,13 @@ def find_pair_model(model: str | None, base: str | None = None, profile: str = "
     """
     if model is not None and Path(model).is_file():
         if base is None:
-            raise UsageError(_no_base())
+            raise UsageError.about("base", _no_base())
         return _described(Path(model).name, _folder("base", base, profile, SETTINGS_FILES), Path(model).resolve())
     if base is not None:
-        raise UsageError.about(
-            "base", f"must be left out unless `model` is a checkpoint file, got {base!r} and {model!r}"
-        )
+        raise UsageError.about("base", f"requires a checkpoint file as `model`, got {base!r} and {model!r}")
     if model is None:
         if profile != "embedded":
-            raise WeightsNotFoundError(_no_model())
+            raise WeightsNotFoundError.about("model", _no_model())
         return _described(EMBEDDED_NAME, EMBEDDED, None)
     folder = _folder("model", model, profile, (*SETTINGS_FILES, "*.safetensors"))
     if Path(model).is_dir():
@@ -99,7 +97,7 @@ def look_for_model(model: str | None, profile: str) -> None:
     """
     if model is None:
         if profile != "embedded":
-            raise WeightsNotFoundError(_no_model())
+            raise WeightsNotFoundError.about("model", _no_model())
     elif not Path(model).is_file():
         _here("model", model, profile, (*SETTINGS_FILES, "*.safetensors"), hub_folder_here)
 
@@ -116,19 +114,19 @@ def look_for_base(model: str | None, base: str | None, profile: str) -> None:
     if base is not None:
         _here("base", base, profile, SETTINGS_FILES, hub_folder_here)
     elif Path(model).is_file():
-        raise SourcesMissingError(_no_base())
+        raise SourcesMissingError.about("base", _no_base())
 
 
 def _no_model() -> str:
     return (
-        f"`model` is missing: the authors' checkpoint sop_model_epoch4.pth.tar is at {AUTHORS_FILE}; pass its "
-        f'path together with base="{PINNED_BASE}", or the folder of any classifier of sentence pairs, {_hint()}'
+        f"is missing: the authors' checkpoint sop_model_epoch4.pth.tar is at {AUTHORS_FILE}; pass its path with "
+        f'base="{PINNED_BASE}", or the folder of any classifier of sentence pairs, {_hint()}'
     )
 
 
 def _no_base() -> str:
     return (
-        "`base` is missing: a checkpoint file needs the folder or pinned id of its ALBERT configuration and "
+        "is missing: a checkpoint file requires the folder or pinned id of its ALBERT configuration and "
         f'tokenizer (for the authors\' checkpoint base="{PINNED_BASE}")'
     )
 
@@ -155,7 +153,7 @@ def _here(
         )
     if profile == "embedded":
         raise WeightsNotFoundError.about(
-            setting, f"must be a folder under the embedded profile, which fetches nothing, got {name!r}"
+            setting, f"must be a folder under the embedded profile, which downloads nothing, got {name!r}"
         )
     return on_hub(pinned["repository"], pinned["revision"], patterns, _hint())
 
@@ -168,14 +166,14 @@ def _described(name: str, folder: Path, checkpoint: Path | None) -> PairModel:
     settings = read_json(config, f"`{setting}`")
     if not isinstance(settings, dict) or "auto_map" in settings:
         raise UsageError.about(
-            setting, f"must be a model of the transformers library, got one with custom code: {name!r}"
+            setting, f"must be a model of the transformers package, got one with custom code: {name!r}"
         )
     if not any(next(folder.glob(pattern), None) for pattern in _TOKENIZERS):
         raise UsageError.about(setting, f"must include its tokenizer, got none in {str(folder)!r}")
     weights = [checkpoint] if checkpoint else sorted(folder.glob("*.safetensors"))
     if not weights or (folder / "adapter_config.json").exists():
         raise UsageError.about(
-            setting, f"must have all its weights as safetensors, got others or none in {str(folder)!r}"
+            setting, f"must have all its weights as safetensors, got other formats or none in {str(folder)!r}"
         )
     files = sorted(path for pattern in SETTINGS_FILES for path in folder.glob(pattern))
     digest = joint_digest([*weights, *files])
@@ -194,11 +192,11 @@ def load_pair_model(found: PairModel) -> tuple[Any, Any]:
             has no padding token.
         MissingExtraError: If a package is missing.
     """
-    with importing('classifiers of sentence pairs need more packages; run: pip install "vlgauge[rovist-c]"'):
+    with importing('classifiers of sentence pairs require more packages; run: pip install "vlgauge[rovist-c]"'):
         import torch
         import transformers  # noqa: F401
 
-    own = loading(_EXPECTED, found.name, (ImportError, RejectedModelError))
+    own = loading(*_EXPECTED, found.name, (ImportError, RejectedModelError))
     with quiet_transformers(), torch.random.fork_rng(devices=[]), own:
         tokenizer = _tokenizer_of(found)
         classifier = _of_folder(found) if found.checkpoint is None else _of_checkpoint(found, found.checkpoint)
@@ -235,8 +233,8 @@ def _tokenizer_of(found: PairModel) -> Any:
     if json.loads(made.backend_tokenizer.to_str()) != written:
         raise RejectedModelError.about(
             "model",
-            f"must have a tokenizer that transformers {transformers.__version__} reads as it was written, got one of "
-            f"transformers 5 in {found.name!r} that comes out changed",
+            f"must have a tokenizer that transformers {transformers.__version__} loads unchanged, got one of "
+            f"transformers 5 in {found.name!r} that would be changed",
             'run: pip install "transformers>=5"',
         )
     return made
@@ -259,9 +257,9 @@ def _of_folder(found: PairModel) -> Any:
     lacking = [str(key) for part in ("missing_keys", "mismatched_keys") for key in report.get(part, ())]
     surplus = known_tensors.surplus(map(str, report.get("unexpected_keys", ())), known_tensors.PAIR)
     if lacking:
-        raise refused(_EXPECTED, found.name, f"no weights for {_listed(lacking)}")
+        raise refused(*_EXPECTED, found.name, f"no weights for {_listed(lacking)}")
     if surplus:
-        raise refused(_EXPECTED, found.name, f"unknown weights {_listed(surplus)}")
+        raise refused(*_EXPECTED, found.name, f"unknown weights {_listed(surplus)}")
     return classifier
 
 
@@ -285,11 +283,11 @@ def _of_checkpoint(found: PairModel, path: Path) -> Any:
     for what, keys in (
         ("without", wanted.keys() - state.keys()),
         ("with unknown", state.keys() - wanted.keys()),
-        ("of other sizes than `base` in", wrong),
+        ("with different shapes from `base` in", wrong),
     ):
         if keys:
             raise RejectedModelError.about(
-                "model", f"must be a whole checkpoint of `base`, got {path.name!r} {what} {_listed(keys)}"
+                "model", f"must be a complete checkpoint of `base`, got {path.name!r} {what} {_listed(keys)}"
             )
     classifier.load_state_dict(state)
     return classifier
@@ -336,4 +334,4 @@ def _listed(keys: Any) -> str:
 
 def _hint() -> str:
     embedded = as_setting("profile", "embedded")
-    return f"or {embedded} for the bundled demo model, which knows synthetic scenes only"
+    return f"or {embedded} for the bundled demo model, which only knows synthetic scenes"

@@ -30,13 +30,13 @@ def load_sentence_model(folder: Path, pooling: str, device: str) -> Any:
     Raises:
         ValueError: If tensors are missing, unknown or not finite, or the model does not return one embedding per text.
     """
-    with importing('sentence encoders need more packages; run: pip install "vlgauge[mmd-bert]"'):
+    with importing('sentence encoders require more packages; run: pip install "vlgauge[mmd-bert]"'):
         import torch
         from sentence_transformers import SentenceTransformer
         from sentence_transformers.sentence_transformer.modules import Normalize, Pooling
 
     with quiet_transformers(), torch.random.fork_rng(devices=[]):
-        with loading("`encoder` must be a model that loads", str(folder)):
+        with loading("encoder", "must be a model that loads", str(folder)):
             model = SentenceTransformer(
                 str(folder), device=device, local_files_only=True, model_kwargs={"use_safetensors": True}
             )
@@ -67,8 +67,8 @@ def _check_vector(model: Any, folder: Path, pooling: str) -> None:
     if why:
         raise UsageError.about(
             "encoder",
-            f"must turn a text into one vector{' by its first token' * (pooling == 'cls')}, got {str(folder)!r} with "
-            f"the modules {kinds}, which gives {why}",
+            f"must return one embedding per text{', that of its first token' * (pooling == 'cls')}, got "
+            f"{str(folder)!r} with the modules {kinds}, which returns {why}",
         )
 
 
