@@ -373,14 +373,14 @@ def test_a_data_set_opens_with_the_token_of_who_signed_in_or_typed_it_alone(hub,
         pinned, config, commit = space._opened("org/private", typed, who)
         assert (pinned.token, config.value, commit) == (TOKEN, "default", COMMITS[0])
     for name, told in (
-        ("private", "which is unknown or private; if it is private, open it with a token that may read it"),
-        ("gated", "which is gated; accept its terms on its page and open it with the token of who did so"),
+        ("private", "which is unknown or private; if it is private, pass a token with read access"),
+        ("gated", "which is gated; accept its terms on its page and pass your token"),
     ):
-        with pytest.raises(gr.Error, match=f"`Data set` must be .*{told}"):
+        with pytest.raises(gr.Error, match=f"`Data set` must .*{told}"):
             space._opened(f"org/{name}", "", None)
 
 
-CLOSED = r"must be .* open it with a token that may read it"
+CLOSED = r"must exist .* pass a token with read access"
 
 
 def test_on_a_space_the_token_of_the_machine_opens_nothing(hub, space, monkeypatch):

@@ -90,7 +90,7 @@ def test_a_tar_that_ends_without_a_mark_ends_and_a_damaged_header_is_no_end(tmp_
     assert [one.name[-5:] for one in files_of(tmp_path / "a.tar")] == ["0.txt", "1.txt", "2.txt", "k.txt"]
     for damaged in (content, content[:1024] + b"x" * 512 + content[1536:]):
         (tmp_path / "a.tar").write_bytes(damaged)
-        with pytest.raises(ValueError, match=r"^FILE.*packed.*damaged"):
+        with pytest.raises(ValueError, match=r"^FILE.*uncompressed.*damaged"):
             files_of(tmp_path / "a.tar")
 
 
@@ -116,7 +116,9 @@ def test_a_header_of_gigabytes_costs_one_sentence(tmp_path, sandbox):
     with path.open("wb") as file:
         file.write(info.tobuf(tarfile.GNU_FORMAT))
         file.truncate((2**32 if sandbox else 0) + 1024)  # sparse zeros
-    with pytest.raises(ValueError, match=r"^FILE(, '.*a\.tar', cannot be read within| must be a whole tar archive)"):
+    with pytest.raises(
+        ValueError, match=r"^FILE(, '.*a\.tar', cannot be read within| must be a complete uncompressed tar archive)"
+    ):
         files_of(path, sandbox)
 
 
@@ -173,7 +175,7 @@ def test_links_and_locked_members_are_refused_one_by_one(tmp_path, sandbox):
     content = bytearray((tmp_path / "c.zip").read_bytes())
     content[content.index(b"PK\1\2") + 8] |= 1
     (tmp_path / "locked.zip").write_bytes(content)
-    with pytest.raises(ValueError, match="without a password"):
+    with pytest.raises(ValueError, match="not encrypted"):
         content_of(tmp_path / "locked.zip", sandbox=sandbox)
 
 

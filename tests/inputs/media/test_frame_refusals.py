@@ -138,7 +138,7 @@ def test_packets_without_a_picture(packets, is_short, mp4, monkeypatch, recwarn)
     )
     assert levels(video_frames(mp4.read_bytes() + b"\0" * packets, n_frames=3)) == [0, 14, 29]
     assert [str(warning.message) for warning in recwarn] == [
-        "1 of 1 videos ended before they should; frames are spread over what could be decoded"
+        "1 of 1 videos ended before their stated end; their frames are sampled from the decoded part"
     ] * is_short
 
 
@@ -228,9 +228,7 @@ def test_a_clip_has_a_limit_of_frames_and_of_pixels(folder, monkeypatch):
     monkeypatch.setattr(video_decoder, "MAX_CLIP_PIXELS", 64 * 48 * 20)
     # Up to the last frame that is looked at.
     assert levels(video_frames(path, n_frames=2, end=2.0)) == [0, 19]
-    message = (
-        r"`videos\[0\]` must have at most 61,440 pixels in all frames up to the last that is looked at, got 92,160 in"
-    )
+    message = r"`videos\[0\]` must have at most 61,440 pixels in all frames up to the last sampled one, got 92,160 in"
     with pytest.raises(ValueError, match=message + " '.*bounded.mp4'; cut it or scale it first"):
         video_frames(path)
     monkeypatch.setattr(video_decoder, "MAX_FRAMES", 29)
@@ -262,7 +260,7 @@ def test_a_file_that_changes_is_refused(folder):
     picture = video_frames(path)[3]
     picture.open()
     write_video(path, n_frames=12)
-    with pytest.raises(ValueError, match=r"^`videos\[0\]`.*stay"):
+    with pytest.raises(ValueError, match=r"^`videos\[0\]`.*change"):
         picture.open()
 
 

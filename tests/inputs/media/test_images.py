@@ -107,7 +107,7 @@ def test_bytes_are_stored_as_they_are(data):
 
 @pytest.mark.parametrize("empty", [b"", bytearray(), {"bytes": b"", "path": None}])
 def test_no_bytes_are_refused(empty):
-    with pytest.raises(ValueError, match=r"^`x`.*got no"):
+    with pytest.raises(ValueError, match=r"^`x`.*got 0 bytes"):
         image_cell(empty, "x")
 
 

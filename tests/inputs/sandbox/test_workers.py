@@ -325,7 +325,7 @@ def test_without_a_folder_a_task_is_one_sentence_and_the_next_one_runs(monkeypat
     with monkeypatch.context() as patched:
         patched.setattr(workers.tempfile, "mkdtemp", refuse)
         workers.start("sandbox_tasks")  # the error is raised by the task instead
-        with pytest.raises(UsageError, match=r"TMPDIR.*written") as told:
+        with pytest.raises(UsageError, match=r"TMPDIR.*writable") as told:
             do("nothing")
     assert os.strerror(number) in str(told.value)
     assert do("nothing")

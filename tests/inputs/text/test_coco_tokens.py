@@ -130,7 +130,7 @@ def test_captions_without_spaces_between_words_are_told(name):
         (message,) = told(name, [caption, "a dog runs"])
         assert re.match(r"\d of \d captions have no spaces between their words, such as '", message)
         assert caption[:20] in message
-        assert "count as one word each; put spaces there, pass `tokenizer`" in message
+        assert "count as one word each; insert spaces, pass a function" in message
     assert told(name, PARTED) == []
     assert (
         told(name, [UNPARTED[0], *("a dog", "two dogs", "a cat runs", "no cat", "one", "cats", "a", "b c", "d", "e")])

@@ -186,7 +186,7 @@ def test_wordnet_missing(monkeypatch):
     with pytest.raises(WeightsNotFoundError, match=r"nltk\.downloader"):
         concreteness.wordnet_lemmas()
     monkeypatch.setitem(sys.modules, "nltk.stem", None)
-    with pytest.raises(ImportError, match=r"`lemmatizer=\"wordnet\"` needs NLTK"):
+    with pytest.raises(ImportError, match=r"`lemmatizer=\"wordnet\"` requires NLTK"):
         concreteness.wordnet_lemmas()
 
 

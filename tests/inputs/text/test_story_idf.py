@@ -106,7 +106,7 @@ class Evil:
     [
         (pickle.dumps(Evil()), "mkdir; nothing"),
         (pickle.dumps({"dog": Evil()}), "executed"),
-        (pickle.dumps(collections.Counter(a=1)), r"asks for collections\.Counter"),
+        (pickle.dumps(collections.Counter(a=1)), r"refers to collections\.Counter"),
         (pickle.dumps({"dog": 1.0})[:-4], "file that fails"),
         (b"(Pdog\n.", "object outside"),
         (b"", "file that fails"),

@@ -139,7 +139,7 @@ def tar_members(settings: dict[str, Any], content: bytes) -> Iterator[tuple[Any,
         UsageError: If the archive is damaged or packed.
     """
     found: list[tuple[str, int, int | None] | None] = []
-    expected = f"FILE must be a whole tar archive, not packed, got {settings['shown']!r}"
+    expected = f"FILE must be a complete uncompressed tar archive, got {settings['shown']!r}"
     with _damaged_refused(expected), open(settings["path"], "rb") as file:
         size = os.fstat(file.fileno()).st_size
         file.seek(settings["start"])
@@ -147,7 +147,7 @@ def tar_members(settings: dict[str, Any], content: bytes) -> Iterator[tuple[Any,
         while len(found) < settings["most"] and (member := archive.next()) is not None:
             first = member.offset_data if member.isreg() and not member.issparse() else None
             if member.size < 0 or (first is not None and first + member.size > size):
-                raise UsageError("a member is not inside")
+                raise UsageError("a member is not inside the file the file")
             found.append(None if member.isdir() else (member.name[:_LONGEST_NAME], member.size, first))
         if member is None:
             # tarfile treats any invalid header block as the end of the archive.
@@ -167,7 +167,7 @@ def zip_members(settings: dict[str, Any], content: bytes) -> Iterator[tuple[Any,
     Raises:
         UsageError: If the archive is damaged.
     """
-    with _damaged_refused(f"FILE must be a whole zip archive, got {settings['shown']!r}"):
+    with _damaged_refused(f"FILE must be a complete zip archive, got {settings['shown']!r}"):
         found = [
             None if one.is_dir() else (one.filename[:_LONGEST_NAME], one.file_size, None if _is_link(one) else number)
             for number, one in enumerate(_opened_zip(settings["path"]).infolist())
@@ -190,8 +190,8 @@ def zip_content(settings: dict[str, Any], content: bytes) -> Iterator[tuple[Any,
     archive, name = _opened_zip(settings["path"]), settings["name"]
     member = archive.infolist()[settings["number"]]
     if member.flag_bits & 1 or member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise UsageError(f"`{name}` must be packed by deflate or not at all, without a password")
-    with _damaged_refused(f"`{name}` must be a whole file, got a damaged one"), archive.open(member) as file:
+        raise UsageError(f"`{name}` must be compressed by deflate or not at all, and not encrypted")
+    with _damaged_refused(f"`{name}` must be a complete file, got a damaged one"), archive.open(member) as file:
         found = file.read(member.file_size)
         if len(found) < member.file_size:
             raise UsageError("it is too short")

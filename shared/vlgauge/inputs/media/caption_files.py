@@ -74,11 +74,11 @@ def references_by_id(rows: Rows, name: str) -> dict[str, list[str]]:
         key = row.get("id", row.get("image_id"))
         if key is None or not isinstance(captions, list) or not all(isinstance(one, str) for one in captions):
             raise UsageError(
-                f"{name} must be COCO's annotations, a dictionary of captions by image, or a table with the columns id "
-                f"and references, got {shown(row)} in row {number}"
+                f"{name} must contain COCO annotations, a dictionary of captions by image, or a table with the "
+                f"columns id and references, got {shown(row)} in row {number}"
             )
         if (image := _image_key(key)) in found:
-            raise UsageError(f"{name} must name each image once, got {shown(key)} more than once")
+            raise UsageError(f"{name} must contain each image once, got {shown(key)} more than once")
         found[image] = captions
     return found
 
@@ -99,16 +99,20 @@ def join_references(rows: Rows, references: Mapping[str, list[str]], name: str) 
     """
     keys = [_image_key(row.get("id", row.get("image_id"))) for row in rows]
     if lacking := [number for number, row in enumerate(rows) if row.get("id", row.get("image_id")) is None]:
-        raise UsageError(f"the rows must have the column id or image_id next to {name}, row {lacking[0]} lacks it")
+        raise UsageError(
+            f"the rows must have the column id or image_id for use with {name}, got row {lacking[0]} without it"
+        )
     if (twice := first_repeated(keys)) is not None:
-        raise UsageError(f"the rows must have one caption per image next to {name}, got image {twice!r} more than once")
+        raise UsageError(
+            f"the rows must have one caption per image for use with {name}, got image {twice!r} more than once"
+        )
     if unknown := [key for key in keys if key not in references]:
         raise UsageError(
-            f"{name} must have the captions of every image, lacks {len(unknown)} of {len(keys)}, the first is "
-            f"{unknown[0]!r}; the first image that it has is {next(iter(references), None)!r}"
+            f"{name} must have the captions of every image, got none for {len(unknown)} of {len(keys)}, the "
+            f"first is {unknown[0]!r}; its own first image is {next(iter(references), None)!r}"
         )
     if n_left := len(references) - len(keys):
-        warn(f"{n_left} of {len(references)} images of {name} have no row and are left out")
+        warn(f"{n_left} of {len(references)} images of {name} have no row and are ignored")
     return [{**row, "references": references[key]} for row, key in zip(rows, keys, strict=True)]
 
 

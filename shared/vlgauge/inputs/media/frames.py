@@ -71,7 +71,7 @@ def check_n_frames(n_frames: Any) -> FrameCount:
         return n_frames
     if isinstance(n_frames, (int, np.integer)) and not isinstance(n_frames, bool) and n_frames >= 1:
         return int(n_frames)
-    raise UsageError.about("n_frames", f"must be a whole number of at least 1 or 'all', got {n_frames!r}")
+    raise UsageError.about("n_frames", f"must be an integer of at least 1 or 'all', got {n_frames!r}")
 
 
 # -- Frames as images -------------------------------------------------------------------------------------------------
@@ -158,7 +158,10 @@ def video_pictures(
     finally:
         executor.shutdown(cancel_futures=True)
     if n_cut:
-        warn(f"{n_cut} of {len(cells)} videos ended before they should; frames are spread over what could be decoded")
+        warn(
+            f"{n_cut} of {len(cells)} videos ended before their stated end; their frames are sampled from the "
+            "decoded part"
+        )
     return pictures
 
 
@@ -205,8 +208,7 @@ def _planned(source: VideoSource, n_frames: int | Literal["all"], start: float |
     if decoded <= first:
         raise UsageError.about(
             source.place,
-            f"must have frames from {first} on that decode, of at most {MAX_FRAME_PIXELS:,} pixels, got {decoded} "
-            "frames",
+            f"must have decodable frames from {first} on, of at most {MAX_FRAME_PIXELS:,} pixels, got {decoded} frames",
         )
     # Some files have packets without an image, so only a much shorter video counts as truncated.
     return first, decoded, failed or decoded < COMPLETE * extent.n_frames
@@ -218,7 +220,7 @@ def _segment(extent: Extent, start: float | None, end: float | None, place: str)
         return 0, extent.n_frames
     if not extent.seconds:
         raise UsageError.about(
-            place, "must have a duration for a segment, got a file without time stamps", "cut it first"
+            place, "must have a duration for a segment, got a file without timestamps", "cut the segment out first"
         )
     if (start or 0.0) >= extent.seconds:
         raise UsageError.about(place, f"must have `start` before its end at {extent.seconds:.3f} s, got {start}")

@@ -59,7 +59,7 @@ def as_numpy(value: Any) -> Any:
         array = np.from_dlpack(value) if own == ["__dlpack__"] else np.asarray(value)
     except Exception as error:  # each library raises different errors
         raise UsageTypeError(
-            f"an array must be one that numpy can read, got {type(value).__name__} ({error}); copy it to the CPU"
+            f"an array must be convertible to NumPy, got {type(value).__name__} ({error}); copy it to the CPU"
         ) from error
     return array if array.ndim else value
 
@@ -142,7 +142,7 @@ def _tensor_pixels(tensor: Any, place: str) -> np.ndarray:
     if not (tensor.ndim == 2 or first or last) or not (kind == "uint8" or tensor.is_floating_point()):
         raise UsageTypeError.about(
             place,
-            f"must be a tensor of uint8 or of floats in 0..1, of 1 or 3 channels, which come first or last, "
+            "must be a tensor of uint8 or of floats in 0..1, with 1 or 3 channels as first or last dimension, "
             f"got {kind} of shape {tuple(tensor.shape)}",
         )
     pixels = tensor.detach()
@@ -166,7 +166,7 @@ def _levels(pixels: Any, place: str) -> npt.NDArray[np.uint8]:
             raise UsageError.about(
                 place,
                 f"must be a tensor of floats in 0..1, got {float(pixels.min()):.4g} to "
-                f"{float(pixels.max()):.4g}; give the picture as it was before it was normalised for a model",
+                f"{float(pixels.max()):.4g}; pass the image before normalization for a model",
             )
         levels[start : start + step] = np.rint(values * 255)
     return levels
@@ -174,7 +174,7 @@ def _levels(pixels: Any, place: str) -> npt.NDArray[np.uint8]:
 
 def _not_empty(data: bytes, place: str) -> bytes:
     if not data:
-        raise UsageError.about(place, "must be the bytes of an image file, got no bytes")
+        raise UsageError.about(place, "must be the bytes of an image file, got 0 bytes")
     return data
 
 
@@ -192,7 +192,7 @@ def existing_file(
     """
     text = os.fspath(path)
     if is_address(text):
-        raise UsageError.about(place, f"must be a local file, got the address {text[:60]!r}; download it first")
+        raise UsageError.about(place, f"must be a local file, got the URL {text[:60]!r}; download it first")
     absolute = Path(text).absolute()
     try:
         mode = absolute.stat().st_mode
@@ -205,7 +205,7 @@ def existing_file(
     # Opening a pipe or a device could block indefinitely.
     if not stat.S_ISREG(mode):
         article = "an" if kind == "image" else "a"
-        raise UsageError.about(place, f"must be {article} {kind} file, got {text!r}, which is no regular file")
+        raise UsageError.about(place, f"must be {article} {kind} file, got {text!r}, which is not a regular file")
     try:
         str(absolute).encode()
     except UnicodeEncodeError:
@@ -237,8 +237,8 @@ def _refuse_deep(mode: str, place: str) -> None:
     if mode.startswith(_DEEP_MODES) or mode.endswith(";16"):
         raise UsageError.about(
             place,
-            f"must have 8 bits per channel, got mode {mode!r}; scale it to 8 bits first, "
-            "because a conversion would clip it",
+            f"must have 8 bits per channel, got mode {mode!r}; scale it to 8 bits first, because a conversion "
+            "would clip its values",
         )
 
 
@@ -423,5 +423,5 @@ def _unreadable_refused(place: str, shown: str) -> Iterator[None]:
         yield
     except Exception as error:
         # Pillow's message for an unknown format contains the address of a buffer.
-        why = "no known image format" if isinstance(error, UnidentifiedImageError) else f"error: {error}"
+        why = "an unknown image format" if isinstance(error, UnidentifiedImageError) else f"error: {error}"
         raise UsageError.about(place, f"must be a readable image, got {shown} ({why})") from error

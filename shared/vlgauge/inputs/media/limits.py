@@ -38,4 +38,4 @@ class RowLimits:
         """Check that all limits are at least 1."""
         for name, value in vars(self).items():
             if value < 1:
-                raise UsageError.about(name, f"must be a whole number of at least 1, got {value}")
+                raise UsageError.about(name, f"must be an integer of at least 1, got {value}")

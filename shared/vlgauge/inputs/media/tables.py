@@ -101,10 +101,10 @@ def read_rows(path: str, file_format: str | None = None) -> Rows:
             Path(path).stat()  # report a missing file instead of its extension
         if Path(path).is_dir():
             raise UsageError(f"{name_of_rows()} must be a file, got the folder {path!r}")
-        hint = "save the sheet as CSV" if chosen in _SHEETS else "or name it with --input-format"
+        hint = "save the sheet as CSV" if chosen in _SHEETS else "or specify the format with --input-format"
         raise UsageError(f"{name_of_rows()} must end in one of {', '.join(READERS)}, got {path!r}; {hint}")
     if chosen == "xlsx" and is_sandboxed():
-        raise UsageError(f"{name_of_rows()} must be CSV, JSON or Parquet where it is not trusted, got {path!r}")
+        raise UsageError(f"{name_of_rows()} must be CSV, JSON or Parquet if it is untrusted, got {path!r}")
     data = read_bytes(path, name_of_rows())
     rows = (
         _sandboxed_rows(data, path, chosen) if is_sandboxed() and chosen != "parquet" else READERS[chosen](data, path)
@@ -182,7 +182,7 @@ def take_column(rows: Rows, column: str) -> list[Any]:
             there = ", ".join(f"{title:.{_SHOWN_CHARACTERS}}" for title in map(str, [*row][:_SHOWN_COLUMNS])) or "none"
             more = f" and {len(row) - _SHOWN_COLUMNS} more" if len(row) > _SHOWN_COLUMNS else ""
             raise MissingColumnError(
-                f"{name_of_rows()} must have the column {column!r} in every row, row {number} has: {there}{more}"
+                f"{name_of_rows()} must have the column {column!r} in every row, got row {number} with: {there}{more}"
             )
         if is_python_list(row[column]):
             place = f"in the column {column!r:.{_SHOWN_CHARACTERS}}, {row_place(row, number)}"
@@ -210,8 +210,8 @@ def warn_of_empty_cells(rows: Rows, title: str, *, are_scored: bool = True) -> N
                 warn(
                     f"{name_of_rows()} has {len(numbers)} of {len(rows)} cells in the column "
                     f"{one!r:.{_SHOWN_CHARACTERS}} that are {are}, the first in "
-                    f"{row_place(rows[numbers[0]], numbers[0])}; they are scored as such texts; leave the rows out "
-                    "where nothing was written"
+                    f"{row_place(rows[numbers[0]], numbers[0])}; they are scored as text; remove rows without "
+                    "text"
                 )
 
 
@@ -227,9 +227,10 @@ def refuse_absent_texts(rows: Rows, title: str) -> None:
             first = rows[absent[0]]
             named = f" (id {first['id']!r:.{_SHOWN_CHARACTERS}})" if "id" in first else ""
             raise UsageError(
-                f"{name_of_rows()} must have a text in every row of the column {one!r:.{_SHOWN_CHARACTERS}}, got null "
-                f"or NaN in {len(absent)} of {len(rows)}, the first in {row_place(first, absent[0])}{named}; write "
-                "the text, even if it is empty, or leave the rows out of every system's file"
+                f"{name_of_rows()} must have a string in every row of the column {one!r:.{_SHOWN_CHARACTERS}}, "
+                f"got null or NaN in {len(absent)} of {len(rows)}, the first in "
+                f"{row_place(first, absent[0])}{named}; insert the text, even if it is empty, or remove the rows "
+                "from the file of every system"
             )
 
 
@@ -237,8 +238,8 @@ def _says_nothing(cell: Any, is_csv: bool) -> bool:
     return isinstance(cell, str) and cell.strip().lower() in (_NOTHING if is_csv else ("",))
 
 
-NO_PYTHON_LIST = "must have lists of texts as JSON, got one as Python prints it, ['...', '...'],"
-AS_JSON = "read it by ast.literal_eval and write it by json.dumps"
+NO_PYTHON_LIST = "must have lists of strings as JSON, got one in Python notation, ['...', '...'],"
+AS_JSON = "parse it with ast.literal_eval and write it with json.dumps"
 
 
 def reads_as_list(text: Any) -> bool:
@@ -273,13 +274,13 @@ def refuse_lists_as_text(name: str, rows: Sequence[Any], *, may_be_texts: bool =
     found = [row for row, text in enumerate(texts) if reads_as_list(text)]
     if not found:
         return
-    told = f"{len(found)} of {len(texts)} rows that read as a list of texts, the first, in row {found[0]}, is "
+    told = f"{len(found)} of {len(texts)} rows that look like a list of strings, the first, in row {found[0]}, is "
     told += f"{texts[found[0]]!r:.{_SHOWN_CHARACTERS}}"
     if 2 * len(found) > len(texts) and not may_be_texts:
         raise UsageError.about(
-            name, f"must have texts or lists of texts, got {told}", "read them by ast.literal_eval first"
+            name, f"must have strings or lists of strings, got {told}", "parse them with ast.literal_eval first"
         )
-    warn(f"`{name}` has {told}; each is scored as one text; read such texts by ast.literal_eval first")
+    warn(f"`{name}` has {told}; each is scored as one text; parse them with ast.literal_eval first")
 
 
 def without_blanks(rows: Sequence[Any]) -> list[Any]:
@@ -390,7 +391,7 @@ def _read_json(data: bytes, path: str) -> Rows:
         content = parse_json(text, name_of_rows(), path)
     except UsageError as error:
         if "Extra data" in str(error) and text.lstrip().startswith("{"):
-            raise UsageError(f"{error}; name one object per line with --input-format jsonl") from None
+            raise UsageError(f"{error}; for one object per line, pass --input-format jsonl") from None
         raise
     if isinstance(content, dict) and (rows := rows_of_object(content)) is not None:
         content = rows
@@ -408,8 +409,8 @@ def _read_csv(data: bytes, path: str, delimiter: str = ",") -> Rows:
     if len(titles) == 1 and (found := [one for one in ";\t" if one in titles[0]]):
         raise UsageError(
             f"{name_of_rows()} must have {'commas' if delimiter == ',' else 'tabs'} between its cells, got "
-            f"{found[0]!r} in the titles {titles[0]!r:.{_SHOWN_CHARACTERS}} of {path!r}; save it with commas as "
-            ".csv, or with tabs as .tsv"
+            f"{found[0]!r} in the column names {titles[0]!r:.{_SHOWN_CHARACTERS}} of {path!r}; save it with "
+            "commas as .csv, or with tabs as .tsv"
         )
     if (repeated := first_repeated(titles)) is not None:
         raise UsageError(
@@ -423,7 +424,7 @@ def _csv_row(titles: list[str], cells: list[str], number: int, line: int) -> Csv
     cells = cells or [""]
     if len(cells) != len(titles):
         got = f"{len(cells)} for {len(titles)} in row {number}, line {line}"
-        raise UsageError(f"{name_of_rows()} must have as many cells as titles, got {got}")
+        raise UsageError(f"{name_of_rows()} must have as many cells as column names, got {got}")
     row = CsvRow((title, _cell(cell)) for title, cell in zip(titles, cells, strict=True))
     row.line = line
     return row
@@ -470,7 +471,7 @@ def _check_sheet(sheet: Any, limit: int, path: str) -> None:
 
 def _read_sheet(data: bytes, path: str) -> Rows:
     """Read the first sheet of an Excel workbook, with None for empty cells."""
-    with importing(f'{name_of_rows()} {path!r} needs openpyxl; run: pip install "vlgauge[coco]", or save it as CSV'):
+    with importing(f'{name_of_rows()} {path!r} requires openpyxl; run: pip install "vlgauge[coco]", or save it as CSV'):
         import openpyxl
     import pandas as pd
 
@@ -482,7 +483,7 @@ def _read_sheet(data: bytes, path: str) -> Rows:
         raise
     except Exception as error:  # openpyxl raises nearly any exception for damaged files
         why = " ".join(str(error).split())[:200]
-        raise UsageError(f"{name_of_rows()} must be a whole Excel workbook, got {path!r} ({why})") from error
+        raise UsageError(f"{name_of_rows()} must be a complete Excel workbook, got {path!r} ({why})") from error
     frame = frame.where(frame != "", None)
     records: Rows = [{str(title): cell for title, cell in row.items()} for row in frame.to_dict("records")]
     return list(limited(records, name_of_rows(), path))

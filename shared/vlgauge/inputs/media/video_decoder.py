@@ -127,7 +127,7 @@ class VideoSource:
             ValueError: If the file changed, cannot be decoded, or has too many pixels.
         """
         if self.changed():
-            raise UsageError.about(self.place, f"must stay as it is while it is scored, got {self._shown!r} changed")
+            raise UsageError.about(self.place, f"must not change while it is scored, got changes in {self._shown!r}")
         with self._opened() as (container, stream):
             # Skip corrupt packets, from which decoders produce noise or the previous frame.
             packets = (packet for packet in container.demux(stream) if not packet.is_corrupt)
@@ -146,7 +146,7 @@ class VideoSource:
         if n_pixels > MAX_CLIP_PIXELS:
             raise UsageError.about(
                 self.place,
-                f"must have at most {MAX_CLIP_PIXELS:,} pixels in all frames up to the last that is looked at, got "
+                f"must have at most {MAX_CLIP_PIXELS:,} pixels in all frames up to the last sampled one, got "
                 f"{n_pixels:,} in {self._shown!r}",
                 "cut it or scale it first",
             )
@@ -162,7 +162,7 @@ class VideoSource:
             streams = [stream for stream in container.streams.video if not stream.disposition & cover]
             if not streams:
                 raise UsageError.about(
-                    self.place, f"must be a video with pictures, got {self._shown!r}, which has none"
+                    self.place, f"must be a video with images, got {self._shown!r} without a video stream"
                 )
             width, height = streams[0].width, streams[0].height
             if width * height > MAX_FRAME_PIXELS:
@@ -203,7 +203,7 @@ def upright_pixels(frame: Any, place: str) -> np.ndarray:
     turns, rest = divmod(round(frame.rotation), 90)
     if rest:
         raise UsageError.about(
-            place, f"must be turned by a multiple of 90 degrees, got {frame.rotation}", "turn it first"
+            place, f"must be rotated by a multiple of 90 degrees, got {frame.rotation}", "rotate it first"
         )
     return np.ascontiguousarray(np.rot90(frame.to_ndarray(format="rgb24"), turns))
 
@@ -260,7 +260,7 @@ class ChosenFrames:
             Number of decoded frames, and the error that ended decoding. Empty if there was none.
         """
         if self.source.changed():
-            raise UsageError.about(self.source.place, "must stay as it is while it is scored, got it changed")
+            raise UsageError.about(self.source.place, "must not change while it is scored, got a changed file")
 
         def keep(index: int, pixels: np.ndarray) -> None:
             if first is not None and index == wanted[0]:
@@ -278,7 +278,7 @@ class ChosenFrames:
             count, why = self._of_box(wanted, decoded_frames.most, found)
             if index in found:
                 return found[index]
-            raise UsageError(why or f"`{self.source.place}` must have a frame {index}, got {count} frames")
+            raise UsageError(why or f"`{self.source.place}` must have the frame {index}, got {count} frames")
         if not 0 < self._n_decoded <= index:
             self._cursor = self.source.frames()
         cursor, self._cursor, self._n_decoded = self._cursor, iter(()), 0
@@ -291,7 +291,7 @@ class ChosenFrames:
                 return self._pixels(frame)
             if position in self._wanted:
                 self._keep(position, frame)
-        raise UsageError.about(self.source.place, f"must have a frame {index}, got {n_decoded} frames")
+        raise UsageError.about(self.source.place, f"must have the frame {index}, got {n_decoded} frames")
 
     def _keep(self, index: int, frame: Any) -> int:
         """Cache a frame until it is fetched, and return its size in bytes."""
@@ -324,6 +324,6 @@ def _stated_seconds(container: Any, stream: Any, start: float) -> float | None:
 
 
 def _av() -> Any:
-    with importing('video files need PyAV; run: pip install "vlgauge[video]"'):
+    with importing('video files require PyAV; run: pip install "vlgauge[video]"'):
         import av
     return av

@@ -54,10 +54,12 @@ def _mapping_cell(video: Mapping[str, Any], place: str, may_be_missing: bool) ->
     path, start, end, frames = map(video.get, _KEYS)
     if unknown or (path is None) == (frames is None):
         given = sorted(str(key) for key, value in video.items() if value is not None)
-        raise UsageError.about(place, f"must have `path`, with or without `start` and `end`, or `frames`, got {given}")
+        raise UsageError.about(
+            place, f"must have either `path`, optionally with `start` and `end`, or `frames`, got {given}"
+        )
     if frames is not None:
         if start is not None or end is not None:
-            raise UsageError.about(place, "must have `start` and `end` with `path` only, got them with `frames`")
+            raise UsageError.about(place, "must have `start` and `end` only with `path`, got them with `frames`")
         if images_of(frames) is None and not isinstance(as_numpy(frames), np.ndarray):
             raise UsageTypeError.about(place, f"must have a list or array as `frames`, got {type(frames).__name__}")
         return video_cell(frames, place, may_be_missing=may_be_missing)
@@ -77,7 +79,7 @@ def checked_segment(start: Any, end: Any, place: str) -> tuple[float | None, flo
     """
     for name, value in (("start", start), ("end", end)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, numbers.Real)):
-            raise UsageTypeError.about(place, f"must have seconds as `{name}`, got {type(value).__name__}")
+            raise UsageTypeError.about(place, f"must have a number of seconds as `{name}`, got {type(value).__name__}")
     if not 0 <= (start or 0) < math.inf or not (start or 0) < (math.inf if end is None else end):
         raise UsageError.about(place, f"must have 0 <= `start` < `end` in seconds, got {start} and {end}")
     return None if start is None else float(start), None if end is None else float(end)

@@ -135,7 +135,7 @@ def _opened(identity: str, revision: str, token: str | bool, config: str | None)
     builder = datasets.load_dataset_builder(_path(identity), config, revision=revision, token=token)
     form = type(builder).__module__.rpartition(".")[2]
     if form not in _BUILDERS:
-        raise UsageError.about("dataset", f"must be of one of the forms {', '.join(_BUILDERS)}, got {form}")
+        raise UsageError.about("dataset", f"must be in one of the formats {', '.join(_BUILDERS)}, got {form}")
     files = [file for files in (builder.config.data_files or {}).values() for file in files]
     if not all(str(file).startswith(f"hf://datasets/{identity}@{revision}/") for file in files):
         raise _elsewhere(identity)
@@ -212,5 +212,5 @@ def _leads_out(path: str) -> bool:
 
 def _elsewhere(identity: str) -> UsageError:
     return UsageError.about(
-        "dataset", f"must have its data files in its own repository, got {identity!r}, which names others"
+        "dataset", f"must have its data files in its repository, got {identity!r} with files elsewhere"
     )

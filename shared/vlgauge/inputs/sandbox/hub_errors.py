@@ -22,9 +22,7 @@ def in_words(identity: str) -> Iterator[None]:
     except (UsageError, ImportError, MemoryError):
         raise
     except RevisionNotFoundError as error:
-        raise UsageError.about(
-            "revision", f"must be a commit, branch or tag of {identity!r}, which has no such one"
-        ) from error
+        raise UsageError.about("revision", f"must be an existing commit, branch or tag of {identity!r}") from error
     except (GatedRepoError, RepositoryNotFoundError) as error:
         raise _closed(identity, is_gated=isinstance(error, GatedRepoError)) from error
     except Exception as error:
@@ -52,18 +50,18 @@ def _network_error(error: Exception, identity: str) -> NetworkError | None:
         return failed
     except Exception:
         is_cut = isinstance(error, ConnectionError)
-        return NetworkError(f"the Hub does not answer for {identity!r}") if is_cut else None
+        return NetworkError(f"the Hub does not respond for {identity!r}") if is_cut else None
 
 
 def _closed(identity: str, *, is_gated: bool) -> UsageError:
     if is_gated:
         return UsageError.about(
             "dataset",
-            f"must be open to you, got {identity!r}, which is gated; accept its terms on its page and "
-            "open it with the token of who did so",
+            f"must be accessible to you, got {identity!r}, which is gated; accept its terms on its page and pass "
+            "your token",
         )
     return UsageError.about(
         "dataset",
-        f"must be on the Hub and open to you, got {identity!r}, which is unknown or private; if it is "
-        "private, open it with a token that may read it",
+        f"must exist on the Hub and be accessible to you, got {identity!r}, which is unknown or private; if it "
+        "is private, pass a token with read access",
     )

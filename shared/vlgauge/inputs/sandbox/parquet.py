@@ -73,8 +73,8 @@ def objects(batch: pa.RecordBatch, name: str, shown: object) -> list[dict[str, A
         return batch.to_pylist()
     except (pa.ArrowException, ArithmeticError, ValueError, LookupError) as error:
         raise UsageError(
-            f"{name} must have times that Python can hold, got one in {shown!r} that it cannot ({error}); save such a "
-            "column as text"
+            f"{name} must have times that Python can represent, got one in {shown!r} that it cannot ({error}); "
+            "save such a column as strings"
         ) from error
 
 

@@ -136,7 +136,7 @@ def _check_titles(schema: pa.Schema) -> None:
 def _check_left(left: int, settings: dict[str, Any]) -> None:
     if left < 0:
         limit = settings["limit"]
-        refuse(settings["name"], limit, "bytes when it is unpacked", "max_unpacked", settings["shown"])
+        refuse(settings["name"], limit, "bytes when it is decompressed", "max_unpacked", settings["shown"])
 
 
 def _check_rows(batch: pa.RecordBatch, n_before: int, longest: int, settings: dict[str, Any]) -> None:

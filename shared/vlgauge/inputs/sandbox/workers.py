@@ -82,8 +82,8 @@ class _Worker:
             self.scratch = scratch = tempfile.mkdtemp(prefix="vlgauge-sandbox-")
         except OSError as error:
             raise UsageError(
-                "untrusted files are decoded in worker processes, which need a folder for temporary files "
-                f"({error.strerror or error}); set TMPDIR to a folder that can be written to"
+                "untrusted files are decoded in worker processes, which require a folder for temporary files "
+                f"({error.strerror or error}); set TMPDIR to a writable folder"
             ) from error
         environment = {name: os.environ[name] for name in _PASSED if name in os.environ}
         environment |= _SET | {"HOME": scratch, "TMPDIR": scratch, "TEMP": scratch, "PYTHONPATH": PYTHONPATH}
@@ -118,7 +118,9 @@ class _Worker:
                     receive(self.answers)
             except (EOFError, OSError):
                 self.end()
-                raise UsageError(f"{_NO_START}; end other programs if memory is short, and try again") from None
+                raise UsageError(
+                    f"{_NO_START}; close other programs if there is not enough memory, and try again"
+                ) from None
             self.is_ready = True
 
     @contextmanager

@@ -41,8 +41,8 @@ def warn_of_unparted(captions: Iterable[str]) -> None:
     if 10 * len(unparted) > n_captions:
         warn(
             f"{len(unparted)} of {n_captions} captions have no spaces between their words, such as "
-            f"{shown(unparted[0])}, and count as one word each; put spaces there, pass `tokenizer`, a function that "
-            "splits them, or choose chrf"
+            f"{shown(unparted[0])}, and count as one word each; insert spaces, pass a function that splits them "
+            "as `tokenizer`, or choose chrf"
         )
 
 

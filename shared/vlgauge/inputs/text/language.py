@@ -185,7 +185,7 @@ def punkt_splitter() -> Callable[[str], list[str]]:
         MissingExtraError: If NLTK cannot be imported.
         WeightsNotFoundError: If NLTK does not find its dataset punkt_tab, or may not open it.
     """
-    with importing('`sentences="punkt"` needs NLTK, which cannot be imported here; run: pip install "vlgauge[punkt]"'):
+    with importing('`sentences="punkt"` requires NLTK, which cannot be imported; run: pip install "vlgauge[punkt]"'):
         from nltk import data
         from nltk.tokenize.punkt import PunktTokenizer
     try:
@@ -193,15 +193,15 @@ def punkt_splitter() -> Callable[[str], list[str]]:
     except LookupError:
         # Replace NLTK's own message, which is a banner of twenty lines.
         raise WeightsNotFoundError(
-            '`sentences="punkt"` needs NLTK\'s data set punkt_tab, found in no folder that NLTK searches; '
-            "run: python -m nltk.downloader punkt_tab, or set NLTK_DATA to the folder that has it"
+            '`sentences="punkt"` requires the NLTK dataset punkt_tab, which is in no folder that NLTK searches; '
+            "run: python -m nltk.downloader punkt_tab, or set NLTK_DATA to the folder that contains it"
         ) from None
     except PermissionError as error:
         # NLTK opens no files outside the folders that it searches, so it does not follow a link that leads out
         # of them.
         raise WeightsNotFoundError(
-            '`sentences="punkt"` needs NLTK\'s data set punkt_tab where NLTK may open it, got a link that leads '
-            f"out of the folders that it searches ({error}); set NLTK_DATA to the folder that the link leads to"
+            '`sentences="punkt"` requires the NLTK dataset punkt_tab inside the folders that NLTK searches, got '
+            f"a link that leads out of them ({error}); set NLTK_DATA to the target of the link"
         ) from None
     return tokenizer.tokenize
 

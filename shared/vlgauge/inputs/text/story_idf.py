@@ -121,7 +121,7 @@ def idf_table(source: Any, *, lowercase: bool = False) -> IdfTable:
         return fit_idf(source, lowercase=lowercase)
     raise UsageError.about(
         "idf",
-        f"must be a file, a mapping, or the list of the corpus stories, got {type(source).__name__}",
+        f"must be a file, a mapping, or the list of the stories of a corpus, got {type(source).__name__}",
         "fit one with `vlgauge.inputs.text.story_idf.fit_idf(stories)`",
     )
 
@@ -161,11 +161,13 @@ def _from_mapping(table: Mapping[str, Any]) -> IdfTable:
         return IdfTable(None, _numbers(table, -math.inf), lowercase=False)
     n_stories, lowercase = table["N"], table.get("lowercase", False)
     if not isinstance(table["df"], Mapping) or not isinstance(lowercase, bool):
-        raise UsageError.about("idf", "must have a mapping as `df` and true or false as `lowercase`")
+        raise UsageError.about("idf", "must have a mapping as `df` and a bool as `lowercase`")
     if n_stories is None:
         return IdfTable(None, _numbers(table["df"], -math.inf), lowercase)
     if isinstance(n_stories, bool) or not isinstance(n_stories, int) or n_stories < 1:
-        raise UsageError.about("idf", f"must have a positive whole number of stories as `N`, got {shown(n_stories)}")
+        raise UsageError.about(
+            "idf", f"must have a positive integer as `N`, the number of stories, got {shown(n_stories)}"
+        )
     counts = _numbers(table["df"], 0)
     for word, count in counts.items():
         if count > n_stories:

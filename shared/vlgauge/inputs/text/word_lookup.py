@@ -47,8 +47,8 @@ def look_up(words: Sequence[str], vectors: WordVectorFile, oov: str = "unk") -> 
     found = vectors.rows([*dict.fromkeys(words), *sorted(lower), UNKNOWN])
     if oov != "skip" and UNKNOWN not in found:
         raise UsageError(
-            f'`oov="{oov}"` needs the word {UNKNOWN!r} in the file of word vectors, got none in {vectors.path.name}; '
-            f"choose {as_setting('oov', 'skip')}, which leaves unknown nouns out"
+            f'`oov="{oov}"` requires the word {UNKNOWN!r} in the file of word vectors, got none in '
+            f"{vectors.path.name}; choose {as_setting('oov', 'skip')}, which ignores unknown nouns"
         )
     spelled = {word: _spelling(word, found, oov) for word in dict.fromkeys(words)}
     distinct = sorted({name for name in spelled.values() if name is not None})

@@ -60,7 +60,7 @@ class WordTable:
             if end["schema"] != SCHEMA or start + n_bytes + _END.itemsize != size or not start or not n_bytes:
                 raise BrokenTableError("is truncated or not a table of word vectors")
             if end["source"] != source.encode():
-                raise BrokenTableError("was made of other word vectors")
+                raise BrokenTableError("was created from other word vectors")
             stream.seek(start)
             content = stream.read(n_bytes)
         if hashlib.sha256(content).hexdigest().encode() != end["entries"]:

@@ -73,8 +73,8 @@ def _lines(file: Path, argument: str) -> Iterator[tuple[int, bytes, bytes]]:
             if count != width and not (count > width and _has_spaced_word(row, width)):
                 raise UsageError.about(
                     argument,
-                    f"must name a file of word vectors of one width, got {count} values after {width} in line "
-                    f"{number} of {file.name}",
+                    f"must name a file of word vectors of one dimension, got {count} values after {width} in "
+                    f"line {number} of {file.name}",
                 )
             if count == width and count:
                 yield number, row[: row.index(b" ")], row
@@ -202,8 +202,8 @@ class WordVectorFile:
             return self._table.rows(words), self._table.shape[1]
         except (OSError, NotWritableError, BrokenTableError) as error:
             warn(
-                f"the table of {self.path.name} cannot be stored in {self.table_path.parent}, so the text is read each "
-                f"time: {error}"
+                f"the table of {self.path.name} cannot be stored in {self.table_path.parent}, so the text file "
+                f"is parsed each time: {error}"
             )
             self._table, self._large = None, False
             return None
