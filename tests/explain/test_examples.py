@@ -71,7 +71,7 @@ def test_what_a_line_lacks_is_said_at_once(own):
 
 def test_a_role_that_there_is_not_is_refused(own):
     own({**GOOD, "shows": "good"})
-    with pytest.raises(ValueError, match=r"^`shows`.*line 1.*got 'good'"):
+    with pytest.raises(ValueError, match=r"^`shows`.*got 'good'.*line 1"):
         examples_of("own")
 
 

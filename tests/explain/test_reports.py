@@ -185,7 +185,7 @@ def test_a_report_stays_small_however_many_rows_there_are(name):
 def test_details_that_are_missing_are_named_with_what_to_do():
     columns, result = scored("rovist_nr")
     lacking = {key: value for key, value in result.items() if not key.endswith("details")}
-    with pytest.raises(ValueError, match=r"^`result\['rovist_nr_details'\]`.*return_details=True"):
+    with pytest.raises(ValueError, match=r"rovist_nr requires `result\['rovist_nr_details'\]`.*return_details=True"):
         explain("rovist_nr", columns, lacking)
     with pytest.raises(ValueError, match=r"`columns\['predictions'\]` and `result\['rovist_nr_scores'\]` and "):
         explain("rovist_nr", {}, {})

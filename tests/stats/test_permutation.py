@@ -89,7 +89,7 @@ def test_partitions_are_shared_and_read_only(pvalue):
         ({"n": 2, "m": 2, "draws": 0}, r"^`draws`.*at least 1.*got 0"),
         (
             {"n": 10, "m": 10, "pvalue": "exact"},
-            r"^`pvalue`.*=20000.*got 184756",
+            r"^`pvalue='exact'`.*=20000.*got 184756",
         ),
     ],
 )

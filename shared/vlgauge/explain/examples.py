@@ -66,9 +66,9 @@ def _read(path: Path) -> tuple[Example, ...]:
 def _example(row: Mapping[str, Any], place: str) -> Example:
     lacking = [name for name in _TEXTS if not isinstance(row.get(name), str) or not row[name]]
     if lacking:
-        raise UsageError(f"{place} must have {', '.join(lacking)}, each a text")
+        raise UsageError(f"{place} must have {', '.join(lacking)}, each a string")
     if row["shows"] not in ROLES:
-        raise UsageError.about("shows", f"in {place} must be one of {', '.join(ROLES)}, got {row['shows']!r}")
+        raise UsageError.about("shows", f"must be one of {', '.join(ROLES)}, got {row['shows']!r} in {place}")
     told = {*_TEXTS, "config", "toy"}
     cells = {name: _located(cell) if name in _FILES else cell for name, cell in row.items() if name not in told}
     return Example(
@@ -98,7 +98,7 @@ def explained_examples(name: str, config: str = "") -> Explanation:
     """
     chosen = [one for one in examples_of(name) if one.config == config]
     if not chosen:
-        raise UsageError.about("config", f"must be that of an example of {name}, got {config!r}")
+        raise UsageError.about("config", f"must be the configuration of an example of {name}, got {config!r}")
     explanation = explanation_of(name)
     metric: Any = vlgauge.load(name, keep_in_memory=True)
     wanted = {"profile": "embedded", "device": "cpu", "pvalue": "exact"}

@@ -85,8 +85,8 @@ class Explanation(ABC):
         ]
         if lacking:
             raise UsageError(
-                f"{' and '.join(lacking)} must be there to explain {self.name}; pass the columns that were scored, and "
-                "what `compute(..., return_details=True)` returned for them"
+                f"explaining {self.name} requires {' and '.join(lacking)}; pass the columns that were scored and "
+                "the output of `compute(..., return_details=True)`"
             )
         references = columns.get("references")
         # Use the references that were scored, because details may contain the index of the best one.
@@ -266,7 +266,7 @@ class Explanation(ABC):
             IndexError: If there is no such row.
         """
         if not 0 <= row < len(self.scores):
-            raise UsageIndexError.about("row", f"must be a row of the result, 0 to {len(self.scores) - 1}, got {row}")
+            raise UsageIndexError.about("row", f"must be the position of a row, 0 to {len(self.scores) - 1}, got {row}")
         headline = self.title(row) if title is None else title
         return fragment("example", metric=self, row=row, tone=tone, title=headline, why=why)
 
@@ -377,7 +377,7 @@ def report(
         ValueError: If there is no metric, or a number is not an integer of at least 0.
     """
     if not explanations:
-        raise UsageError.about("explanations", "must have at least one metric, got none")
+        raise UsageError.about("explanations", "must contain at least one metric, got none")
     worst, best = check_int("worst", worst, 0), check_int("best", best, 0)
     names = [one.name for one in explanations]
     several = len(explanations) > 1

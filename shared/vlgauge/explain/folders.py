@@ -14,7 +14,7 @@ def explanation_of(name: str) -> type[Explanation]:
     """
     file = metric_folder(name) / "explanation.py"
     if not file.is_file():
-        raise UsageError.about("name", f"must be a metric whose folder has an explanation.py, got {name!r}")
+        raise UsageError.about("name", f"must be a metric with a file explanation.py, got {name!r}")
     found = folder_module(name, "explanation")
     own = [one for one in vars(found).values() if isinstance(one, type) and issubclass(one, Explanation)]
     classes = [one for one in own if one.__module__ == found.__name__ and getattr(one, "name", "") == name]

@@ -73,7 +73,7 @@ class Scene:
         if len(self.objects) != 2 or not may_meet(*self.objects):
             raise UsageError.about(
                 "objects",
-                "must be one object without relation, or two that differ in shape and in colour, got "
+                "must be one object without relation, or two that differ in shape and in color, got "
                 f"{' and '.join(thing.label for thing in self.objects) or 'none'} with {self.relation!r}",
             )
         _checked("relation", self.relation, tuple(OPPOSITES))

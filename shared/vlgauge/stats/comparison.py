@@ -101,7 +101,9 @@ def paired_test(
     check_resamples(resamples)
     first, second = finite_or_nan("a", a), finite_or_nan("b", b)
     if first.shape != second.shape:
-        raise UsageError(f"`a` and `b` must be two lists of equal length, got shapes {first.shape} and {second.shape}")
+        raise UsageError(
+            f"`a` and `b` must be two lists of the same length, got shapes {first.shape} and {second.shape}"
+        )
     check_labels(len(first), groups)
     apart = differences(first, second)
     kept = np.flatnonzero(~np.isnan(apart)).tolist()
@@ -295,7 +297,7 @@ def holm(pvalues: Sequence[float]) -> list[float]:
     """
     values = np.asarray(pvalues, dtype=np.float64)
     if wrong := [value for value in values.tolist() if not (math.isnan(value) or 0.0 <= value <= 1.0)]:
-        raise UsageError.about("pvalues", f"must lie between 0 and 1, got {wrong[0]}")
+        raise UsageError.about("pvalues", f"must be between 0 and 1, got {wrong[0]}")
     adjusted = np.full(len(values), np.nan)
     order = np.argsort(values, kind="stable")[: np.count_nonzero(~np.isnan(values))]  # NaN comes last
     factors = np.arange(len(order), 0, -1)

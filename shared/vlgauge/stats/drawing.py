@@ -126,7 +126,9 @@ def check_labels(n_items: int, groups: Sequence[object] | None) -> None:
     if groups is None:
         return
     if len(groups) != n_items:
-        raise UsageError.about("groups", f"must have one label per score, got {len(groups)} and {n_items}")
+        raise UsageError.about(
+            "groups", f"must have one label per score, got {len(groups)} labels and {n_items} scores"
+        )
     if (lacking := next((item for item, label in enumerate(groups) if is_unlabeled(label)), None)) is not None:
         raise UsageError.about(
             "groups", f"must have a label for every score, got {groups[lacking]!r} for score {lacking}"
@@ -148,7 +150,7 @@ def check_level(level: float) -> None:
         ValueError: If it is not.
     """
     if not 0.0 < level < 1.0:
-        raise UsageError.about("level", f"must lie between 0 and 1, got {level}")
+        raise UsageError.about("level", f"must be between 0 and 1, got {level}")
 
 
 def check_resamples(resamples: int) -> None:

@@ -18,7 +18,7 @@ from vlgauge.stats.drawing import check_labels, check_level, check_resamples, re
 from vlgauge.stats.scores import Floats, finite_or_nan, side_by_side
 from vlgauge.stats.threads import one_blas_thread
 
-METHOD = "studentised bootstrap, at least Student's t"
+METHOD = "studentized bootstrap, at least Student's t"
 """Method of every interval of a mean or of summed counts."""
 
 FEW = 20

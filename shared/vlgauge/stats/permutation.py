@@ -97,8 +97,8 @@ def check_partition_count(n: int, m: int, max_partitions: int) -> None:
     if count > max_partitions:
         readable = str(count) if count < 10**9 else f"{Decimal(count):.1e}".replace("e+", "e")
         raise UsageError(
-            f"`pvalue`='exact' must have at most `max_partitions`={max_partitions} partitions, got {readable} for "
-            f"{n} candidates and {m} references; raise `max_partitions` or use 'auto'"
+            f"`pvalue='exact'` supports at most `max_partitions`={max_partitions} partitions, got {readable} for "
+            f"{n} candidates and {m} references; raise `max_partitions` or pass 'auto'"
         )
 
 
@@ -249,7 +249,7 @@ def _defined_pvalues(pvalues: Iterable[float]) -> Floats:
     values = values[~np.isnan(values)]
     outside = values[(values <= 0.0) | (values > 1.0)]
     if outside.size:
-        raise UsageError.about("pvalues", f"must lie in (0, 1] or be NaN, got {outside[0]}")
+        raise UsageError.about("pvalues", f"must be in (0, 1] or NaN, got {outside[0]}")
     return values
 
 

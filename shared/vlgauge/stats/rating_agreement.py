@@ -27,8 +27,8 @@ EXACT = "all permutations"
 RANDOM = f"{N_PERMUTATIONS:,} random permutations"
 APPROXIMATE = "approximation"
 PVALUE_NOTE = (
-    f"p up to {MOST_PERMUTED} rows from all permutations or {N_PERMUTATIONS:,} random ones, of more rows by the "
-    "normal or Student's t distribution"
+    f"p up to {MOST_PERMUTED} rows from all permutations or {N_PERMUTATIONS:,} random ones, for more rows from "
+    "the normal or Student's t distribution"
 )
 _DIGITS = 9  # decimals to which sums of products of numbers up to 1 are compared
 _BATCH = 2**20  # maximum number of products in memory
@@ -117,7 +117,9 @@ def agreement(
     """
     unknown = [name for name in coefficients if name not in COEFFICIENTS]
     if unknown:
-        raise UsageError.about("coefficients", f"must be of {', '.join(COEFFICIENTS)}, got {unknown[0]!r}")
+        raise UsageError.about(
+            "coefficients", f"must be one or several of {', '.join(COEFFICIENTS)}, got {unknown[0]!r}"
+        )
     first, second = np.asarray(scores, dtype=np.float64), np.asarray(ratings, dtype=np.float64)
     if first.shape != second.shape or first.ndim != 1:
         raise UsageError.about(

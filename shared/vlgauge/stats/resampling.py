@@ -27,7 +27,7 @@ def check_resampling(level: float, resamples: int) -> None:
     """
     check_level(level)
     if resamples < 0:
-        raise UsageError.about("resamples", f"must be at least 0, which is for no interval, got {resamples}")
+        raise UsageError.about("resamples", f"must be at least 0 (0 for no interval), got {resamples}")
     check_not_too_many(resamples)
 
 

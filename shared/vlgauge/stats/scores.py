@@ -26,7 +26,7 @@ def side_by_side(lists: Sequence[Floats]) -> Floats:
     """
     lengths = sorted({len(one) for one in lists})
     if len(lengths) > 1:
-        raise UsageError(f"the lists of scores must be of the same items, got {lengths[0]} and {lengths[-1]} of them")
+        raise UsageError(f"all lists of scores must have the same length, got {lengths[0]} and {lengths[-1]}")
     return np.stack(lists, axis=1) if lists else np.empty((0, 0))
 
 
@@ -53,6 +53,6 @@ def finite_or_nan(name: str, scores: Sequence[float] | Floats) -> Floats:
             name,
             f"must contain finite numbers of at most {LARGEST} in absolute value, or NaN for undefined items, got "
             f"{values[beyond[0]]} at position {beyond[0]}",
-            "leave such items out or make them NaN",
+            "omit such items or set them to NaN",
         )
     return values

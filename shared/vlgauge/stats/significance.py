@@ -66,9 +66,9 @@ def check_enough_resamples(resamples: int, n_tests: int, level: float, *, by_def
     if resamples < least:
         raise UsageError.about(
             "resamples",
-            f"must be at least {least} for {n_tests} {'tests' if n_tests > 1 else 'test'} at level {level:g}, with "
-            f"fewer no difference can be significant, got {resamples}",
-            f"leave it out for {by_default}",
+            f"must be at least {least} for {n_tests} {'tests' if n_tests > 1 else 'test'} at level {level:g}, "
+            f"because fewer cannot make a difference significant, got {resamples}",
+            f"omit it for {by_default}",
         )
 
 
