@@ -11,7 +11,7 @@ from small_stores import assert_holds, files_in, key, parts_in, store_at, vector
 
 from vlgauge.models.features import disk
 
-WARNING = "1 of 4 vectors"
+WARNING = "1 of 4 embeddings"
 
 
 @pytest.fixture(autouse=True)
@@ -87,7 +87,7 @@ def test_vectors_in_each_others_place_are_noticed(tmp_path):
 
     altered(files_in(store)[0], swap)
     store = as_in_a_new_process(store, tmp_path)
-    with pytest.warns(UserWarning, match="2 of 4 vectors in"):
+    with pytest.warns(UserWarning, match="2 of 4 embeddings in"):
         assert sorted(store.get([key(number) for number in range(4)])) == sorted([key(0), key(3)])
 
 
@@ -118,7 +118,7 @@ def test_a_shard_of_altered_vectors_only_goes(tmp_path):
     store = store_at(tmp_path)
     store.put(vectors([0]))
     altered(files_in(store)[0], lambda content: content["values"].fill(7))
-    with pytest.warns(UserWarning, match="1 of 1 vectors"):
+    with pytest.warns(UserWarning, match="1 of 1 embeddings"):
         assert store.get([key(0)]) == {}
     assert files_in(store) == []
 
@@ -171,7 +171,7 @@ def test_scores_do_not_move(tmp_path):
     (path,) = tmp_path.rglob("*.safetensors")
     altered(path, lambda content: content["values"].__setitem__((3, slice(0, 64)), -content["values"][3, :64]))
     process_memory.clear()
-    with pytest.warns(UserWarning, match="1 of 6 vectors in"):
+    with pytest.warns(UserWarning, match="1 of 6 embeddings in"):
         found = encoder.image_hidden(pictures)
     np.testing.assert_allclose(found, expected, atol=1e-5)
     assert encoder.forwards["image"] == forwards + 1

@@ -112,9 +112,9 @@ def test_tables(tmp_path):
         "list": "list.parquet', cannot be read within 512 MB and 10 s",
         "understated": "understated.parquet', cannot be read within 512 MB and 10 s",
         "start": "start.parquet', cannot be read within 512 MB and 10 s",
-        "objects": "FILE must have at most 268,435,456 bytes when it is unpacked, got more",
+        "objects": "FILE must have at most 268,435,456 bytes when it is decompressed, got more",
         "keys": "nothing",
-        "deep": "FILE must have lists and objects at most 64 deep within each other",
+        "deep": "FILE must nest lists and objects at most 64 deep",
     }
     check(found, expected)
 
@@ -131,5 +131,5 @@ def test_style_tables(tmp_path):
         made.understate(paths[name])
     assert max(path.stat().st_size for path in paths.values()) < 10_000
     found = results("from vlgauge.families.style import StyleTable", "StyleTable.load(path)", paths)
-    message = "unpacks to far more than one of its"
+    message = "decompresses to far more than"
     check(found, {"fine": "nothing"} | dict.fromkeys(("text", "list", "understated", "unlisted"), message))

@@ -120,7 +120,7 @@ def _address(name: str, kind: Kind, profile: str, setting: str) -> tuple[str, st
     if profile == "embedded":
         raise WeightsNotFoundError.about(
             setting,
-            f"must have its model in a folder under the embedded profile, which fetches nothing, got {name!r}",
+            f"must be a folder under the embedded profile, which downloads nothing, got {name!r}",
             kind.instead,
         )
     repository, _, revision = name.partition("@")

@@ -30,7 +30,7 @@ def test_missing_weights_are_told_at_once_and_without_network(no_sockets, monkey
         "timm/vit_base_patch32_clip_224.openai",
         f"(revision {TABLE['ViT-B/32'].revision}, file open_clip_model.safetensors)",
         f"is not in {tmp_path}",
-        "an offline switch is set",
+        "offline mode is enabled",
         "vlgauge prefetch clip:ViT-B/32",
         "pass a file as `weights`",
         'or profile="embedded"',

@@ -107,7 +107,7 @@ def test_resnets_have_their_attention_pool_as_head(tmp_path):
             "format=vlgauge-clip-adapter-1",
         ),
         ({}, {"kind": ""}, r"base_projections_sha256.*kind"),
-        ({}, {"architecture": ""}, "lacks architecture"),
+        ({}, {"architecture": ""}, "none for architecture"),
         ({"text_projection": None}, {}, r"visual\.proj.*text_projection.*got visual\.proj"),
         ({"logit_scale": np.ones(1)}, {}, "got logit_scale, text_projection, visual.proj in"),
         ({"visual.proj": np.full((4, 2), np.nan)}, {}, r"^`adapter`.*floats.*visual\.proj"),
@@ -210,7 +210,7 @@ def test_without_the_base_one_warning_says_that_nothing_was_compared(tmp_path, b
 
 def test_an_adapter_without_its_base_is_refused(tmp_path, base, heads):
     write_adapter(tmp_path / "a.safetensors", adapter_of(heads, about(base)))
-    with pytest.raises(ValueError, match="adapter, which needs"):
+    with pytest.raises(ValueError, match="adapter, which requires"):
         load_checkpoint(tmp_path / "a.safetensors", TINY, None)
 
 

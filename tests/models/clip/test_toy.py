@@ -69,7 +69,7 @@ def test_another_file_is_refused(monkeypatch, tmp_path):
     with pytest.raises(ValueError, match="sha256"):
         toy.toy_state()
     (tmp_path / "toy_clip.safetensors").unlink()
-    with pytest.raises(WeightsNotFoundError, match=r"the toy CLIP is not at '.*'; install vlgauge again"):
+    with pytest.raises(WeightsNotFoundError, match=r"the demo CLIP is not at '.*'; install vlgauge again"):
         toy.toy_state()
 
 
@@ -164,4 +164,4 @@ def test_the_command_line_says_it_in_one_line(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(toy, "_TOLD", set())
     assert main(["score", "clip_s", str(data), "--profile", "embedded"]) == 0
     told = [line for line in capsys.readouterr().err.splitlines() if "toy CLIP" in line]
-    assert told == [f"vlgauge score: warning: the scores of the toy CLIP of the embedded profile {TOY_NUMBERS}"]
+    assert told == [f"vlgauge score: warning: the scores of the demo CLIP of the embedded profile {TOY_NUMBERS}"]

@@ -41,7 +41,7 @@ def test_authors_layout(authors):
 
 def test_missing_crop_is_told(authors):
     (authors / "a_[5, 5, 9, 9].jpg").unlink()
-    with pytest.raises(ValueError, match=r"^`crops`.*'a'.*a_\[5"):
+    with pytest.raises(ValueError, match=r"^`crops`.*a_\[5.*'a'"):
         detectors.read_authors_regions(authors / "regions.csv", authors)
 
 

@@ -140,7 +140,7 @@ def test_a_broken_shard_is_a_miss_and_goes_with_one_warning(tmp_path, damage, op
     (path,) = files_in(store)
     DAMAGES[damage](path)
     store.put(vectors([2]))
-    with pytest.warns(UserWarning, match="held is computed") as caught:
+    with pytest.warns(UserWarning, match="features are computed") as caught:
         assert list(store.get([key(0), key(2)])) == [key(2)]
     assert store.get([key(1)]) == {}
     assert len(caught) == 1
@@ -263,7 +263,7 @@ def test_a_read_only_folder_is_read(tmp_path, monkeypatch):
         monkeypatch.setattr(os, "access", lambda *_: False)
     try:
         assert_holds(store, [0])
-        with pytest.warns(UserWarning, match="features cannot be kept"):
+        with pytest.warns(UserWarning, match="features cannot be stored"):
             store.put(vectors([1]))
         assert len(files_in(store)) == 1
     finally:
@@ -279,7 +279,7 @@ def test_a_disk_that_takes_nothing_costs_one_warning(tmp_path, monkeypatch, numb
     store.put(vectors([0]))
     monkeypatch.setattr(os, "fsync", refuse)
     monkeypatch.setattr(os, "utime", refuse)
-    with pytest.warns(UserWarning, match=" scoring goes") as caught:
+    with pytest.warns(UserWarning, match=" scoring continues") as caught:
         store.put(vectors([1]))
     store.put(vectors([2]))
     assert len(caught) == 1
@@ -293,7 +293,7 @@ def test_a_file_where_the_folder_should_be_costs_one_warning(tmp_path, name):
     (tmp_path / name).write_text("x")
     store = store_at(tmp_path / "features")
     assert store.get([key(0)]) == {}
-    with pytest.warns(UserWarning, match="features cannot be kept"):
+    with pytest.warns(UserWarning, match="features cannot be stored"):
         store.put(vectors([0]))
 
 

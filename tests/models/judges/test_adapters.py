@@ -130,11 +130,15 @@ FIRST = "base_model.model.model.layers.0.self_attn.q_proj.lora_"
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda thin: thin.pop(f"{FIRST}A.weight"), "the matrices lora_A and lora_B of rank 4, got others for"),
+        (
+            lambda thin: thin.pop(f"{FIRST}A.weight"),
+            "the matrices lora_A and lora_B of rank 4 for each layer, got other ones for",
+        ),
         (
             lambda thin: thin.update({f"{FIRST}B.weight": torch.zeros(5, 4)}),
-            "`adapter` must be one of this model, got model.language_model.layers.0.self_attn.q_proj.weight of shape "
-            "(5, 16) in 'adapter', where the model has (16, 16)",
+            "`adapter` must be an adapter of this model, got "
+            "model.language_model.layers.0.self_attn.q_proj.weight of shape (5, 16) in 'adapter', where the model has "
+            "(16, 16)",
         ),
         (
             lambda thin: thin.update(
@@ -147,7 +151,7 @@ FIRST = "base_model.model.model.layers.0.self_attn.q_proj.lora_"
             lambda thin: [value.fill_(1e30) for value in thin.values()],
             "`adapter` must add finite numbers, got lora_alpha 8 in 'adapter', which makes model.language_model.",
         ),
-        (lambda thin: thin.update({"strange": torch.zeros(4, 4)}), "got others for strange in 'adapter'"),
+        (lambda thin: thin.update({"strange": torch.zeros(4, 4)}), "got other ones for strange in 'adapter'"),
         (lambda thin: thin[f"{FIRST}A.weight"].fill_(torch.nan), "`adapter` must be finite, got NaN or infinity in"),
     ],
 )
@@ -163,14 +167,14 @@ def test_a_matrix_stands_once(model, tmp_path):
     thin = load_file(file)
     name = next(name for name in thin if "lora_A" in name)
     save_file({**thin, name.removeprefix("base_model.model."): 2 * thin[name]}, file)
-    assert "`adapter` must have each layer once, got one twice in 'adapter'" in refusal(model, folder)
+    assert "`adapter` must contain each layer once, got one twice in 'adapter'" in refusal(model, folder)
 
 
 def test_a_layer_stands_once(model, tmp_path):
     folder = tiny_judges.adapter(tmp_path / "adapter")
     whole = torch.load(folder / "non_lora_trainables.bin")
     torch.save({**whole, "model.mm_projector.0.bias": torch.zeros(16)}, folder / "non_lora_trainables.bin")
-    assert "`adapter` must have each layer once, got one twice in 'adapter'" in refusal(model, folder)
+    assert "`adapter` must contain each layer once, got one twice in 'adapter'" in refusal(model, folder)
 
 
 class Evil:
@@ -182,7 +186,7 @@ class Evil:
 def test_code_in_pickles_does_not_run(model, tmp_path, file, capsys):
     folder = tiny_judges.adapter(tmp_path / "adapter", pickled=True)
     torch.save({"base_model.model.model.layers.0.x": Evil()}, folder / file)
-    assert "`adapter` must contain nothing but tensors, got a pickle that asks for" in refusal(model, folder)
+    assert "`adapter` must contain only tensors, got a pickle that refers to" in refusal(model, folder)
     assert "ran" not in capsys.readouterr().out
 
 
@@ -201,8 +205,8 @@ def test_what_is_no_adapter_is_refused(model, tmp_path, monkeypatch):
 def test_other_models_take_no_adapter(tmp_path):
     folder = tiny_judges.adapter(tmp_path / "adapter")
     text = tiny_judges.text_model(tmp_path / "text")
-    assert "`adapter` must be left out for a model other than LLaVA, got" in refusal(text, folder)
-    assert "`adapter` must be left out for the demo judge, got" in refusal(None, folder, profile="embedded")
+    assert "`adapter` is only supported for LLaVA, got" in refusal(text, folder)
+    assert "`adapter` is not supported for the demo judge, got" in refusal(None, folder, profile="embedded")
 
 
 def test_parts_that_are_not_in_memory_are_refused(model, tmp_path, monkeypatch):

@@ -48,12 +48,12 @@ def test_code_of_a_model_is_refused(model):
     config = json.loads((model / "config.json").read_text())
     (model / "config.json").write_text(json.dumps({**config, "auto_map": {"AutoModel": "evil.Model"}}))
     (model / "evil.py").write_text("raise SystemExit")
-    assert "`model` must be a model of the transformers library, got one with custom code" in refusal(model)
+    assert "`model` must be a model of the transformers package, got one with custom code" in refusal(model)
 
 
 def test_adapters_are_to_be_merged_first(model):
     (model / "adapter_config.json").write_text('{"base_model_name_or_path": "elsewhere"}')
-    assert "`model` must be a whole model, got one with an adapter" in refusal(model)
+    assert "`model` must be a complete model, got one with an adapter" in refusal(model)
 
 
 def test_code_of_a_processor_does_not_run(tmp_path):
@@ -144,7 +144,7 @@ def test_size_and_free_memory_are_told_before_loading(tmp_path, monkeypatch):
     monkeypatch.setattr(loading, "announce", lambda text, logged=True: told.append(text))
     monkeypatch.setattr(loading, "free_bytes", lambda device: 20_000_000_000)
     judge_of(tiny_judges.text_model(tmp_path, seed=11), device="cpu")
-    assert told == [f"{tmp_path.name} takes 0.0 GB in float32 of 20.0 GB free on cpu"]
+    assert told == [f"{tmp_path.name} requires 0.0 GB in float32 of 20.0 GB free on cpu"]
 
 
 def test_free_memory_is_told_or_unknown():
@@ -181,7 +181,8 @@ def test_licence_and_size_are_told_before_the_first_byte(monkeypatch):
     sources.tell_licence(f"Qwen/Qwen3-VL-2B-Instruct@{COMMIT}")
     assert told == [
         (
-            "llava-hf/llava-1.5-13b-hf, 26.7 GB, is under the Llama 2 Community License, to which you agree by its use",
+            "llava-hf/llava-1.5-13b-hf, 26.7 GB, is under the Llama 2 Community License, to which you agree by using "
+            "it",
             True,
         )
     ]
@@ -191,9 +192,11 @@ def test_licence_and_size_are_told_before_the_first_byte(monkeypatch):
 
 
 def test_a_tower_is_for_clip_t5_alone(model, tmp_path):
-    assert "`tower` must be left out for a model that includes an image tower" in refusal(model, tower="x")
+    assert "`tower` is not supported for a model that includes an image tower" in refusal(model, tower="x")
     folder, tower, _ = tiny_judges.clip_t5(tmp_path / "clip")
-    assert "`tower` is missing: CLIP-FlanT5 needs the folder or pinned id of its image tower, tower" in refusal(folder)
+    assert "`tower` is missing: CLIP-FlanT5 requires the folder or pinned id of its image tower, tower" in refusal(
+        folder
+    )
     assert judge_of(folder, tower=tower, device="cpu").identity.startswith("local@")
 
 
@@ -204,7 +207,7 @@ def test_no_tensor_of_the_image_tower_is_made_up(tmp_path, own):
     (name,) = [one for one in state if one.endswith(own)]  # transformers 5.0 puts "vision_model." before it
     del state[name]
     save_file(state, tower / "model.safetensors", metadata={"format": "pt"})
-    assert f"the image tower must have the tensors of its configuration, lacks {name}" in refusal(folder, tower=tower)
+    assert f"the image tower must have the tensors of its configuration, got no {name}" in refusal(folder, tower=tower)
 
 
 def test_pickles_of_clip_t5_are_read_without_running_them(tmp_path):

@@ -262,10 +262,10 @@ def test_words_with_a_part_of_the_key_are_not_shown(serving, monkeypatch, words)
 def test_what_is_no_key_is_refused_unshown(serving, monkeypatch):
     server = serving(lambda body: {})
     judge = ServedJudge(server.url, "m", key_from="JUDGE_KEY")
-    with pytest.raises(NetworkError, match=r"JUDGE_KEY.*environment"):
+    with pytest.raises(NetworkError, match=r"environment variable JUDGE_KEY"):
         ask(judge)
     monkeypatch.setenv("JUDGE_KEY", f"{KEY}\r\nX: y")
-    with pytest.raises(NetworkError, match=r"JUDGE_KEY.*signs") as caught:
+    with pytest.raises(NetworkError, match=r"JUDGE_KEY.*invalid in a key") as caught:
         ask(judge)
     assert KEY not in str(caught.value)
     with pytest.raises(ValueError, match=r"^`key_from`") as told:
@@ -429,8 +429,8 @@ def changed(**token):
 
 LIKELY = [{"token": "x", "logprob": -0.1}]
 BROKEN = {
-    "no JSON": ((200, {}, b"<html>"), "gave no JSON where an answer was asked for"),
-    "deep": ((200, {}, b"[" * 200_000), "gave no JSON where an answer was asked for"),
+    "no JSON": ((200, {}, b"<html>"), "returned no JSON although"),
+    "deep": ((200, {}, b"[" * 200_000), "returned no JSON although"),
     "list": ([1], "returned JSON that is not a chat completion"),
     "nothing": ({"choices": []}, "returned JSON that is not a chat completion"),
     "no text": (completion(None, []), "returned an answer without text"),
@@ -458,14 +458,14 @@ BROKEN = {
     ),
     "redirect": (
         (302, {"Location": "http://127.0.0.1:1/"}, b""),
-        r"sends to another address \(status 302\), which is not followed",
+        r"redirects to another URL \(status 302\), which is not followed",
     ),
     "refused": (
         (400, {}, b"top_logprobs is too\x00 large"),
-        r"refuses the question \(status 400\): top_logprobs is too l",
+        r"rejects the request \(status 400\): top_logprobs is too l",
     ),
-    "no key": ((401, {}, b"who?"), r"wants another key \(status 401\); name the variable that holds one as `key_from`"),
-    "long wait": ((429, {"Retry-After": "3600"}, b""), r"is busy or has a fault of its own \(status 429\)"),
+    "no key": ((401, {}, b"who?"), r"rejects the key \(status 401\); pass the name of the environment variable"),
+    "long wait": ((429, {"Retry-After": "3600"}, b""), r"is busy or has an internal error \(status 429\)"),
 }
 
 
@@ -503,7 +503,7 @@ def test_long_and_packed_responses_are_not_read(serving, monkeypatch):
         with pytest.raises(NetworkError, match="than 10,000 bytes"):
             ask(ServedJudge(server.url, "m"))
     server = serving(lambda body: (200, {"Content-Encoding": "gzip"}, gzip.compress(b" " * 10**6)))
-    with pytest.raises(NetworkError, match="packed response"):
+    with pytest.raises(NetworkError, match="compressed response"):
         ask(ServedJudge(server.url, "m"))
 
 

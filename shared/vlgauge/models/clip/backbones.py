@@ -87,7 +87,7 @@ def _guessed(name: str) -> ClipArchitecture:
             (f", or {row.name!r} for OpenAI's" for row in TABLE.values() if f"{name}-quickgelu" in row.aliases), ""
         )
         raise UsageError.about(
-            "backbone", f"{name!r} must name the weights of open_clip, one of {', '.join(map(repr, pairs))}{ours}"
+            "backbone", f"{name!r} must specify open_clip weights, one of {', '.join(map(repr, pairs))}{ours}"
         )
     names = [*TABLE, *(alias for row in TABLE.values() for alias in row.aliases)]
     close = get_close_matches(repository, names, n=1, cutoff=0.5)
@@ -124,7 +124,7 @@ def open_clip_architecture(name: str) -> ClipArchitecture:
     if bool(published.get("quick_gelu")) != bool(config.get("quick_gelu")):
         other = architecture.removesuffix("-quickgelu") if config.get("quick_gelu") else f"{architecture}-quickgelu"
         raise UsageError.about(
-            "backbone", f"must have the activation of its weights, got {name!r}", f"use '{other}:{tag}'"
+            "backbone", f"must have the activation function of its weights, got {name!r}", f"use '{other}:{tag}'"
         )
     resize, interpolation = published.get("resize_mode") or "shortest", published.get("interpolation") or "bicubic"
     if "multimodal_cfg" in config or resize not in _RESIZE or interpolation not in ("bicubic", "bilinear"):

@@ -144,7 +144,7 @@ def load_checkpoint(
         if base_state is None:
             raise UsageError.about(
                 "checkpoint",
-                f"is an adapter, which needs the weights of {row.name}, and they are not there: {source!r}",
+                f"is an adapter, which requires the weights of {row.name}, but they are not available: {source!r}",
             )
         return Checkpoint(checked_adapter(read_adapter(path), row, base_state, source=source))
     _refuse_other_architecture(metadata.get("architecture"), row, source)
@@ -193,11 +193,11 @@ def checked_adapter(
     if trained_on != here:
         raise UsageError.about(
             "checkpoint",
-            f"must be an adapter for these weights of {row.name} (heads {here[:8]}), got one for others (heads "
-            f"{trained_on[:8]}) in {source!r}",
+            f"must be an adapter for these weights of {row.name} (heads {here[:8]}), got one for other weights "
+            f"(heads {trained_on[:8]}) in {source!r}",
         )
     if all(_equal_but_rounded(adapter.tensors[name], matrix) for name, matrix in base.items()):
-        raise UsageError(_plain_clip(row, source))
+        raise _plain_clip(row, source)
     return adapter
 
 
@@ -218,7 +218,7 @@ def refuse_base(
     heads_first = sorted(set(state) - {_IGNORED}, key=lambda name: (not is_head(name), name))
     changed = (name for name in heads_first if not _equal_but_rounded(state[name].numpy(), base[name].numpy()))
     if next(changed, None) is None:
-        raise UsageError(_plain_clip(row, source))
+        raise _plain_clip(row, source)
 
 
 def _warn_uncompared(digest: str, row: ClipArchitecture, source: str) -> None:
@@ -226,8 +226,8 @@ def _warn_uncompared(digest: str, row: ClipArchitecture, source: str) -> None:
     if digest not in _warned:
         _warned.add(digest)
         warn(
-            f"{source!r} was not compared with plain CLIP, because the weights of {row.name} are not there; fetch "
-            f"them: vlgauge prefetch clip:{row.name}"
+            f"{source!r} was not compared with plain CLIP, because the weights of {row.name} are not available; "
+            f"run: vlgauge prefetch clip:{row.name}"
         )
 
 
@@ -242,8 +242,9 @@ def _equal_but_rounded(values: np.ndarray, base: np.ndarray) -> bool:
     return bool(np.allclose(values, base, rtol=_RELATIVE_ROUNDING, atol=_ABSOLUTE_ROUNDING))
 
 
-def _plain_clip(row: ClipArchitecture, source: str) -> str:
-    return (
-        f"`checkpoint` must differ from the weights of {row.name}: these are the CLIP weights; use clip_s without "
-        f"`checkpoint`, or give the weights of PAC-S in place of {source!r}"
+def _plain_clip(row: ClipArchitecture, source: str) -> UsageError:
+    return UsageError.about(
+        "checkpoint",
+        f"must differ from the CLIP weights of {row.name}, got {source!r}",
+        "use clip_s without `checkpoint`, or pass the weights of PAC-S",
     )

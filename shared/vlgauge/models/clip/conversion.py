@@ -97,7 +97,7 @@ def convert(
     source = os.fspath(path)
     if safetensors_metadata(path).get("format") == FORMAT:
         raise UsageError.about(
-            "checkpoint", f"must be a whole CLIP, got an adapter, which needs no conversion: {source!r}"
+            "checkpoint", f"must be a complete CLIP, got an adapter, which does not require conversion: {source!r}"
         )
     tensors = read_tensors(path, archives=OPENAI_ARCHIVES)
     state = clip_state(tensors, row, source=source)

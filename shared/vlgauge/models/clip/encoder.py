@@ -178,7 +178,7 @@ class ClipEncoder:
         """
         if tokens and not self._towers.own_text:
             raise UsageError.about(
-                "tokens", f"must be False with {self.architecture}, whose text tower gives no token vectors"
+                "tokens", f"is not supported for {self.architecture}, whose text tower returns no token embeddings"
             )
         check_int("batch_size", batch_size, 1)
         check_fork()

@@ -87,7 +87,7 @@ def tokenizer_file(row: ClipArchitecture, weights: str | Path | None) -> Path | 
     path = weights_file.parent / TOKENIZER
     if not path.is_file():
         raise WeightsNotFoundError.about(
-            "weights", f"must have the model's {TOKENIZER} next to them, got {str(weights_file)!r} without"
+            "weights", f"must have the {TOKENIZER} of the model next to them, got none next to {str(weights_file)!r}"
         )
     return path
 
@@ -113,8 +113,8 @@ def with_own_pictures(row: ClipArchitecture, weights: str | Path | None) -> Clip
     if sides != {row.size} or kind is None:
         raise UsageError.about(
             "weights",
-            f"must have the {PICTURE_SETTINGS} of {row.name} next to them, with {row.size} pixels and a bilinear or "
-            f"bicubic filter, got another in {str(path)!r}",
+            f"must have the {PICTURE_SETTINGS} of {row.name} next to them, with {row.size} pixels and a bilinear "
+            f"or bicubic filter, got a different one in {str(path)!r}",
         )
     return replace(row, interpolation=kind)
 
@@ -131,9 +131,9 @@ def _on_hub(
 
     def missing(folder: str, why: str) -> str:
         return (
-            f"{row.repository} (revision {row.revision or 'newest'}, file {' or '.join(files)}) is not in {folder} "
-            f"and {why}; run on a machine with network: vlgauge prefetch clip:{row.name}, pass a file as "
-            f"{as_setting('weights')}, or {as_setting('profile', 'embedded')}"
+            f"{row.repository} (revision {row.revision or 'newest'}, file {' or '.join(files)}) is not in "
+            f"{folder} and {why}; run on a machine with network: vlgauge prefetch clip:{row.name}, or pass a "
+            f"file as {as_setting('weights')}, or {as_setting('profile', 'embedded')}"
         )
 
     return row.repository, files, row.revision, missing
@@ -158,7 +158,7 @@ def given_file(path: str | os.PathLike[str], setting: str, own: Sequence[str] = 
             raise WeightsNotFoundError.about(
                 setting,
                 f"must be a file, or a folder with one of {', '.join(names)}, got the folder {os.fspath(path)!r} "
-                "without",
+                "without one",
             )
         return found
     if not file.is_file():
@@ -228,6 +228,6 @@ def manual_step(backbone: str | ClipArchitecture, kind: str = "pac_s") -> str:
         return f"they were released for {released} only; train others with vlgauge train pac_s"
     release = RELEASES[kind][name]
     return (
-        f"they carry no licence, so fetch {release.file} ({release.size}) yourself from {release.link} and run: "
-        f"vlgauge convert {release.file} --backbone {name}"
+        f"they have no license, so download {release.file} ({release.size}) manually from {release.link} and "
+        f"run: vlgauge convert {release.file} --backbone {name}"
     )

@@ -84,7 +84,7 @@ def adapter_of(state: Mapping[str, Any], metadata: Mapping[str, str]) -> Adapter
     Raises:
         ValueError: If tensors or metadata are missing or invalid.
     """
-    return _checked(heads_of(state), dict(metadata), "the given tensors")
+    return _checked(heads_of(state), dict(metadata), "the passed tensors")
 
 
 def read_adapter(path: str | PathLike[str]) -> Adapter:
@@ -100,9 +100,9 @@ def read_adapter(path: str | PathLike[str]) -> Adapter:
     if metadata.get("format") != FORMAT:
         raise UsageError.about(
             "adapter",
-            f"must be safetensors whose metadata say format={FORMAT}, got {metadata.get('format')!r} in "
+            f"must be a safetensors file with format={FORMAT} in its metadata, got {metadata.get('format')!r} in "
             f"{os.fspath(path)!r}",
-            "make it with: vlgauge convert",
+            "create one with: vlgauge convert",
         )
     try:
         tensors = load_file(path)
@@ -141,7 +141,9 @@ def safetensors_metadata(path: str | PathLike[str]) -> dict[str, str]:
         with safe_open(file, framework="numpy") as opened:
             return dict(opened.metadata() or {})
     except SafetensorError as error:
-        raise UsageError.about("checkpoint", f"must be complete safetensors, got {str(file)!r}: {error}") from error
+        raise UsageError.about(
+            "checkpoint", f"must be a complete safetensors file, got {str(file)!r}: {error}"
+        ) from error
 
 
 def _checked(tensors: dict[str, Any], metadata: dict[str, str], source: str) -> Adapter:
@@ -149,7 +151,7 @@ def _checked(tensors: dict[str, Any], metadata: dict[str, str], source: str) -> 
     lacking = [name for name in REQUIRED if not metadata.get(name)]
     if lacking:
         raise UsageError.about(
-            "adapter", f"must have the metadata {', '.join(REQUIRED)}, lacks {', '.join(lacking)} in {source}"
+            "adapter", f"must have the metadata {', '.join(REQUIRED)}, got none for {', '.join(lacking)} in {source}"
         )
     pool = {name: tensor for name, tensor in tensors.items() if name.startswith(_POOL)}
     wanted = {"text_projection"} | (set(pool) or {"visual.proj"})
@@ -165,6 +167,8 @@ def _checked(tensors: dict[str, Any], metadata: dict[str, str], source: str) -> 
     heads = heads_of(tensors)
     shapes = [heads[name].shape for name in ("visual.proj", "text_projection") if name in heads]
     if any(len(shape) != 2 for shape in shapes) or len({shape[-1] for shape in shapes}) != 1:
-        raise UsageError.about("adapter", f"must contain two matrices of one embedding width, got {shapes} in {source}")
+        raise UsageError.about(
+            "adapter", f"must contain two matrices of the same embedding dimension, got {shapes} in {source}"
+        )
     ours = {name: heads[name] for name in pool}
     return Adapter(heads.get("visual.proj"), heads["text_projection"], heads_digest(heads), metadata, ours)

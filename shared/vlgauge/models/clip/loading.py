@@ -159,8 +159,9 @@ def clip_with_checkpoint(
     if found.adapter is not None and kind == "pac_s++":
         raise UsageError.about(
             "checkpoint",
-            f"must be of PAC-S++, a whole CLIP with trained towers, got only other projections for {row.name}",
-            "leave out `version` for PAC-S",
+            "must be a checkpoint of PAC-S++, a complete CLIP with trained towers, got only projections for "
+            f"{row.name}",
+            "omit `version` for PAC-S",
         )
     if found.adapter is not None and base is not None:
         return _pooled(base, device, dtype, feature_cache), found.adapter
@@ -256,12 +257,12 @@ def _row(backbone: str | ClipArchitecture | None, profile: str) -> ClipArchitect
         if name not in (None, toy.TOY_NAME):
             raise UsageError.about(
                 "backbone",
-                f"must be left out under the embedded profile, which has the toy CLIP only, got {name!r}",
+                f"is not supported with profile='embedded', which only has the demo CLIP, got {name!r}",
                 f"pass {as_setting('profile', 'paper')}",
             )
         return toy.TOY_ROW
     if name == toy.TOY_NAME:
-        raise UsageError.about("backbone", f"{name!r} must be used with profile='embedded', got profile='paper'")
+        raise UsageError.about("backbone", f"{name!r} requires profile='embedded', got profile='paper'")
     return architecture_of(DEFAULT if backbone is None else backbone)
 
 
@@ -275,10 +276,10 @@ def _resolved(backbone: str | ClipArchitecture | None, weights: str | Path | Non
         digest = joint_digest([path, *([tokenizer] if tokenizer else [])])
         return _Weights(row, digest, lambda: read_state(path, row), what=what, tokenizer=tokenizer)
     if weights is not None:
-        raise UsageError.about("weights", f"must be left out under the embedded profile, got {str(weights)!r}")
+        raise UsageError.about("weights", f"is not supported with profile='embedded', got {str(weights)!r}")
     file = toy.toy_file()
     if not file.is_file():
-        raise WeightsNotFoundError(f"the toy CLIP is not at {str(file)!r}; install vlgauge again")
+        raise WeightsNotFoundError(f"the demo CLIP is not at {str(file)!r}; install vlgauge again")
     return _Weights(row, sha256_of(file), toy.toy_state, what=with_size(f"CLIP {row.name}", file.stat().st_size))
 
 
@@ -322,6 +323,6 @@ def _loaded(checkpoint: Path | Adapter, row: ClipArchitecture, base: _Weights | 
     """Compare a checkpoint with its base, once per process."""
     if isinstance(checkpoint, Adapter):
         state = base.read() if base else {}
-        return Checkpoint(checked_adapter(checkpoint, row, state, source="the given adapter"))
+        return Checkpoint(checked_adapter(checkpoint, row, state, source="the passed adapter"))
     key = ("clip-head", row, sha256_of(checkpoint), base.digest if base else None)
     return pool.get(key, lambda: load_checkpoint(checkpoint, row, base.read() if base else None))

@@ -41,13 +41,13 @@ def merged_lora(tensors: Mapping[str, torch.Tensor], *, source: str) -> dict[str
     stems = {_updated(name[:-1]): name[:-1] for name in tensors if name not in plain}
     if missing := sorted(name for name in plain if name.endswith(_ALWAYS_UPDATED) and name not in stems):
         raise UsageError.about(
-            "checkpoint", f"must have a LoRA update of each layer, lacks that of {missing[0]!r} in {source!r}"
+            "checkpoint", f"must have a LoRA update for each layer, got none for {missing[0]!r} in {source!r}"
         )
     for updated, stem in sorted(stems.items()):
         for needed in (stem + "A", stem + "B", updated):
             if needed not in tensors:
                 raise UsageError.about(
-                    "checkpoint", f"must have both halves of each LoRA update, lacks {needed!r} in {source!r}"
+                    "checkpoint", f"must have both matrices of each LoRA update, got no {needed!r} in {source!r}"
                 )
         if not updated.removesuffix(".weight").endswith(_NOT_APPLIED):
             plain[updated] = _merged(tensors[updated], tensors[stem + "A"], tensors[stem + "B"], updated, source)

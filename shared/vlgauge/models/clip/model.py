@@ -20,7 +20,7 @@ from vlgauge.models.clip.tokens import ClipTokens, OpenClipTokenizer, Tokens
 if TYPE_CHECKING:
     import torch
 
-NEEDS_CLIP = 'CLIP needs more packages; run: pip install "vlgauge[clip]"'
+NEEDS_CLIP = 'CLIP requires more packages; run: pip install "vlgauge[clip]"'
 
 
 def empty_model(row: ClipArchitecture, device: str = "meta") -> torch.nn.Module:
@@ -44,7 +44,7 @@ def empty_model(row: ClipArchitecture, device: str = "meta") -> torch.nn.Module:
         raise MissingExtraError(not_importable(NEEDS_CLIP, error)) from error
     except RuntimeError as error:
         raise MissingExtraError(
-            f"torch and torchvision must come from one index and one build, got a pair that fails with: {error}"
+            f"torch and torchvision must be from the same index and build, got a pair that fails with: {error}"
         ) from error
     config: dict[str, Any] | None = deepcopy(dict(row.config)) if row.config else get_model_config(row.architecture)
     if config is None:
@@ -105,8 +105,8 @@ def _configuration_there(row: ClipArchitecture) -> Iterator[None]:
     except OSError as error:
         why = " ".join(str(error).split())[:200]
         raise WeightsNotFoundError(
-            f"{row.architecture} needs files of another repository for its texts, which are not there: {why}; fetch "
-            "them on a machine with network"
+            f"{row.architecture} requires the tokenizer of another repository, which is not available: {why}; "
+            "download it on a machine with network"
         ) from error
 
 

@@ -18,7 +18,7 @@ class SiglipTokenizer:
     """Tokenizer of a file of the model: the ids of the text, the end token, and padding up to the context."""
 
     def __init__(self, file: Path, context: int, n_rows: int, *, canonical: bool = False) -> None:
-        with importing('SigLIP 2 needs more packages; run: pip install "vlgauge[clip]"'):
+        with importing('SigLIP 2 requires more packages; run: pip install "vlgauge[clip]"'):
             from tokenizers import Tokenizer
 
         self.context = context
@@ -37,9 +37,9 @@ class SiglipTokenizer:
         if found != _SPECIAL or n_tokens > n_rows:
             raise UsageError.about(
                 "weights",
-                f"must have their own tokenizer next to them, with <pad> 0, <eos> 1 and at most {n_rows} tokens, got "
-                f"that of another model in {str(file)!r}: <pad> {found['<pad>']}, <eos> {found['<eos>']}, {n_tokens} "
-                "tokens",
+                f"must have their tokenizer next to them, with <pad> 0, <eos> 1 and at most {n_rows} tokens, got "
+                f"the tokenizer of another model in {str(file)!r}: <pad> {found['<pad>']}, <eos> "
+                f"{found['<eos>']}, {n_tokens} tokens",
             )
 
     def __call__(self, texts: Sequence[str]) -> tuple[list[np.ndarray], np.ndarray]:

@@ -182,7 +182,7 @@ def joined_positions(tensors: Mapping[str, torch.Tensor], first: int, source: st
     if own is None or other is None or own.shape != other.shape:
         raise UsageError.about(
             "weights",
-            f"must be weights of a Long-CLIP, which has two tables of positions, got {source!r}, which lacks "
+            f"must be weights of a Long-CLIP, which has two tables of positions, got {source!r} without "
             f"{SECOND_POSITIONS} of the shape of positional_embedding",
             "choose another `backbone` for 77 tokens",
         )

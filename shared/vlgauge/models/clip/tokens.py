@@ -20,8 +20,8 @@ SPELLINGS = {"<|startoftext|>": START, "<|endoftext|>": END}
 
 # Warning about texts with such a token. A symbol directly before it prevents its recognition.
 SPELLED = (
-    "have <|startoftext|> or <|endoftext|> in them, which CLIP reads as tokens of its own, and no text behind the "
-    "second, or as odd words; strip them"
+    "contain <|startoftext|> or <|endoftext|>, which CLIP treats as special tokens, ignoring text after the "
+    "second, or splits into words; remove them"
 )
 
 # Rows of a batch are at most 1 / _SLACK longer than the shortest one, or two tokens.

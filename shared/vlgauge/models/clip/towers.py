@@ -196,7 +196,7 @@ class AutoBatchSize:
                 raise
         self._limit = (len(batch) + 1) // 2
         warn(
-            f"the device ran out of memory with a batch of {len(batch)}: going on with {self._limit}; "
+            f"the device ran out of memory with a batch of {len(batch)}, so batches of {self._limit} are used; "
             "pass a smaller `batch_size`"
         )
         return self(batch)

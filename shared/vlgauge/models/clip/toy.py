@@ -47,12 +47,12 @@ _TOLD: set[str] = set()
 
 def tell_of_pictures() -> None:
     """Warn, once per process, that images are encoded by the demo CLIP."""
-    _tell_once(f"the scores of the toy CLIP of the embedded profile {TOY_NUMBERS}")
+    _tell_once(f"the scores of the demo CLIP of the embedded profile {TOY_NUMBERS}")
 
 
 def tell_of_stories() -> None:
     """Warn, once per process, that stories are scored by the demo sentence-order model."""
-    _tell_once(f"the scores of the toy sentence-order model of the embedded profile {TOY_NUMBERS}")
+    _tell_once(f"the scores of the demo sentence-order model of the embedded profile {TOY_NUMBERS}")
 
 
 def _tell_once(text: str) -> None:
@@ -81,17 +81,17 @@ def toy_state(path: Path | None = None) -> dict[str, torch.Tensor]:
         WeightsNotFoundError: If the file does not exist.
         ValueError: If the bundled file has another SHA-256 than in its record.
     """
-    with importing('the toy CLIP needs more packages; run: pip install "vlgauge[clip]"'):
+    with importing('the demo CLIP requires more packages; run: pip install "vlgauge[clip]"'):
         from safetensors.torch import load_file
 
     file = path or toy_file()
     if not file.is_file():
-        raise WeightsNotFoundError(f"the toy CLIP is not at {str(file)!r}; install vlgauge again")
+        raise WeightsNotFoundError(f"the demo CLIP is not at {str(file)!r}; install vlgauge again")
     if path is None:
         known, found = toy_record()["sha256"], sha256_of(file)
         if found != known:
             raise UsageError(
-                f"the toy CLIP must have the sha256 {known[:8]} of its record, got {found[:8]} in {str(file)!r}; "
+                f"the demo CLIP must have the recorded sha256 {known[:8]}, got {found[:8]} in {str(file)!r}; "
                 "install vlgauge again"
             )
     return expanded(load_file(file))

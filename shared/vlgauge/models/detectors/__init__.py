@@ -43,7 +43,7 @@ def check_region_source(regions: Any) -> Any:
         return regions
     known = (*PLAIN, *DETECTORS)
     if not isinstance(regions, str) or regions not in known:
-        hint = f"; {nearest(regions, known)}" if isinstance(regions, str) else "; give boxes and crops to `compute`"
+        hint = f"; {nearest(regions, known)}" if isinstance(regions, str) else "; pass boxes and crops to `compute`"
         raise UsageError.about(
             "regions",
             f"must be one of {', '.join(map(repr, known))}, or a function of an image that returns boxes and "
@@ -60,14 +60,13 @@ def check_detector_weights(weights: Any, regions: Any) -> Any:
     """
     if not isinstance(weights, (str, os.PathLike, NoneType)):
         raise UsageError.about(
-            "detector_weights", f"must be a file, or one of the Hub with its commit, got {shown(weights)}"
+            "detector_weights", f"must be a local file, or a file on the Hub with its commit, got {shown(weights)}"
         )
     if weights is not None and (callable(regions) or regions in PLAIN):
         source = named(regions) if callable(regions) else repr(regions)
         raise UsageError.about(
             "detector_weights",
-            f"must be left out unless `regions` is a detector by name, got {os.fspath(weights)!r} with "
-            f"regions={source}",
+            f"requires the name of a detector as `regions`, got {os.fspath(weights)!r} with regions={source}",
         )
     return weights
 
@@ -117,8 +116,8 @@ def region_source(
     if profile == "embedded" and weights is None:
         raise UsageError.about(
             "regions",
-            f"must be {', '.join(map(repr, PLAIN))}, a function, or a detector with its own weights file "
-            f"under profile 'embedded', which ships no detector, got {shown(chosen)}",
+            f"must be {', '.join(map(repr, PLAIN))}, a function, or a detector with a weights file under profile "
+            f"'embedded', which includes no detector, got {shown(chosen)}",
         )
     found = detector(chosen, weights=weights, device=device, profile=profile)
     return RegionSource(found.identity, found, known=found.known)

@@ -40,7 +40,7 @@ def read_authors_regions(
     missing = set(AUTHORS_COLUMNS) - {"object", "image_name"} - set(titles)
     if missing:
         raise UsageError.about(
-            "table", f"must have the columns {', '.join(AUTHORS_COLUMNS)}, {shown!r} lacks {missing}"
+            "table", f"must have the columns {', '.join(AUTHORS_COLUMNS)}, got none for {missing} in {shown!r}"
         )
     found: dict[str, list[tuple[float, list[float], str]]] = {}
     for number, cells in lines:
@@ -78,7 +78,7 @@ def arranged(entries: Mapping[str, Any], stories: Sequence[Sequence[Any]]) -> li
         for j, image in enumerate(story):
             if str(image) not in entries:
                 raise UsageError.about(
-                    "entries", f"must have every image of the stories, got none for {image!r} [{i}][{j}]"
+                    "entries", f"must have an entry for every image of the stories, got none for {image!r} [{i}][{j}]"
                 )
     return [[entries[str(image)] for image in story] for story in stories]
 
@@ -102,5 +102,7 @@ def _box(text: str | None, place: str) -> list[float]:
 
 def _picture(path: Path, image: str) -> str:
     if not path.is_file():
-        raise UsageError.about("crops", f"must have a picture for each box, image {image!r} lacks {path.name!r}")
+        raise UsageError.about(
+            "crops", f"must have an image file for each box, got no {path.name!r} for image {image!r}"
+        )
     return str(path)

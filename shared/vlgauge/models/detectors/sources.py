@@ -219,7 +219,9 @@ def _given_boxes(
 ) -> list[Region]:
     """Return regions from boxes. All boxes are checked, including the omitted ones."""
     if cell is None:
-        raise UsageError.about(image_place, f"is missing: `{place}` has boxes, which need the image", "or pass crops")
+        raise UsageError.about(
+            image_place, f"is missing: `{place}` has boxes, which require the image", "pass it, or crops"
+        )
     raw = check_boxes(entry["boxes"], place)
     scores = check_scores(entry.get("scores"), len(raw), place)
     if not raw:
@@ -231,7 +233,7 @@ def _given_boxes(
         if pixels is None:
             raise UsageError.about(
                 place,
-                f"must have boxes [x1, y1, x2, y2] that hold at least one pixel of the image of "
+                "must have boxes [x1, y1, x2, y2] that contain at least one pixel of the image of "
                 f"{head.size[0]} x {head.size[1]}, got {box} as box {i}",
             )
         boxes.append(pixels)

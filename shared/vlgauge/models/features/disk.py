@@ -122,7 +122,7 @@ class DiskStore:
         try:
             there = files_in([self.folder], SHARD)
         except OSError as error:
-            self._warn("read", f"features cannot be read from {self.folder}, scoring goes on without: {error}")
+            self._warn("read", f"features cannot be read from {self.folder}, so they are computed again: {error}")
             return list(known.values())
         for path in known.keys() - there.keys():
             del known[path]
@@ -167,7 +167,7 @@ class DiskStore:
                 kept.update(zip(bytes_of(shard.keys[whole]), values[whole], strict=True))
                 read.append(shard.path)
                 if not whole.all():
-                    n_altered = f"{(~whole).sum()} of {len(whole)} vectors in {shard.path}"
+                    n_altered = f"{(~whole).sum()} of {len(whole)} embeddings in {shard.path}"
                     self._warn("altered", f"{n_altered} were altered after they were written; they are computed again")
         with self._writing():
             if kept:
@@ -185,7 +185,10 @@ class DiskStore:
             False if the new shard alone exceeds the limit.
         """
         if n_bytes > self.max_bytes:
-            self._warn("bound", f"features of {n_bytes} bytes are over the bound of {self.max_bytes}, and are not kept")
+            self._warn(
+                "bound",
+                f"features of {n_bytes} bytes exceed the limit of {self.max_bytes} bytes, so they are not stored",
+            )
             return False
         folders = store_folders(self.root)
         stale = time.time() - STALE_SECONDS
@@ -208,7 +211,7 @@ class DiskStore:
         except BrokenShardError as error:
             self._opened.shards.pop(path, None)
             remove([path])
-            self._warn("broken", f"{path} {error}; it was removed, and what it held is computed again")
+            self._warn("broken", f"{path} {error}; it was removed, and its features are computed again")
         except OSError:
             self._opened.shards.pop(path, None)
 
@@ -218,7 +221,7 @@ class DiskStore:
         try:
             yield
         except (OSError, NotWritableError) as error:
-            self._warn("write", f"features cannot be kept in {self.folder}, scoring goes on without: {error}")
+            self._warn("write", f"features cannot be stored in {self.folder}, so scoring continues without: {error}")
 
     def _warn(self, kind: str, message: str) -> None:
         """Warn about the folder, once per process and kind of message."""

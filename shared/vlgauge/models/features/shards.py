@@ -65,7 +65,7 @@ class Shard:
                 for name, n_bytes in (("keys", n * KEY_BYTES), ("checks", 4 * n), ("values", 4 * n * width)):
                     begin, end = header[name]["data_offsets"]
                     if not (n > 0 < width and 0 <= begin == end - n_bytes and start + end <= size):
-                        raise BrokenShardError("is cut short, or has another layout")
+                        raise BrokenShardError("is truncated, or has another layout")
                     begins[name] = start + begin
                 stream.seek(begins["keys"])
                 keys = np.frombuffer(stream.read(n * KEY_BYTES), f"S{KEY_BYTES}")
@@ -76,7 +76,7 @@ class Shard:
                 error if isinstance(error, BrokenShardError) else BrokenShardError("has a header that cannot be read")
             ) from error
         if any(found.get(name) != value for name, value in {**metadata, "schema": SCHEMA}.items()):
-            raise BrokenShardError("was made by other weights, preprocessing or another version")
+            raise BrokenShardError("was created with other weights, preprocessing or another version")
         order = np.argsort(keys, kind="stable")
         return cls(path, keys[order], order, checks, begins["values"], width, size)
 

@@ -89,9 +89,11 @@ def embedded(rows: npt.ArrayLike, weight: Floats, bias: Floats) -> Floats:
     """
     x = np.asarray(rows, dtype=np.float64)
     if x.ndim != 2 or x.shape[1] != weight.shape[1]:
-        raise UsageError(f"the vectors must have the shape (n, {weight.shape[1]}) that the head takes, got {x.shape}")
+        raise UsageError(
+            f"the embeddings must have the shape (n, {weight.shape[1]}) of the head's input, got {x.shape}"
+        )
     if not np.isfinite(x).all():
-        raise UsageError("the vectors must be finite, got NaN or infinity among them")
+        raise UsageError("the embeddings must be finite, got NaN or infinity")
     hidden = np.tanh(x @ weight.T + bias)
     lengths = np.linalg.norm(hidden, axis=1, keepdims=True)
     return np.divide(hidden, lengths, out=np.zeros_like(hidden), where=lengths > 0)
@@ -132,8 +134,8 @@ class GroundingModel:
         if width != self.heads.text_weight.shape[1]:
             raise UsageError.about(
                 "glove_path",
-                f"must name word vectors of {self.heads.text_weight.shape[1]} values, as the checkpoint "
-                f"{self.identity} was trained with, got {width}",
+                f"must name word vectors of dimension {self.heads.text_weight.shape[1]}, with which the "
+                f"checkpoint {self.identity} was trained, got {width}",
             )
         return self.heads.text(vectors)
 
@@ -188,9 +190,10 @@ def checkpoint_path(checkpoint: str | os.PathLike[str] | None, profile: str) -> 
     if checkpoint is None and profile != "embedded":
         raise WeightsNotFoundError.about(
             "checkpoint",
-            "is missing: rovist_vg needs trained heads",
-            f"pass the authors' r2p_model_epoch2.pth.tar ({AUTHORS_FILE}) or a folder made by vlgauge train "
-            f"rovist_vg, or choose {as_setting('profile', 'embedded')}, which knows synthetic scenes only",
+            "is missing: rovist_vg requires trained heads",
+            f"pass the authors' r2p_model_epoch2.pth.tar ({AUTHORS_FILE}) or a folder written by vlgauge train "
+            f"rovist_vg, or choose {as_setting('profile', 'embedded')}, whose demo model only knows synthetic "
+            "scenes",
         )
     path = EMBEDDED if checkpoint is None else Path(checkpoint).expanduser()
     weights = path / WEIGHTS if path.is_dir() else path
@@ -229,7 +232,7 @@ def read_config(path: Path) -> dict[str, Any]:
     if not isinstance(config, dict) or config.get("format") != FORMAT:
         found = config.get("format") if isinstance(config, dict) else type(config).__name__
         raise UsageError.about(
-            "checkpoint", f"must have a {CONFIG} of the format {FORMAT}, got {found!r} in {str(path)!r}"
+            "checkpoint", f"must have a {CONFIG} with the format {FORMAT}, got {found!r} in {str(path)!r}"
         )
     for key in ("image_encoder", "word_vectors"):
         if key not in config:
@@ -239,7 +242,7 @@ def read_config(path: Path) -> dict[str, Any]:
     if not named or not isinstance(vectors, (dict, type(None))):
         raise UsageError.about(
             "checkpoint",
-            f"must have a {CONFIG} with a text as 'image_encoder' and an object as 'word_vectors', got "
+            f"must have a {CONFIG} with a string as 'image_encoder' and an object as 'word_vectors', got "
             f"{config['image_encoder']!r:.40} ({digest!r:.20}) and {vectors!r:.40}",
         )
     return config
@@ -248,7 +251,7 @@ def read_config(path: Path) -> dict[str, Any]:
 def _frozen_encoder(config: Mapping[str, Any], image: Mapping[str, Any], device: str) -> ImageEncoder:
     """Return the CLIP whose hidden states before the projection the image head was trained on."""
     if image:
-        raise UsageError.about("checkpoint", f"must contain the two heads only, got {next(iter(image))!r} next to them")
+        raise UsageError.about("checkpoint", f"must contain only the two heads, got also {next(iter(image))!r}")
     name = config["image_encoder"]
     toy = name == TOY_NAME
     encoder = clip_encoder(None if toy else name, profile="embedded" if toy else "paper", device=device)
@@ -256,7 +259,7 @@ def _frozen_encoder(config: Mapping[str, Any], image: Mapping[str, Any], device:
     if wanted not in (None, encoder.digest):
         raise UsageError.about(
             "checkpoint",
-            f"was trained on {name}@{wanted[:8]}, got {encoder.identity}",
+            f"must be trained with the image encoder of this call, got {name}@{wanted[:8]} and {encoder.identity}",
             "train it again with vlgauge train rovist_vg",
         )
     return encoder
@@ -290,7 +293,7 @@ def _read_authors(file: Path, device: str) -> GroundingModel:
     surplus = [name for name in state if name not in names and not name.startswith(_IMAGE)]
     if surplus:
         raise UsageError.about(
-            "checkpoint", f"must contain the authors' tensors, got {surplus[0]!r} next to them in {str(file)!r}"
+            "checkpoint", f"must contain only the authors' tensors, got also {surplus[0]!r} in {str(file)!r}"
         )
     image = {name.removeprefix(_IMAGE): tensor for name, tensor in state.items() if name.startswith(_IMAGE)}
     return GroundingModel(heads, _vit(image, heads, device), local_name(sha256_of(file)), None)
@@ -306,6 +309,6 @@ def _heads(tensors: Mapping[str, torch.Tensor], names: Sequence[str], source: Pa
     shapes = [matrix.shape for matrix in vars(heads).values()]
     if [len(shape) for shape in shapes] != [2, 1, 2, 1] or len({shape[0] for shape in shapes}) != 1:
         raise UsageError.about(
-            "checkpoint", f"must contain heads of one width, got the shapes {shapes} in {str(source)!r}"
+            "checkpoint", f"must contain heads of the same output dimension, got the shapes {shapes} in {str(source)!r}"
         )
     return heads

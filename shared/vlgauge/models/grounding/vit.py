@@ -82,7 +82,7 @@ def vit_config(state: Mapping[str, torch.Tensor]) -> Any:
         pooled = state["pooler.dense.weight"].shape[0]
     except (KeyError, ValueError, StopIteration, IndexError) as error:
         raise UsageError.about(
-            "checkpoint", "must contain a vision transformer with its pooling layer, got others"
+            "checkpoint", "must contain the tensors of a vision transformer with its pooling layer, got other tensors"
         ) from error
     return ViTConfig(
         hidden_size=width,
@@ -113,7 +113,7 @@ def build_vit(state: Mapping[str, torch.Tensor]) -> Any:
         ValueError: If tensors are missing, unknown or of another shape.
         MissingExtraError: If transformers cannot be imported.
     """
-    with importing('rovist_vg needs more packages; run: pip install "vlgauge[rovist-vg]"'):
+    with importing('rovist_vg requires more packages; run: pip install "vlgauge[rovist-vg]"'):
         from transformers import ViTModel
     with without_first_values():
         model = ViTModel(vit_config(state))
@@ -124,7 +124,7 @@ def build_vit(state: Mapping[str, torch.Tensor]) -> Any:
     missing, surplus = sorted(names.keys() - own.keys()), sorted(own.keys() - names.keys())
     wrong = [name for name in names.keys() & own.keys() if names[name].shape != own[name].shape]
     if missing or surplus or wrong:
-        told = ", ".join([*(f"{n} is missing" for n in missing), *(f"{n} is too much" for n in surplus), *wrong][:3])
+        told = ", ".join([*(f"{n} is missing" for n in missing), *(f"{n} is unexpected" for n in surplus), *wrong][:3])
         raise UsageError.about("checkpoint", f"must contain the tensors of a vision transformer, got others: {told}")
     model.load_state_dict(own)
     return model.eval().requires_grad_(False)

@@ -84,21 +84,21 @@ def add_adapter(model: torch.nn.Module, files: JudgeFiles) -> None:
         raise UsageError.about("adapter", f"must have the matrices of at least one layer, got none in {files.name!r}")
     changed = {own_name(name): value for name, value in whole.items()}
     if is_twice or len(changed) < len(whole) or changed.keys() & added.keys():
-        raise UsageError.about("adapter", f"must have each layer once, got one twice in {files.name!r}")
+        raise UsageError.about("adapter", f"must contain each layer once, got one twice in {files.name!r}")
     for name, value in {**added, **changed}.items():
         if name not in own or own[name].shape != value.shape:
             of = "no such layer" if name not in own else f"{tuple(own[name].shape)}"
             raise UsageError.about(
                 "adapter",
-                f"must be one of this model, got {name} of shape {tuple(value.shape)} in {files.name!r}, where the "
-                f"model has {of}",
+                f"must be an adapter of this model, got {name} of shape {tuple(value.shape)} in {files.name!r}, "
+                f"where the model has {of}",
             )
         if own[name].is_meta:
             raise UsageError.about(
                 "device_map",
-                "must keep a model with an `adapter` in memory, got one that leaves parts of it on the disk or "
+                "must keep a model with an `adapter` in memory, got one that keeps parts of it on the disk or "
                 "moves them between devices",
-                "choose another one or a smaller `dtype`",
+                "choose another one, or a smaller `dtype`",
             )
     with torch.no_grad():
         for name, value in added.items():
@@ -155,7 +155,7 @@ def _product(layer: str, pair: Mapping[str, torch.Tensor], rank: int, name: str)
     if not fits or {pair["B"].shape[1], len(pair["A"])} != {rank}:
         raise UsageError.about(
             "adapter",
-            f"must have for each layer the matrices lora_A and lora_B of rank {rank}, got others for {layer} in "
-            f"{name!r}",
+            f"must have the matrices lora_A and lora_B of rank {rank} for each layer, got other ones for {layer} "
+            f"in {name!r}",
         )
     return pair["B"].float() @ pair["A"].float()

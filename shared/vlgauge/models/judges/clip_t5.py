@@ -54,7 +54,7 @@ def load_clip_t5(files: JudgeFiles, tower: JudgeFiles, dtype: Any, device: str) 
     seeing, told = read(str(tower.folder), use_safetensors=True, output_loading_info=True, **common)
     if unread := sorted(map(str, told["missing_keys"])):
         # The library initializes them randomly, and reports this only in its log.
-        raise UsageError(f"the image tower must have the tensors of its configuration, lacks {', '.join(unread[:3])}")
+        raise UsageError(f"the image tower must have the tensors of its configuration, got no {', '.join(unread[:3])}")
     model: Any = transformers.T5ForConditionalGeneration(config)
     between: Any = torch.nn.Sequential(
         torch.nn.Linear(seeing.config.hidden_size, config.d_model),
@@ -69,7 +69,9 @@ def load_clip_t5(files: JudgeFiles, tower: JudgeFiles, dtype: Any, device: str) 
     tied = {name for name, value in model.named_parameters(remove_duplicate=False) if id(value) in there}
     wrong = [*(set(lacking) - tied), *known_tensors.surplus(more, known_tensors.CLIP_T5)]
     if wrong:
-        raise UsageError(f"it must have the tensors of its configuration, got others: {', '.join(sorted(wrong)[:3])}")
+        raise UsageError(
+            f"it must have the tensors of its configuration, got different ones: {', '.join(sorted(wrong)[:3])}"
+        )
     model.tie_weights()
     parts: tuple[Any, ...] = (seeing, between, model)
     seeing, between, model = (part.to(device, dtype).eval() for part in parts)

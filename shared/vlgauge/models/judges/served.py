@@ -84,7 +84,9 @@ class ServedJudge:
         try:
             self._body = json.dumps(self._fields, allow_nan=False, sort_keys=True)
         except (TypeError, ValueError):
-            raise UsageError.about("fields", "must be serializable as JSON, got a value that is not") from None
+            raise UsageError.about(
+                "fields", "must be serializable as JSON, got a value that is not serializable"
+            ) from None
         self._seconds = check_float("answer_seconds", answer_seconds, "a number of seconds above 0", 0.001)
         self._joins_digits = False
         self._names: set[str] = set()
@@ -223,8 +225,8 @@ class ServedJudge:
                 raise
             n_done = len(first.keys() & self._kept.keys())
             raise NetworkError(
-                f"the judge {self._model} answered {n_done} of {len(first)} questions: {error}; call the same metric "
-                "again to request only the others",
+                f"the judge {self._model} answered {n_done} of {len(first)} questions ({error}); call the same "
+                "metric again to request only the others",
                 error.status,
             ) from None
         pool.shutdown()

@@ -24,7 +24,7 @@ LLAVA = "llava-hf/llava-1.5-13b-hf@657f531da46ada83da455ce6508de786130321ea"
 # Small model under a free license, supported by transformers 4.57 and newer. The command prints its commit.
 SMALL = "Qwen/Qwen3-VL-2B-Instruct"
 WHERE_COMMIT = f"git ls-remote https://huggingface.co/{SMALL} HEAD"
-SERVED = "; a model behind a server is a vlgauge.models.judges.ServedJudge, which Python takes as `model`"
+SERVED = "; for a model on a server, pass a vlgauge.models.judges.ServedJudge as `model` in Python"
 # Files of an adapter in the format of LLaVA's training code. Its pickles are read without running code.
 ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors", "adapter_model.bin", "non_lora_trainables.bin")
 # Adapter of EXPERT (Kim et al., 2025). Its commit is not known here.
@@ -83,14 +83,14 @@ def find_judge(model: str, setting: str = "model") -> JudgeFiles:
     config = read_json(file, f"`{setting}`")
     if not isinstance(config, dict) or "auto_map" in config:
         raise UsageError.about(
-            setting, f"must be a model of the transformers library, got one with custom code: {model!r}"
+            setting, f"must be a model of the transformers package, got one with custom code: {model!r}"
         )
     if (folder / "adapter_config.json").is_file():
         raise UsageError.about(
             setting,
-            f"must be a whole model, got one with an adapter: {model!r}",
-            "pass an adapter of a LLaVA to fleur as `adapter`, or merge the two, such as with `merge_and_unload` of "
-            "peft, and pass the saved folder",
+            f"must be a complete model, got one with an adapter: {model!r}",
+            "pass an adapter of a LLaVA to fleur as `adapter`, or merge the two, for example with "
+            "`merge_and_unload` of peft, and pass the saved folder",
         )
     if Path(model).is_dir():
         files = sorted(path for pattern in (*FILES, PICKLED) for path in folder.glob(pattern))
@@ -169,8 +169,9 @@ def look_for_judge(
 def other_models() -> str:
     """Return a hint for messages that names a small model and the demo model as alternatives."""
     return (
-        f"or {as_setting('model', f'{SMALL}@COMMIT')}, a small one under Apache-2.0 (COMMIT by `{WHERE_COMMIT}`), or "
-        f"{as_setting('profile', 'embedded')} for a demo model that knows only synthetic scenes"
+        f"or {as_setting('model', f'{SMALL}@COMMIT')}, a small one under Apache-2.0 (COMMIT by "
+        f"`{WHERE_COMMIT}`), or {as_setting('profile', 'embedded')} for a demo model that only knows synthetic "
+        "scenes"
     )
 
 
@@ -207,7 +208,7 @@ def terms_of(model: str) -> str:
         return ""
     licence, gigabytes = found
     size = f", {gigabytes:g} GB" if gigabytes else ""
-    return f"{model.partition('@')[0]}{size}, is under {licence}, to which you agree by its use"
+    return f"{model.partition('@')[0]}{size}, is under {licence}, to which you agree by using it"
 
 
 def stored_numbers(folder: Path) -> int:

@@ -44,7 +44,8 @@ class SpecialTokens:
             safe = f"{safe[:at]} {safe[at:]}"
         if self._ids.intersection(self.plain_ids(safe)):
             raise UsageError(
-                f"a caption must not spell a special token of the model, got {text[:80]!r}; remove it from the caption"
+                f"a caption must not contain a special token of the model, got {text[:80]!r}; remove it from the "
+                "caption"
             )
         return safe
 

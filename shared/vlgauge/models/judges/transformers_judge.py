@@ -226,7 +226,9 @@ class LoadedJudge:
             ValueError: If pixels are passed to another kind of model.
         """
         if pixels is not None and self._parts.kind not in ("llava", "clip_t5"):
-            raise UsageError.about("pixels", f"must be left out for {self.identity!r}, which computes its own patches")
+            raise UsageError.about(
+                "pixels", f"is not supported for {self.identity!r}, which computes its patches itself"
+            )
         rows = [None] * len(questions) if pixels is None else pixels.split(1)
         asked = zip(questions, answers, rows, strict=True)
         return self.log_chances([self._prepared(one, opening, answer, row) for one, answer, row in asked])
@@ -382,8 +384,8 @@ class LoadedJudge:
         most = getattr(text, "max_position_embeddings", None) if self._is_decoder else None
         if most is not None and one.length > most:
             raise UsageError(
-                f"a question must have at most {most} tokens for {self.identity}, got {one.length}; cut the captions "
-                "and references in it, or choose another `model`"
+                f"a question must have at most {most} tokens for {self.identity}, got {one.length}; shorten its "
+                "captions and references, or choose another `model`"
             )
         return one
 
@@ -470,7 +472,7 @@ class LoadedJudge:
         prompt, special = text, True
         if again and self._template is None:
             raise UsageError.about(
-                "model", f"must have a chat template to be asked twice, got {self.identity!r}", "leave `reasons` out"
+                "model", f"must have a chat template to be asked twice, got {self.identity!r}", "omit `reasons`"
             )
         if self._template is not None:
             content: Any = text

@@ -43,7 +43,7 @@ class PairTooLongError(UsageError):
     """Raised if a pair has more tokens than the maximum of the model."""
 
     def __init__(self, pair: Pair, n_tokens: int, maximum: int) -> None:
-        super().__init__(f"a pair of texts has {n_tokens} tokens, the model takes {maximum}")
+        super().__init__(f"a pair of texts has {n_tokens} tokens, but the model accepts at most {maximum}")
         self.pair, self.n_tokens, self.maximum = pair, n_tokens, maximum
 
 
@@ -99,7 +99,7 @@ class LoadedScorer:
         names = {int(index): str(name) for index, name in self._model.config.id2label.items()}
         index = next((i for i, name in names.items() if name == label), -1) if isinstance(label, str) else label
         if self._model.config.num_labels == 1 and index != 1:
-            raise UsageError.about("coherent_label", f"must be left at 1 for a model with one logit, got {label!r}")
+            raise UsageError.about("coherent_label", f"must be 1 for a model with one logit, got {label!r}")
         if self._model.config.num_labels == 2 and index not in (0, 1):
             raise UsageError.about(
                 "coherent_label", f"must be 0, 1 or one of {', '.join(map(repr, names.values()))}, got {label!r}"

@@ -36,7 +36,7 @@ def pair_scorer(
     """
     if callable(model):
         if base is not None:
-            raise UsageError.about("base", f"must be left out where `model` is a function, got {os.fspath(base)!r}")
+            raise UsageError.about("base", f"cannot be combined with a function as `model`, got {os.fspath(base)!r}")
         return GivenScorer(model)
     model, base = (value if value is None else os.fspath(value) for value in (model, base))
     check_torch("a classifier of sentence pairs", PAIR_PACKAGES, "rovist-c")
@@ -101,7 +101,7 @@ class GivenScorer:
                     raise UsageError.about(
                         "model",
                         f"must return one probability per pair, got an array of shape {values.shape} for "
-                        f"{len(batch)} pairs, or numbers outside of [0, 1]",
+                        f"{len(batch)} pairs, or numbers outside [0, 1]",
                     )
                 found.update(zip(batch, values.tolist(), strict=True))
                 advance(len(batch))

@@ -59,8 +59,8 @@ def convert_polos(
     if not head or not all(parts.values()):
         raise UsageError.about(
             "checkpoint",
-            "must be the authors' of Polos, with the tensors ff.*, scalar_mix.*, encoder.model.* and clip.*, got "
-            f"{', '.join(sorted(state)[:3]) or 'none'} and so on in {source!r}",
+            "must be the authors' checkpoint of Polos, with the tensors ff.*, scalar_mix.*, encoder.model.* and "
+            f"clip.*, got {', '.join(sorted(state)[:3]) or 'none'} and so on in {source!r}",
         )
     _check_settings(content, source)
     _compare_texts(parts[_TEXT], text, source)
@@ -89,7 +89,7 @@ def _check_settings(content: Any, source: str) -> None:
         if found != wanted and str(found) != str(wanted):
             raise UsageError.about(
                 "checkpoint",
-                f"must be trained with {name}: {wanted}, as the published one was, got {found!r} in {source!r}",
+                f"must be trained with {name}: {wanted}, like the published one, got {found!r} in {source!r}",
             )
 
 
@@ -122,6 +122,6 @@ def _refuse_differing(names: list[str], encoder: AllLayersEncoder | ClipArchitec
         what = encoder.name if isinstance(encoder, ClipArchitecture) else encoder.identity
         raise UsageError.about(
             "checkpoint",
-            f"must have the tensors of the public {what}, which its head is kept for, got {len(names)} others in "
-            f"{source!r}: {', '.join(sorted(names)[:3])}",
+            f"must have the tensors of the public {what}, with which its head is used, got {len(names)} "
+            f"different ones in {source!r}: {', '.join(sorted(names)[:3])}",
         )

@@ -82,7 +82,7 @@ def head_of(tensors: Mapping[str, Any], metadata: Mapping[str, str], source: str
         lacking, more = sorted(set(names) - set(arrays)), sorted(set(arrays) - set(names))
         told = [f"{', '.join(some[:3])} {what}" for some, what in ((lacking, "missing"), (more, "too much")) if some]
         raise UsageError.about(
-            "checkpoint", f"must have three linear layers and a share per layer, got {'; '.join(told)} in {source}"
+            "checkpoint", f"must have three linear layers and a weight per layer, got {'; '.join(told)} in {source}"
         )
     matrices = tuple(arrays[f"ff.0.ff.linear_{number}.weight"] for number in layers)
     biases = tuple(arrays[f"ff.0.ff.linear_{number}.bias"] for number in layers)
@@ -94,7 +94,7 @@ def head_of(tensors: Mapping[str, Any], metadata: Mapping[str, str], source: str
     single = [arrays[name].shape for name in names if name.startswith("scalar_mix.")]
     if not chain or matrices[-1].shape[0] != 1 or any(shape != (1,) for shape in single):
         raise UsageError.about(
-            "checkpoint", f"must have layers that fit together, down to one number, got {sizes} in {source}"
+            "checkpoint", f"must have layers with matching sizes and one output, got {sizes} in {source}"
         )
     if any(not np.isfinite(array).all() for array in arrays.values()):
         raise UsageError.about("checkpoint", f"must be finite, got NaN or infinity in {source}")
@@ -129,7 +129,7 @@ def read_head(path: str | PathLike[str]) -> Head:
     if metadata.get("format") != FORMAT or any(not metadata.get(name) for name in REQUIRED):
         raise UsageError.about(
             "checkpoint",
-            f"must be safetensors whose metadata say format={FORMAT} and {', '.join(REQUIRED)}, got "
+            f"must be a safetensors file with format={FORMAT} and {', '.join(REQUIRED)} in its metadata, got "
             f"{metadata.get('format')!r} in {str(path)!r}",
             "convert the authors' reprod.ckpt with: vlgauge convert reprod.ckpt --kind polos",
         )

@@ -42,7 +42,7 @@ def head_place() -> Path:
 def manual_step() -> str:
     """Return the instructions for obtaining the authors' head, for a message."""
     return (
-        f"fetch {RELEASED} (about 1 GB), unpack it, and run on a machine with the two public encoders: "
+        f"download {RELEASED} (about 1 GB), unpack it, and run on a machine with the two public encoders: "
         "vlgauge convert reprod/reprod.ckpt --kind polos"
     )
 
@@ -149,7 +149,8 @@ def _check(models: PolosModels) -> bool:
         if head.metadata[key] != found[key]:
             raise UsageError.about(
                 "checkpoint",
-                f"must be a head for the {name} ({found[key][:8]}), got one for another ({head.metadata[key][:8]})",
+                f"must be a head for the {name} ({found[key][:8]}), got one for a different one "
+                f"({head.metadata[key][:8]})",
             )
     return True
 

