@@ -175,7 +175,9 @@ def corpus_counts(name: str, result: Mapping[str, Any], what: str = "result") ->
     metric = COUNTED[name]
     keys = [f"{name}_{column}" for column in metric.columns]
     if lacking := [key for key in (f"{name}_scores", *keys) if key not in result]:
-        raise UsageError.about(what, f"must have the counts of {name}, lacks {', '.join(lacking)}", "score again")
+        raise UsageError.about(
+            what, f"must have the counts of {name}, got none for {', '.join(lacking)}", "score again"
+        )
     scores, *columns = (_column(what, key, result[key]) for key in (f"{name}_scores", *keys))
     if wrong := [key for key, column in zip(keys, columns, strict=True) if len(column) != len(scores)]:
         raise UsageError.about(what, f"must have one count per score, got another number of {wrong[0]}")
@@ -192,7 +194,7 @@ def corpus_counts(name: str, result: Mapping[str, Any], what: str = "result") ->
         got = ", ".join(f"{key} {column[row]:g}" for key, column in zip(keys, columns, strict=True))
         raise UsageError.about(
             what,
-            f"must have the counts that give the scores of {name}, row {row} has the score {scores[row]:g} and {got}",
+            f"must have counts that match the scores of {name}, got row {row} with the score {scores[row]:g} and {got}",
             "score again",
         )
     return counts
@@ -273,7 +275,10 @@ def told_of_silent(name: str, n_silent: int, *, of: str = "") -> str:
         of: Owner of the rows, such as the name of a system.
     """
     rows = "1 row has" if n_silent == 1 else f"{n_silent} rows have"
-    return f"{name}: {rows} no score of their own{f' by {of}' if of else ''}, but count in n, as they add 0 of 0"
+    return (
+        f"{name}: {rows} no score of their own{f' by {of}' if of else ''}, but are included in n, because they add 0 "
+        "of 0"
+    )
 
 
 def value_of_rows(counted: CountBasedMetric | None, values: Floats) -> float:

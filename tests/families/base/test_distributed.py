@@ -258,7 +258,7 @@ def test_two_objects_of_one_rank_that_come_at_once_are_refused(load_toy, rows_fo
         # Both answer a first list before it is final.
         monkeypatch.setattr(distributed, "_world", lambda path: 3)
         last = pool.submit(first.compute, **stories(1))
-        assert "process 1 takes part in this round of the run 'e' more than once; give" in str(last.exception())
+        assert "process 1 has joined this round of the run 'e' more than once; use" in str(last.exception())
         assert all("process 0 did not" in str(one.exception()) for one in waiting)
 
 

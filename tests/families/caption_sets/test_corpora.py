@@ -138,7 +138,9 @@ def test_equal_sizes_are_silent():
 @pytest.mark.parametrize("name", METRICS)
 def test_one_candidate_per_image_is_told(name):
     sides = ragged((1, 3), (1, 1), (0, 2))
-    message = f"`{name}` is undefined for all of 3 rows, as each side needs 2 captions or more: 3 have fewer "
+    message = (
+        f"`{name}` is undefined for all of 3 rows, because each side requires at least 2 captions: 3 rows have fewer "
+    )
     with pytest.warns(UserWarning, match=message + "candidates, 1 fewer references") as caught:
         result = scored(name, sides, pvalue="exact")
     assert {warning.filename for warning in caught} == {__file__}

@@ -101,11 +101,11 @@ def test_a_broken_image_leaves_the_metric_usable(clip_s):
 def test_images_that_are_no_files(clip_s, tolerant, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for image, message in [
-        (tmp_path, "which is no regular file"),
-        (tmp_path / "pipe", "which is no regular file"),
-        ("https://example.org/a.png", "must be a local file, got the address"),
-        ("data:image/png;base64,AAAA", "must be a local file, got the address"),
-        (b"", "must be the bytes of an image file, got no bytes"),
+        (tmp_path, "which is not a regular file"),
+        (tmp_path / "pipe", "which is not a regular file"),
+        ("https://example.org/a.png", "must be a local file, got the URL"),
+        ("data:image/png;base64,AAAA", "must be a local file, got the URL"),
+        (b"", "must be the bytes of an image file, got 0 bytes"),
     ]:
         for metric in (clip_s, tolerant):
             with pytest.raises(ValueError, match=rf"`images\[1\]` .*{re.escape(message)}"):

@@ -47,12 +47,12 @@ class Elsewhere:
         ([[0.0, 0.0]], {}, r"^`x`.*got \[0\.0.*0\.0"),
         ([[1.0], [-math.inf]], {"names": ["a", "b"]}, r"^`x`.*'b'"),
         ([[1.0], [0.0]], {"names": [7, 9]}, r"^`x`.*got \[0\.0\].*row 9"),
-        ([[1.0], [1.0, 2.0]], {}, r"^`x`.*something"),
-        (Elsewhere(), {}, r"^`x`.*something"),
+        ([[1.0], [1.0, 2.0]], {}, r"^`x`.*different lengths or types"),
+        (Elsewhere(), {}, r"^`x`.*different lengths or types"),
         ([1.0, 2.0], {}, r"^`x`.*got shape \(2,\)"),
         (1.0, {}, r"^`x`.*got shape \(\)"),
         ([[], []], {}, r"^`x`.*got shape \(2, 0\)"),
-        ([[1.0, 2.0]], {"width": 3}, r"^`x`.*those"),
+        ([[1.0, 2.0]], {"width": 3}, r"^`x`.*previous ones"),
     ],
 )
 def test_what_is_no_vector_is_refused(vectors, options, message):

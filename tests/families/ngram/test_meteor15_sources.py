@@ -145,5 +145,5 @@ def test_damaged_tables(content, tmp_path):
 def test_no_setting(source):
     with pytest.raises(ValueError, match=r"^`lists`.*'pycocoevalcap'.*path"):
         checked_source("lists", source)
-    with pytest.raises(ValueError, match=r"^`paraphrases`.*'pycocoevalcap'.*without"):
+    with pytest.raises(ValueError, match=r"^`paraphrases`.*'pycocoevalcap'.*no paraphrases"):
         checked_source("paraphrases", source)

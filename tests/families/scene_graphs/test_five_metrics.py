@@ -148,7 +148,7 @@ def test_other_settings_that_are_none(name, settings, message):
             r"^`objects\['predictions'\]\[0\]`",
         ),
         ({"predictions": [[3]], "references": [["dog"]]}, "got 3"),
-        ({"predictions": [[" "]], "references": [["dog"]]}, "no empty word"),
+        ({"predictions": [[" "]], "references": [["dog"]]}, "an empty word"),
         ({"predictions": [[["a", "b"]] * 13], "references": [["dog"]]}, "at most 4096 choices, got 8192"),
     ],
 )

@@ -32,7 +32,7 @@ def test_markup(caption, shown):
     with pytest.warns(UserWarning, match="markup") as told:
         warn_of_strange(["a cat", caption])
     assert [str(one.message) for one in told] == [
-        f"a caption has markup, such as {shown!r}, which is read as words; remove it first"
+        f"a caption has markup, such as {shown!r}, which is parsed as words; remove it first"
     ]
 
 

@@ -28,7 +28,7 @@ def test_the_pipeline_and_the_encoder_are_told_together(name):
     with pytest.raises(SourcesMissingError, match=rf"{name}.*sources") as caught:
         metric.compute(**COLUMNS)
     first, second = str(caught.value).splitlines()[1:]
-    assert first.startswith("(1) `pipeline` names the spaCy pipeline 'no_such_pipeline', which is not installed here")
+    assert first.startswith("(1) `pipeline` names the spaCy pipeline 'no_such_pipeline', which is not installed")
     assert second.startswith(f"(2) {ENCODER} (")
     assert second.endswith("or pass a folder as `encoder`")
 

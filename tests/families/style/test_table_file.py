@@ -202,16 +202,16 @@ def count_changed(content):
         (lambda h: h | {"tokenizer": "ptb"}, r"'ptb'.*'words-1'.*'whitespace'"),
         (lambda h: h | {"max_order": 5}, r"4.*checksum"),
         (lambda h: h | {"sha256": None}, r"4.*checksum"),
-        (lambda h: h | {"styles": ["B", "A", "C"]}, "counted"),
-        (lambda h: h | {"captions": [2, 2]}, "counted"),
-        (lambda h: h | {"captions": [2, 2, 0]}, "counted"),
+        (lambda h: h | {"styles": ["B", "A", "C"]}, "no counts"),
+        (lambda h: h | {"captions": [2, 2]}, "no counts"),
+        (lambda h: h | {"captions": [2, 2, 0]}, "no counts"),
         (lambda h: h | {"styles": 3}, "valid names"),
         (lambda h: h | {"styles": [1, 2, 3]}, "valid names"),
         (lambda h: h | {"styles": "ABC"}, "valid names"),
-        (lambda h: h | {"captions": [2, 2, 2**32]}, "counted"),
+        (lambda h: h | {"captions": [2, 2, 2**32]}, "no counts"),
         (lambda h: h | {"name": 3}, r"name.*string"),
         (lambda h: {k: v for k, v in h.items() if k != "sha256"}, r"1 required.*sha256"),
-        (lambda h: {k: v for k, v in h.items() if k != "format"}, "is not: 'format'"),
+        (lambda h: {k: v for k, v in h.items() if k != "format"}, "'format'"),
         (lambda h: [h], "list indices"),
         (lambda h: h | {"styles": ["A", "B", "D"]}, r"^`table`.*wrong"),
         (lambda h: h | {"captions": [2, 2, 3]}, r"^`table`.*wrong"),
@@ -314,17 +314,17 @@ def test_small_file_that_would_fill_the_memory_is_refused(saved, column, monkeyp
     content = pq.read_table(saved)
     pq.write_table(pa.Table.from_pydict(cells, schema=content.schema), saved, compression="zstd")
     assert saved.stat().st_size < 10_000
-    with pytest.raises(ValueError, match=r"toy\.parquet.*unpacks"):
+    with pytest.raises(ValueError, match=r"toy\.parquet.*decompresses"):
         table_file.load(StyleTable, saved)
 
 
 def test_more_captions_than_a_file_can_hold_are_refused(saved):
-    with pytest.raises(ValueError, match="unpacks to far"):
+    with pytest.raises(ValueError, match="decompresses to far"):
         table_file.load(StyleTable, rewritten(saved, lambda h: h | {"captions": [2, 2, 2**32 - 1]}))
 
 
 def test_other_columns_are_refused(saved):
     content = pq.read_table(saved)
     pq.write_table(content.drop_columns(["df"]), saved)
-    with pytest.raises(ValueError, match="other columns"):
+    with pytest.raises(ValueError, match="unexpected columns"):
         table_file.load(StyleTable, saved)

@@ -56,8 +56,9 @@ def test_names_of_data_sets():
 
 def test_offline_the_missing_file_is_named(no_sockets):
     expected = (
-        "`table` is neither an existing file nor available from the Hub: data set owner/none, file big.parquet, "
-        "revision abc is not in the cache and an offline switch is set; fetch it on a machine with network: "
+        "`table` is neither an existing file nor available from the Hub: dataset owner/none, file big.parquet, "
+        "revision abc is not in the cache and offline mode is enabled "
+        "(HF_HUB_OFFLINE or HF_EVALUATE_OFFLINE); download it on a machine with network: "
         "hf download owner/none big.parquet --repo-type dataset --revision abc"
     )
     with pytest.raises(FileNotFoundError, match=re.escape(expected)):

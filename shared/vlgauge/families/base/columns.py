@@ -120,7 +120,7 @@ class Story(Column):
         if sentences is None:
             got = type(row).__name__
             hint = what_to_do(row)
-            raise UsageError.about(place, f"must be a story, that is a string or a list of sentences, got {got}{hint}")
+            raise UsageError.about(place, f"must be a story (a string or a list of sentences), got {got}{hint}")
         texts = [plain_text(text, f"{place}[{i}]", "a sentence (str)") for i, text in enumerate(sentences)]
         return json.dumps(texts)
 
@@ -145,8 +145,8 @@ class Story(Column):
                 kinds = {'"': "a string", "[": "a list of sentences"}
                 raise UsageError.about(
                     self.name,
-                    f"must have one form in a call, got {kinds[forms[0]]} first and "
-                    f"{kinds[form]} in row {i}; give every story as a list of sentences",
+                    f"must have one form in a call, got {kinds[forms[0]]} first and {kinds[form]} in row {i}; "
+                    "pass every story as a list of sentences",
                 )
 
     def restore(self, column: pa.ChunkedArray) -> list[str | list[str]]:
@@ -178,7 +178,7 @@ class Captions(Column):
         captions = listed(row)
         if captions is None:
             hint = "; wrap a single caption: [caption]" if isinstance(row, str) else ""
-            hint = hint or ("; give [] where there are none" if what_to_do(row) else "")
+            hint = hint or ("; pass [] for none" if what_to_do(row) else "")
             raise UsageError.about(place, f"must be a list of captions, got {type(row).__name__}{hint}")
         texts = (plain_text(text, f"{place}[{i}]", "a caption (str)") for i, text in enumerate(captions))
         return [valid_unicode(text, f"{place}[{i}]") for i, text in enumerate(texts)]
@@ -208,8 +208,8 @@ class Captions(Column):
             n_blank = sum(len(stored[row]) - len(kept[row]) for row in fewer)
             bare = sum(not kept[row] for row in fewer)
             warn(
-                f"`{self.name}` must have no blank texts, got {n_blank} in {len(fewer)} of {len(stored)} rows, the "
-                f"first in row {fewer[0]}; they are left out (rows without another reference: {bare})"
+                f"`{self.name}` has {n_blank} empty strings in {len(fewer)} of {len(stored)} rows, the first in "
+                f"row {fewer[0]}; they are ignored (rows without another reference: {bare})"
             )
         return kept
 

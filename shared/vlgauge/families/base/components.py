@@ -39,11 +39,10 @@ class Components(Column):
         if missing := [name for name in COMPONENTS if name not in row]:
             others = [str(key) for key in row if key not in COMPONENTS]  # a required score is not a misspelling
             close = " ".join(filter(None, (meant(name, others) for name in missing)))
-            has = f"it has {', '.join(map(str, row)):.{LONGEST_SHOWN}}" if row else "it is empty"
-            names = (
-                f"score `{missing[0]}`, which is" if len(missing) == 1 else f"scores {', '.join(missing)}, which are"
-            )
-            raise UsageError.about(place, f"must have the {names} missing; {close or has}")
+            got = f"{', '.join(map(str, row)):.{LONGEST_SHOWN}}" if row else "an empty dictionary"
+            names = ", ".join(f"`{name}`" for name in missing)
+            plural = "s" if len(missing) > 1 else ""
+            raise UsageError.about(place, f"must have the score{plural} {names}, got {got}", close)
         return {name: component(row[name], name, f"{place}[{name!r}]") for name in COMPONENTS}
 
 
@@ -72,7 +71,7 @@ def component(value: Any, name: str, place: str) -> float:
     if number < smallest - _ROUNDING or number > largest + _ROUNDING:
         wanted = f"at most {largest:g}" if math.isinf(smallest) else f"from {smallest:g} to {largest:g}"
         raise UsageError.about(
-            place, f"must be {wanted}, as every {name} is, got {number}; look for percentages and mixed-up columns"
+            place, f"must be {wanted} like every {name}, got {number}; check for percentages and swapped columns"
         )
     return number
 

@@ -68,8 +68,8 @@ def check_unique_process(own: str) -> None:
         time.sleep(5 * _PAUSE)
         if any(_is_held(twin) for twin in twins):
             raise UsageError(
-                f"process {_rank(own)} takes part in this round already, as another object or run of the name "
-                f"{_told(own)}; give each run an `experiment_id` of its own"
+                f"process {_rank(own)} has already joined this round from another object or another run named "
+                f"{_told(own)}; use a unique `experiment_id` for each run"
             )
 
 
@@ -100,8 +100,8 @@ def _gathered(own: str, end: float, timeout: float) -> list[str]:
         if len(set(ranks)) < len(ranks):
             twice = next(rank for rank in ranks if ranks.count(rank) > 1)
             raise UsageError(
-                f"process {twice} takes part in this round of the run {_told(own)} more than once; give each run an "
-                "`experiment_id` of its own"
+                f"process {twice} has joined this round of the run {_told(own)} more than once; use a unique "
+                "`experiment_id` for each run"
             )
         if len(came) == _world(own) - 1:
             party = [own, *sorted(came, key=_rank)]
@@ -133,9 +133,9 @@ def _joined(own: str, end: float, timeout: float) -> str:
 
 def _absent(own: str, ranks: Sequence[int], timeout: float) -> str:
     return (
-        f"all {_world(own)} processes of the run {_told(own)} must come to a round within `timeout` ({timeout:g} s), "
-        f"{_processes(ranks)} did not; start every process with the same `num_process`, `experiment_id` and "
-        "`cache_dir`, and let each of them `compute` every round"
+        f"all {_world(own)} processes of the run {_told(own)} must join a round within `timeout` ({timeout:g} "
+        f"s), but {_processes(ranks)} did not; start every process with the same `num_process`, `experiment_id` "
+        "and `cache_dir`, and call `compute` in each of them in every round"
     )
 
 
@@ -177,7 +177,8 @@ def collected(party: Sequence[str], n_rows: int, timeout: float) -> pa.Table:
                 why.append(f"{_processes(slow)} had not called `compute` after `timeout` ({timeout:g} s)")
             raise UsageError(
                 f"`compute` must have the rows of all {len(party)} processes of the run {_told(party[0])}, but "
-                f"{' and '.join(why)}; the {n_there} rows of {_processes(there)} are not scored: run the round again"
+                f"{' and '.join(why)}; the {n_there} rows of {_processes(there)} are not scored; run the round "
+                "again"
             )
         time.sleep(_PAUSE)
 
@@ -191,8 +192,8 @@ def _table(path: str, n_rows: int) -> pa.Table:
         table, found = None, f"a file that fails with: {' '.join(str(error).split())[:200]}"
     if table is None or table.num_rows != n_rows:
         raise UsageError(
-            f"process {_rank(path)} of the run {_told(path)} wrote {n_rows} rows, got {found}; nothing is scored: run "
-            "the round again"
+            f"process {_rank(path)} of the run {_told(path)} wrote {n_rows} rows, got {found}; nothing is "
+            "scored, so run the round again"
         )
     return table
 

@@ -81,7 +81,7 @@ class EvaluateAdapter(evaluate.Metric):
             raise UsageError.about(
                 "experiment_id",
                 "must be one string shared by all processes when `num_process` is over 1, got none",
-                "without it a second run in the same cache folder would mix with this one",
+                "otherwise, a second run in the same cache folder would mix with this one",
             )
         super().__init__(*args, **host)
         distributed.check_experiment(self.experiment_id)
@@ -168,7 +168,9 @@ class EvaluateAdapter(evaluate.Metric):
 
     def _no_rows(self) -> str:
         names = " and ".join(f"`{column.name}`" for column in self.columns if not column.optional)
-        return f"{names} must have at least one row, got none; pass rows to `compute`, or `add_batch` them first"
+        return (
+            f"{names} must have at least one row, got none; pass rows to `compute`, or add them with `add_batch` first"
+        )
 
     def _end_round(self) -> None:
         """Discard all rows after each `compute`, failed or not, and change the file name in a distributed run."""

@@ -138,8 +138,8 @@ class Metric(EvaluateAdapter, ABC):
         check_setting_names(type(self), name, host)
         config_name = host.get("config_name", args[0] if args else None)
         if config_name not in (None, "default", *self.configs):
-            hint = f"known are {', '.join(self.configs)}" if self.configs else "leave it out"
-            raise UsageError.about("config_name", f"is no configuration of {name}, got {config_name!r}", hint)
+            hint = f"choose one of {', '.join(self.configs)}" if self.configs else "omit it"
+            raise UsageError.about("config_name", f"must be a configuration of {name}, got {config_name!r}", hint)
         usual = os.environ.get("VLGAUGE_PROFILE") or PROFILES[0]
         self.profile = check_choice("profile", usual if profile is None else profile, PROFILES)
         self.progress = checked_progress(progress)
@@ -228,7 +228,7 @@ class Metric(EvaluateAdapter, ABC):
         with lock_of(self):
             columns, options = self._sort_keywords(given)
             if options:
-                raise UsageTypeError.about(next(iter(options)), f"is no column of {self.name}", "pass it to `compute`")
+                raise UsageTypeError.unexpected(f"{self.name}.add_batch", next(iter(options)), "pass it to `compute`")
             stored = self._stored(columns)
             for chunk in self._chunks(stored):
                 self._host_add(chunk)
@@ -252,7 +252,7 @@ class Metric(EvaluateAdapter, ABC):
         for name, value in given.items():
             plural = _SINGULAR.get(name, name)
             if value is not None and plural in row:
-                raise UsageTypeError.about(plural, "must be given once, in the singular or in the plural, got both")
+                raise UsageTypeError.about(plural, "cannot be combined with its singular; pass one of them")
             if value is not None:
                 row[plural] = [value]
         self.add_batch(**row)
@@ -397,7 +397,7 @@ class Metric(EvaluateAdapter, ABC):
         own, options = self._sort_keywords(columns)
         if options:
             names = ", ".join(column.name for column in self.columns)
-            raise UsageTypeError.about(next(iter(options)), f"is no column of {self.name}, which reads {names}")
+            raise UsageTypeError.about(next(iter(options)), f"is not a column of {self.name}, which uses {names}")
         schema = Features({column.name: column.feature() for column in self.columns}).arrow_schema
         chunks = [pa.Table.from_pydict(chunk, schema=schema) for chunk in self._chunks(self._stored(own))]
         return pa.concat_tables(chunks) if chunks else schema.empty_table()
@@ -437,8 +437,8 @@ class Metric(EvaluateAdapter, ABC):
         if installed < required:
             extra = name.replace("_", "-")
             raise MissingExtraError(
-                f"{name} needs vlgauge {required} or newer, got {installed}; "
-                f'run: pip install --upgrade "vlgauge[{extra}] @ git+{REPOSITORY}@v{required.base_version}.0"'
+                f"{name} requires vlgauge {required} or newer, got {installed}; run: pip install --upgrade "
+                f'"vlgauge[{extra}] @ git+{REPOSITORY}@v{required.base_version}.0"'
             )
 
     def _sort_keywords(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -448,14 +448,14 @@ class Metric(EvaluateAdapter, ABC):
         options = {name: value for name, value in given.items() if name not in {*own, *PROJECT_COLUMNS}}
         for name, value in options.items():
             if name not in known:
-                raise UsageTypeError.about(name, f"is no keyword of {self.name}", nearest(name, [*own, *known]))
+                raise UsageTypeError.unexpected(f"{self.name}.compute", name, nearest(name, [*own, *known]))
             if name == "return_details" and value is not None:
                 options[name] = check_bool(name, value)
             if self.num_process > 1 and name != "return_details" and value is not None:
                 raise UsageError.about(
                     name,
-                    "must be left out when `num_process` is over 1, because only the rows travel between "
-                    "processes; gather the rows and compute in one process",
+                    "is not supported if `num_process` is over 1, because only rows are sent between processes; "
+                    "gather the rows and compute in one process",
                 )
         return {name: given.get(name) for name in own}, options
 
@@ -467,7 +467,7 @@ class Metric(EvaluateAdapter, ABC):
             if columns[column.name] is not None:
                 rows[column.name] = rows_of(column.name, columns[column.name])
             elif not column.optional:
-                raise UsageError.about(column.name, f"is missing: {self.name} needs {needed}")
+                raise UsageError.about(column.name, f"is missing: {self.name} requires {needed}")
         first, count = next((name, len(values)) for name, values in rows.items())
         for name, values in rows.items():
             if len(values) != count:
@@ -494,8 +494,8 @@ class Metric(EvaluateAdapter, ABC):
 
 
 NEEDS_SENTENCES = (
-    "a story must have at least two sentences, so give each as a list of sentences or a text of several; a list of "
-    "single sentences is as many stories"
+    "a story must have at least two sentences; pass each story as a list of sentences or one string, because a "
+    "list of sentences alone is a list of stories"
 )
 """Hint of metrics that compare the sentences of a story, for `Metric.undefined_hint`."""
 

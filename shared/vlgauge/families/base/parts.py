@@ -92,7 +92,8 @@ def shared_text(key: str, texts: Iterable[str]) -> str:
     some = sorted(texts)
     if len(some) > 1:
         raise UsageError(
-            f"all rows must be scored alike, got for `{key}`: {' and '.join(some[:2])}; score all of them in one run"
+            f"all rows must be scored with the same settings, got for `{key}`: {' and '.join(some[:2])}; score "
+            "all of them in one run"
         )
     return some[0]
 

@@ -312,8 +312,8 @@ class CaptionSetMetric(Metric):
         elif sizes and not counts:
             few = [sum(n < 2 for n in side) for side in zip(*sizes, strict=True)]
             warn(
-                f"`{self.name}` is undefined for all of {len(sizes)} rows, as each side needs 2 captions or "
-                f"more: {few[0]} have fewer candidates, {few[1]} fewer references"
+                f"`{self.name}` is undefined for all of {len(sizes)} rows, because each side requires at least 2 "
+                f"captions: {few[0]} rows have fewer candidates, {few[1]} fewer references"
             )
 
     def _test_details(

@@ -73,16 +73,16 @@ def given_captions(predictions: CaptionSets, references: CaptionSets, embeddings
             if vector.shape != vectors[0].shape or vector.ndim != 1 or not vector.size:
                 raise UsageError.about(
                     "embeddings",
-                    f"must give every caption a vector of one length, got shape {vector.shape} for {caption!r} and "
-                    f"{vectors[0].shape} for {next(iter(row_of))!r}",
+                    f"must have one embedding per caption, all of the same dimension, got shape {vector.shape} "
+                    f"for {caption!r} and {vectors[0].shape} for {next(iter(row_of))!r}",
                 )
         table = np.stack(vectors) if vectors else np.zeros((0, 0))
         return KnownVectors(row_of, table, "given").of(predictions, references)
     if not isinstance(embeddings, (tuple, list)) or len(embeddings) != 2:
         raise UsageError.about(
             "embeddings",
-            "must be a mapping from caption to vector, or a pair (candidates, references) of lists of arrays, got "
-            f"{type(embeddings).__name__}",
+            "must be a mapping from caption to embedding, or a pair (candidates, references) of lists of "
+            f"arrays, got {type(embeddings).__name__}",
         )
     sides = [_checked_side(*side) for side in ((0, embeddings[0], predictions), (1, embeddings[1], references))]
     return _joined(*sides)
@@ -102,7 +102,7 @@ def check_lengths(vectors: CaptionVectors, setting: str) -> None:
     if largest > LONGEST:
         raise UsageError.about(
             setting,
-            f"must give vectors of numbers of at most {LONGEST} in absolute value, got {largest:.3g}",
+            f"must have embeddings of numbers of at most {LONGEST} in absolute value, got {largest:.3g}",
             "scale them all by one factor",
         )
 
@@ -136,7 +136,7 @@ def _row_of_each(predictions: CaptionSets, references: CaptionSets, known: Mappi
             for i, caption in enumerate(captions):
                 if caption not in known:
                     raise UsageError.about(
-                        "embeddings", f"must have a vector for `{name}[{example}][{i}]`, got none for {caption!r}"
+                        "embeddings", f"must have an embedding for `{name}[{example}][{i}]`, got none for {caption!r}"
                     )
                 row_of.setdefault(caption, len(row_of))
     return row_of
@@ -179,7 +179,9 @@ def _joined(candidates: list[npt.NDArray[np.floating]], references: list[npt.NDA
     filled = [vectors for vectors in pooled if len(vectors)]
     widths = {vectors.shape[1] for vectors in filled}
     if len(widths) > 1 or 0 in widths:
-        raise UsageError.about("embeddings", f"must be of one width d, got {', '.join(map(str, sorted(widths)))}")
+        raise UsageError.about(
+            "embeddings", f"must all have the same dimension, got {', '.join(map(str, sorted(widths)))}"
+        )
     counts = [len(c) + len(r) for c, r in zip(candidates, references, strict=True)]
     starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.intp)
     positions = [np.arange(start, start + count) for start, count in zip(starts, counts, strict=False)]

@@ -95,8 +95,8 @@ class Backbone(ClipSettings):
         if row is not None and row.only_for not in (None, found.name):
             raise UsageError.about(
                 "backbone",
-                f"{row.name!r} must be used with the metric {row.only_for}, got {found.name}: many of its cosines "
-                "are negative, which count as 0 here",
+                f"{row.name!r} is only supported by the metric {row.only_for}, got {found.name}, which would "
+                "count its many negative cosines as 0",
             )
         return found
 

@@ -175,8 +175,8 @@ def fitted(
     one, zero = mean_cosines(right, read, seen, picture_of, np.ones(n_pictures))
     if not one > zero:
         raise UsageError(
-            f"FILE must have captions that match their images better than other images, got mean cosines of "
-            f"{one:.3f} and {zero:.3f} after shuffling"
+            f"FILE must have captions that match their images better than others, got mean cosines of {one:.3f} "
+            f"and {zero:.3f} after shuffling"
         )
     rng = np.random.default_rng(seed)
     drawn = np.empty((resamples, 2))

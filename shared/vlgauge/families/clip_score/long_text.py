@@ -63,7 +63,7 @@ def pieces_of(
     if policy == "error" and long.any():
         raise UsageError.about(
             place(int(np.argmax(long))),
-            f"must have at most {tokens.context} tokens with prompt, start and end, got more",
+            f"must have at most {tokens.context} tokens, including prompt, start and end token, got more",
             "shorten it, or choose another `long_text`",
         )
     if policy != "split" or not long.any():

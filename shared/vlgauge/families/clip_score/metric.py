@@ -34,9 +34,10 @@ _ROUNDING = 1e-6  # tolerance for scores that exceed their range because of floa
 VARIANTS = {"image": ("released", "paper"), "video": ("released", "paper", "emscore")}
 
 # Reasons for an undefined score of a readable image or video.
+_UNLIKE = "neither image nor references are similar to the caption"
 UNDEFINED = {
-    "image": "a vector has no length, or score and similarity cancel",
-    "video": "no word weighs anything, P + R is 0, or a vector has no length",
+    "image": "an embedding is zero, or score and similarity cancel",
+    "video": "all word weights are 0, P + R is 0, or an embedding is zero",
 }
 
 
@@ -91,8 +92,8 @@ class ClipScoreMetric(Metric):
         if known == "video" and row is not None and row.tokens != "clip":
             raise UsageError.about(
                 "backbone",
-                f"must be a CLIP for videos, which are scored word by word, got {row.name!r}, whose text tower has "
-                "one vector for a whole text",
+                f"must be a CLIP for videos, which are scored word by word, got {row.name!r}, whose text tower "
+                "returns one embedding for a whole text",
             )
 
     @property
@@ -175,7 +176,7 @@ class ClipScoreMetric(Metric):
             name = "references" if counts["sentences"]["references"] else "candidates"
         n = counts["sentences"][name]
         if not n:
-            raise UsageError("`idf='references'` needs references, got none; pass some, or choose 'candidates'")
+            raise UsageError("`idf='references'` requires references, got none; pass some, or choose 'candidates'")
         self.idf = counted_idf({int(token): df for token, df in counts[name].items()}, n, name)
 
     def combine(self, partial: PartialResult) -> dict[str, Any]:
@@ -284,7 +285,7 @@ class ClipScoreMetric(Metric):
             f"of {n} ref_{self.name} alone are undefined: {why}": np.count_nonzero(alone),
             self._beyond(n): self._n_beyond(scored),
             self._clamped(n): self._n_clamped(scored),
-            f"of {n} ref_{self.name} are 0 because neither image nor references are like the caption": scored.n_unlike,
+            f"of {n} ref_{self.name} are 0 because {_UNLIKE}": scored.n_unlike,
         }
         for text, count in troubles.items():
             if count:
@@ -305,8 +306,8 @@ class ClipScoreMetric(Metric):
 
     def _clamped(self, n: int) -> str:
         return (
-            f"of {n} cosines are negative and count as 0, so that {self.name} does not tell these captions apart; take "
-            "another backbone, or a scale of its own (vlgauge calibrate, for clip_s)"
+            f"of {n} cosines are negative and count as 0, so that {self.name} does not distinguish these "
+            "captions; choose another backbone, or calibrate the scale (vlgauge calibrate, for clip_s)"
         )
 
     @property
@@ -322,9 +323,9 @@ class ClipScoreMetric(Metric):
 
     def _beyond(self, n: int) -> str:
         return (
-            f"of {n} ref_{self.name} lie beyond {self._most:.3g} in absolute value, since a score and a negative "
-            f"similarity to the references nearly cancel in their harmonic mean; the mean over all rows may be that of "
-            f"these few: look at ref_{self.name}_median, or take variant='paper'"
+            f"of {n} ref_{self.name} exceed {self._most:.3g} in absolute value, because a score and a negative "
+            "similarity to the references nearly cancel in their harmonic mean; they may dominate the mean over "
+            f"all rows, so use ref_{self.name}_median, or choose variant='paper'"
         )
 
 
@@ -376,7 +377,7 @@ def checked_word_weights(idf: Any, config: str, variant: str) -> Any:
     if variant == "paper" and (idf is None or idf is False):
         raise UsageError.about(
             "idf",
-            "must be given for videos under variant='paper', because the paper weights words by TF-IDF",
+            "is required for videos with variant='paper', because the paper weights words by TF-IDF",
             "pass 'references', 'candidates', or a corpus",
         )
     return "auto" if variant == "emscore" and idf is None else checked_idf(idf)

@@ -191,7 +191,7 @@ def resolved_idf(
         return corpus_idf(candidates, value, tokens)
     if value == "references":
         if not references:
-            raise UsageError("`idf='references'` needs references, got none; pass some, or choose 'candidates'")
+            raise UsageError("`idf='references'` requires references, got none; pass some, or choose 'candidates'")
         return corpus_idf(references, value, tokens)
     if isinstance(value, str):
         return _read_corpus(Path(value), tokens)

@@ -89,12 +89,14 @@ def unit_vectors(vectors: Any, place: str, *, width: int | None = None, names: S
     try:
         rows = np.asarray(vectors, dtype=np.float64)
     except (TypeError, ValueError, RuntimeError):  # such as a tensor with a gradient or on another device
-        raise UsageError.about(place, "must be vectors of numbers, of one width, got something else") from None
+        raise UsageError.about(
+            place, "must be vectors of numbers of the same dimension, got rows of different lengths or types"
+        ) from None
     if rows.ndim and not len(rows):
         return np.zeros((0, width or 0))
     if rows.ndim != 2 or not rows.size or (width is not None and rows.shape[1] != width):
-        wanted = "" if width is None else f" {width}, as those before"
-        raise UsageError.about(place, f"must be vectors of one width{wanted}, got shape {rows.shape}")
+        wanted = "" if width is None else f" {width}, like the previous ones"
+        raise UsageError.about(place, f"must be vectors of one dimension{wanted}, got shape {rows.shape}")
     largest = np.abs(rows).max(axis=1)
     usable = np.isfinite(largest) & (largest > 0)
     if not usable.all():

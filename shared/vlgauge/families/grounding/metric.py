@@ -171,11 +171,11 @@ class GroundingMetric(Metric):
             ValueError: If the call has too many or too few inputs to compare stories with.
         """
         if features is not None and regions is not None:
-            raise UsageError.about("regions", "must be left out where `features` are given, got both")
+            raise UsageError.about("regions", "cannot be combined with `features`; pass either")
         # Individual rows without images are reported later with their index.
         if features is None and regions is None and (images is None or all(row is None for row in images)):
             raise UsageError.about(
-                "images", f"is missing: {self.name} needs images, or crops as `regions`, or `features`"
+                "images", f"is missing: {self.name} requires images, or crops as `regions`, or `features`"
             )
         found = Preflight(self.name, self.name.replace("_", "-"))
         found.look(lambda: sentence_splitter(self.sentences))
@@ -216,4 +216,4 @@ class GroundingMetric(Metric):
     def warn_of_images(self, spots: Sequence[Spots]) -> None:
         """Warn once per call about the images without a region."""
         if without := sum(len(of.images_without_regions) for of in spots):
-            warn(f"images without a region, which were left out: {without}")
+            warn(f"images without a region, which were ignored: {without}")

@@ -69,7 +69,7 @@ class JudgeMetric(Metric):
         """Return a preflight of the requirements of every call, without loading or downloading anything."""
         preflight = Preflight(self.name, self.needs[0])
         lacking = (
-            f"`model` is missing: {self.name} asks any language model; pass a folder or a Hub id, {other_models()}"
+            f"`model` is missing: {self.name} requires a language model; pass a folder or a Hub id, {other_models()}"
         )
         look_for_model(preflight, self.chosen_model, self.tower, self.adapter, profile=self.profile, lacking=lacking)
         return preflight
@@ -125,8 +125,8 @@ class JudgeMetric(Metric):
         n = sum(judge.altered(questions))
         if n:
             warn(
-                f"{n} of {len(questions)} questions have a caption that spells a special token of the model; these "
-                "tokens were split by a space, so that they cannot end a turn"
+                f"{n} of {len(questions)} questions have a caption that contains a special token of the model; "
+                "these tokens were split by a space, so that they cannot end a turn"
             )
         return n
 
@@ -138,8 +138,8 @@ class JudgeMetric(Metric):
         """
         if n_untold:
             warn(
-                f"{n_untold} of {n_answers} answers are undefined: the server returned too few of their digits; make "
-                "it return the 20 most likely tokens, or pass the model itself as `model`"
+                f"{n_untold} of {n_answers} answers are undefined, because the server returned too few of their "
+                "digits; make it return the 20 most likely tokens, or pass the model itself as `model`"
             )
 
 

@@ -216,7 +216,7 @@ def checked_df(df: Any, choices: Sequence[str]) -> Any:
         close = meant(df, choices) if isinstance(df, str) else ""
         raise UsageError.about(
             "df",
-            f"must be {', '.join(map(repr, choices))}, a DocumentFrequency or the path of a file that it saved, got "
+            f"must be {', '.join(map(repr, choices))}, a DocumentFrequency or the path of its saved file, got "
             f"{shown(df)}{', which is not an existing file' if is_path else ''}",
             close,
         )
@@ -275,10 +275,12 @@ def given_df(df: DocumentFrequency | str | Path, *, ptb: bool, eos: bool = False
     source, table = ("given", df) if isinstance(df, DocumentFrequency) else (Path(df).name, DocumentFrequency.load(df))
     if table.tokens and (table.tokens == PTB) != ptb:
         warn(
-            f"`df` was counted in tokens called {table.tokens!r}, and the captions are split into others, whose "
-            "n-grams are treated as rare if it lacks them; "
+            (
+                f"`df` was counted with the tokenizer {table.tokens!r}, but the captions are tokenized differently, "
+                "so that n-grams missing from `df` are treated as rare; "
+            )
             + (
-                "count it again, as `vlgauge idf --references` does, or pass the `tokenizer` that it was counted with"
+                ("count it again with `vlgauge idf --references`, or pass the `tokenizer` that it was counted with")
                 if ptb
                 else "pass `tokenizer='ptb'`, or count it with your tokenizer"
             )
@@ -354,8 +356,8 @@ def warn_of_few_documents(n_documents: int) -> None:
         rows = "1 row" if n_documents == 1 else f"{n_documents} rows"
         warn(
             f"CIDEr-D takes document frequencies from the references of {rows}, too few to determine which "
-            f"n-grams are rare (from one row, no n-gram has any weight); pass {as_setting('df')}, which "
-            "`vlgauge idf --references` creates from a corpus"
+            f"n-grams are rare (from one row, no n-gram has any weight); pass {as_setting('df')}, which `vlgauge "
+            "idf --references` creates from a corpus"
         )
 
 

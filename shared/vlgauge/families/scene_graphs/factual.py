@@ -82,13 +82,13 @@ class FactualParser:
         if broken := sum(graph is None for graph in graphs.values()):
             example = next(text for one, (text, _) in written.items() if graphs[one] is None)
             warn(
-                f"the model of `parser` wrote no graph for {broken} of {len(graphs)} sentences but, for example, "
-                f"{example!r:.60}; their graphs are empty"
+                f"the model of `parser` returned no graph for {broken} of {len(graphs)} sentences, but, for "
+                f"example, {example!r:.60}; their graphs are empty"
             )
         if endless := sum(not ended for _, ended in written.values()):
             warn(
-                f"{endless} of {len(written)} graphs were cut after {self.most_tokens} tokens; raise `most_tokens` of "
-                "the parser, or split the captions into sentences"
+                f"{endless} of {len(written)} graphs were cut after {self.most_tokens} tokens; raise "
+                "`most_tokens` of the parser, or split the captions into sentences"
             )
         return [merged(graphs[one] or Graph(()) for one in own) for own in sentences]
 

@@ -96,7 +96,7 @@ def given_graph(value: Any, name: str) -> Graph:
         )
     if len(tuples) > MOST_TUPLES:
         raise UsageError.about(
-            name, f"must have at most {MOST_TUPLES} tuples, got {len(tuples)}; is it of one caption?"
+            name, f"must have at most {MOST_TUPLES} tuples, got {len(tuples)}; pass the graph of one caption"
         )
     return Graph.of(tuples)
 
@@ -104,7 +104,9 @@ def given_graph(value: Any, name: str) -> Graph:
 def _parts(value: Mapping[str, Any], name: str) -> list[Tuple]:
     """Return the tuples of a dictionary, whose objects must be complete."""
     if unknown := sorted(set(map(str, value)) - {"objects", "attributes", "relations"}):
-        raise UsageError.about(name, f"must have objects, attributes and relations, got {', '.join(unknown)}")
+        raise UsageError.about(
+            name, f"must have only the keys objects, attributes and relations, got {', '.join(unknown)}"
+        )
     lists = {key: value.get(key) or () for key in ("objects", "attributes", "relations")}
     for key, items in lists.items():
         if isinstance(items, str) or not isinstance(items, Sequence):
@@ -113,7 +115,8 @@ def _parts(value: Mapping[str, Any], name: str) -> list[Tuple]:
     known = {parts[0] for parts in objects}
     if twice := next((parts[0] for index, parts in enumerate(objects) if parts in objects[:index]), None):
         raise UsageError(
-            f"`{name}['objects']` must name each object once, got {twice!r} twice; count it by an attribute"
+            f"`{name}['objects']` must contain each object once, got {twice!r} twice; express its number as an "
+            "attribute"
         )
     tuples = list(objects)
     for key, length in (("attributes", 2), ("relations", 3)):
@@ -122,7 +125,7 @@ def _parts(value: Mapping[str, Any], name: str) -> list[Tuple]:
             if missing := [word for word in parts[:: length - 1][: length - 1] if word not in known]:
                 raise UsageError.about(
                     f"{name}[{key!r}][{index}]",
-                    f"must be of objects of the graph, got {missing[0]!r}, which `{name}['objects']` lacks",
+                    f"must refer to objects of the graph, got {missing[0]!r}, which is not in `{name}['objects']`",
                     "add it there",
                 )
             tuples.append(parts)
@@ -137,7 +140,7 @@ def _checked(parts: Any, lengths: Sequence[int], name: str) -> Tuple:
         raise UsageError.about(name, f"must have {expected} parts, got {len(parts)}")
     words = tuple(" ".join(part.lower().split()) for part in parts)
     if not all(words):
-        raise UsageError.about(name, f"must have no empty part, got {list(parts)!r}")
+        raise UsageError.about(name, f"must not have empty parts, got {list(parts)!r}")
     return words
 
 

@@ -125,7 +125,7 @@ class SceneGraphMetric(Metric):
         found = list(getattr(parser, method)(captions, **({"progress": self.progress} if ours else {})))
         if len(found) != len(captions):
             raise UsageError.about(
-                f"parser.{method}", f"must give one entry per caption, {len(captions)} in all, got {len(found)}"
+                f"parser.{method}", f"must return one entry per caption, {len(captions)} in all, got {len(found)}"
             )
         return dict(zip(captions, found, strict=True))
 
@@ -210,7 +210,7 @@ def _distinct(predictions: Sequence[str], references: Sequence[Sequence[str]]) -
         if (n_words := len(caption.split())) > LONGEST:
             raise UsageError(
                 f"a caption must have at most {LONGEST} words to be parsed, got {n_words} in {caption!r:.60}; "
-                "cut it, or give its graph or objects"
+                "shorten it, or pass its graph or objects"
             )
     return captions
 
@@ -221,7 +221,7 @@ def _checked_parser(parser: Any, own_parsers: Sequence[str]) -> Any:
             names = "".join(f'"{name}", ' for name in (RULES, *own_parsers))
             raise UsageError.about(
                 "parser",
-                f'must be {names}"factual", "factual:" before a folder or an id of the Hub, or an object with '
+                f'must be {names}"factual", "factual:" followed by a folder or a Hub id, or an object with '
                 f"`graphs(captions)` and `identity`, got {shown(parser)}",
             )
     elif not (callable(getattr(parser, "graphs", None)) and hasattr(parser, "identity")):

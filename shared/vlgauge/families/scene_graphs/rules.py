@@ -62,7 +62,7 @@ class RuleParser:
     def __init__(self, pipeline: Any = None, *, profile: str = "paper") -> None:
         source = phrase_source(pipeline, profile=profile, argument="pipeline")
         if not isinstance(source, SpacyPhrases):
-            raise UsageError.about("pipeline", 'must be a pipeline with a parser, got "nltk", which finds nouns only')
+            raise UsageError.about("pipeline", 'must be a pipeline with a parser, got "nltk", which finds only nouns')
         self._source = source
         self.identity = f"rules-1+{source.identity}"
 

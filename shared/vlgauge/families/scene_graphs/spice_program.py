@@ -103,7 +103,7 @@ def checked_path(setting: str, value: Any, *, optional: bool = False) -> Any:
     """
     if isinstance(value, (str, PathLike)) or (optional and value is None):
         return value
-    none = ", or None for that of pycocoevalcap" if optional else ""
+    none = ", or None for the one in pycocoevalcap" if optional else ""
     raise UsageTypeError.about(setting, f"must be a path{none}, got {shown(value)}")
 
 
@@ -161,12 +161,12 @@ def find_jar(jars: str | PathLike[str] | None) -> Path:
     folder = _folder(jars)
     if folder is None:
         raise MissingFileError(
-            f'`parser="{SPICE}"` needs {_JAR} of {_PACKAGE} 1.2, which is not installed here; '
-            f"run: pip install {_PACKAGE}==1.2, or give its folder as `jars`"
+            f'`parser="{SPICE}"` requires {_JAR} of {_PACKAGE} 1.2, which is not installed; run: pip install '
+            f"{_PACKAGE}==1.2, or pass its folder as `jars`"
         )
     if lacking := [name for name in _SHIPPED if not os.path.isfile(folder / name)]:
         raise MissingFileError.about(
-            "jars", f"must be the folder of {_JAR} and its lib, got {shown(str(folder))} without {', '.join(lacking)}"
+            "jars", f"must be the folder with {_JAR} and its lib, got {shown(str(folder))} without {', '.join(lacking)}"
         )
     return folder / _JAR
 
@@ -181,8 +181,8 @@ def find_models(jars: str | PathLike[str] | None) -> Path:
     lacking = [name for name in _CORENLP if folder is None or not os.path.isfile(folder / name)]
     if lacking or folder is None:
         raise MissingFileError(
-            f'`parser="{SPICE}"` needs {" and ".join(lacking)} next to {_JAR}; '
-            f"run: python -m {_PACKAGE}.spice.get_stanford_models, which downloads CoreNLP 3.6.0 (about 390 MB)"
+            f'`parser="{SPICE}"` requires {" and ".join(lacking)} next to {_JAR}; run: python -m '
+            f"{_PACKAGE}.spice.get_stanford_models, which downloads CoreNLP 3.6.0 (about 390 MB)"
         )
     return folder / _CORENLP[1]
 
@@ -213,7 +213,7 @@ def _run(program: _Program, captions: Sequence[str]) -> list[Graph]:
             errors="replace",
         )
         if ended.returncode or not written.is_file():
-            raise UsageError(f"{_JAR} must write a graph for each caption, but it ended: {_reason(ended.stderr)}")
+            raise UsageError(f"{_JAR} must return a graph for each caption, but it failed: {_reason(ended.stderr)}")
         return _read_graphs(written, len(captions))
 
 
@@ -224,7 +224,7 @@ def _read_graphs(path: Path, n: int) -> list[Graph]:
         return [found[i] for i in range(n)]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(
-            f"{_JAR} must write a graph for each of {n} captions, got other output ({error!r:.200})"
+            f"{_JAR} must return a graph for each of {n} captions, got unexpected output ({error!r:.200})"
         ) from error
 
 
@@ -232,4 +232,4 @@ def _reason(errors: str) -> str:
     """Return the line of the error output that contains the reason of the failure."""
     lines = [line.strip() for line in errors.splitlines() if line.strip() and not line.lstrip().startswith("at ")]
     named = [line for line in lines if "Exception" in line or "Error:" in line]
-    return next(iter([*named[:1], *lines[-1:]]), "without a word")[:300]
+    return next(iter([*named[:1], *lines[-1:]]), "without a message")[:300]

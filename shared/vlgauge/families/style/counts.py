@@ -131,7 +131,7 @@ class StyleCounts:
             if style not in self._style_ids:
                 unknown.setdefault(style, i)
         if unknown:
-            clauses = [self._unknown_style(f"{name}[{row}]", style) for style, row in list(unknown.items())[:5]]
+            clauses = [str(self._unknown_style(f"{name}[{row}]", style)) for style, row in list(unknown.items())[:5]]
             raise UsageError(". ".join(clauses) + (f". And {len(unknown) - 5} more" if len(unknown) > 5 else ""))
         return np.fromiter((self._style_ids[style] for style in styles), np.int64, len(styles))
 
@@ -142,15 +142,16 @@ class StyleCounts:
             ValueError: If the style is not in the table.
         """
         if style not in self._style_ids:
-            raise UsageError(self._unknown_style("style", style))
+            raise self._unknown_style("style", style)
         return self._style_ids[style]
 
-    def _unknown_style(self, name: str, style: str) -> str:
+    def _unknown_style(self, name: str, style: str) -> UsageError:
         folded = {known.casefold(): known for known in self.styles}
         near = [folded[match] for match in difflib.get_close_matches(str(style).casefold(), folded, n=3, cutoff=0.6)]
-        kind = "near matches" if near else "they are" if len(self.styles) <= 10 else "the first are"
+        kind = "near matches" if near else "they are" if len(self.styles) <= 10 else "the first ones"
         names = ", ".join(map(repr, near or self.styles[:10]))
-        return f"`{name}` is {shown(style)}, not one of the table's {len(self.styles)} styles; {kind}: {names}"
+        problem = f"must be one of the table's {len(self.styles)} styles, got {shown(style)}"
+        return UsageError.about(name, problem, f"{kind}: {names}")
 
     def ngrams(self, captions: Sequence[Sequence[str]]) -> list[CaptionNgrams]:
         """Return the distinct n-grams of orders 1 to 4 in captions.

@@ -38,7 +38,7 @@ def fitted(
     empty = sum(not tokens for tokens in split)
     if empty:
         # The warning is issued at the line that called StyleTable.fit.
-        warn(f"{empty} of {len(split)} captions have no tokens and add nothing to the table")
+        warn(f"{empty} of {len(split)} captions have no tokens and do not change the table")
     id_of = {style: i for i, style in enumerate(names)}
     ids = np.fromiter((id_of[label] for label in labels), np.int64, len(labels))
     texts = token_ids(split)
@@ -104,9 +104,7 @@ def _sorted_styles(labels: Sequence[Any]) -> tuple[str, ...]:
     names = tuple(sorted(set(map(str, labels))))  # NumPy arrays contain NumPy's string type
     if not 2 <= len(names) <= MAX_STYLES:
         got = f"{len(names)}" if len(names) > 1 else f"only {names[0]!r}"
-        raise UsageError.about(
-            "styles", f"must have 2 to {MAX_STYLES} different names, which are contrasted, got {got}"
-        )
+        raise UsageError.about("styles", f"must have 2 to {MAX_STYLES} different names, got {got}")
     return names
 
 
@@ -129,7 +127,8 @@ def _checked_tokens(rows: Sequence[Any]) -> list[Tokens]:
     for i, row in enumerate(rows):
         if isinstance(row, str) or not isinstance(row, Sequence):
             raise UsageError.about(
-                f"captions[{i}]", f"must be a string or a list of tokens, as the first, got {type(row).__name__}"
+                f"captions[{i}]",
+                f"must be a string or a list of tokens like the first caption, got {type(row).__name__}",
             )
         for token in set(row) - known:
             if not isinstance(token, str) or token.split() != [token]:

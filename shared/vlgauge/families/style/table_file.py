@@ -120,7 +120,9 @@ def load(cls: type[Table], path: str | PathLike[str]) -> Table:
             raise UsageError("its checksum is wrong")
         table = table_of(cls, tokenizer, styles, captions, rows, about)
     except (ValueError, pa.ArrowException) as error:
-        raise UsageError.about("table", f"must be unmodified, but {shown} was altered: {error}") from error
+        raise UsageError.about(
+            "table", f"must be an unmodified file, got {shown}, which was altered: {error}"
+        ) from error
     # The digest has just been verified and is expensive to compute.
     table.__dict__["fingerprint"] = header["sha256"][:12]
     return table
@@ -145,7 +147,7 @@ def _read(path: str | PathLike[str], shown: str) -> tuple[dict[str, Any], pa.Tab
 
 def _too_large(shown: str, n_bytes: int) -> ValueError:
     return UsageError.about(
-        "table", f"must be a style table, and {shown} unpacks to far more than one of its {n_bytes} bytes can"
+        "table", f"must be a style table, got {shown}, which decompresses to far more than {n_bytes} bytes can contain"
     )
 
 
@@ -153,7 +155,7 @@ def _header(schema: pa.Schema, shown: str) -> dict[str, Any]:
     """Return the validated description in the file."""
     found = (schema.metadata or {}).get(_METADATA)
     if found is None:
-        raise UsageError.about("table", f"must be a style table, and {shown} is not one; `StyleTable.save` writes them")
+        raise UsageError.about("table", f"must be a style table, got {shown}; `StyleTable.save` writes one")
     try:
         header = json.loads(found)
         if header["format"] != FORMAT:
@@ -162,10 +164,10 @@ def _header(schema: pa.Schema, shown: str) -> dict[str, Any]:
             )
         _check_header(**header)
         if not schema.equals(_SCHEMA):
-            raise UsageError("it has other columns")
+            raise UsageError("it has unexpected columns")
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise UsageError.about(
-            "table", f"must be a style table that this vlgauge can read, and {shown} is not: {error}"
+            "table", f"must be a style table that this version of vlgauge supports, got {shown}: {error}"
         ) from error
     return dict(header)
 
@@ -173,12 +175,12 @@ def _header(schema: pa.Schema, shown: str) -> dict[str, Any]:
 def _check_header(tokenizer: str, styles: Sequence[str], captions: Sequence[int], sha256: str, **about: Any) -> None:
     """Check that a description is supported and consistent."""
     if tokenizer not in TOKENIZERS:
-        raise UsageError(f"its tokenizer is {tokenizer!r}; known are {', '.join(map(repr, TOKENIZERS))}")
+        raise UsageError(f"its tokenizer is {tokenizer!r}, not one of {', '.join(map(repr, TOKENIZERS))}")
     counts = [count for count in captions if isinstance(count, int) and 0 < count < 2**32]
     if not isinstance(styles, list) or not all(isinstance(style, str) and style.strip() for style in styles):
         raise UsageError("its styles are not valid names")
     if list(styles) != sorted(set(styles)) or not 2 <= len(styles) == len(captions) == len(counts):
-        raise UsageError("its styles are not sorted, or not counted")
+        raise UsageError("its styles are not sorted, or have no counts")
     for key in ("name", "source", "licence"):
         if not isinstance(about[key], str | None):
             raise UsageTypeError(f"its {key} is not a string")
@@ -347,7 +349,7 @@ def _token_ids(texts: pa.StringArray, order: int, tokens: pa.StringArray) -> Int
     offsets, utf8 = _utf8(texts)
     separators = np.flatnonzero(utf8 == _SPACE)
     if len(separators) != len(texts) * (order - 1):
-        raise UsageError(f"one of its n-grams of order {order} has another number of tokens")
+        raise UsageError(f"one of its n-grams of order {order} does not have {order} tokens")
     inner = separators.reshape(len(texts), order - 1)
     starts = np.column_stack([offsets[:-1], inner + 1])
     lengths = np.column_stack([inner, offsets[1:]]) - starts
@@ -384,7 +386,7 @@ def _check_counts(rows: Rows, captions: Ints) -> None:
     ):
         raise UsageError("one of its rows has no count, or not one per style")
     if (rows.df > captions[rows.styles]).any():
-        raise UsageError("one of its counts is larger than its style")
+        raise UsageError("one of its counts is larger than the count of its style")
 
 
 def _is_ascending(values: npt.NDArray) -> bool:

@@ -29,7 +29,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 _HELD: weakref.WeakValueDictionary[tuple[str, str], Any] = weakref.WeakValueDictionary()
 _HELD_LOCK = threading.Lock()
 
-FORMS = "a StyleTable, a Parquet file, or a Hub data set as 'owner/name' or 'owner/name:config'"
+FORMS = "a StyleTable, a Parquet file, or a Hub dataset as 'owner/name' or 'owner/name:config'"
 
 
 def checked_source(source: Any, revision: str | None = None) -> Any:
@@ -45,7 +45,7 @@ def checked_source(source: Any, revision: str | None = None) -> Any:
     if not (is_path or isinstance(source, StyleCounts) or (isinstance(source, str) and _HUB_ID.fullmatch(source))):
         raise UsageError.about("table", f"must be {FORMS}, got {shown(source)}")
     if revision is not None and (is_path or isinstance(source, StyleCounts)):
-        raise UsageError.about("revision", f"must be left out unless `table` is a Hub data set, got {shown(revision)}")
+        raise UsageError.about("revision", f"requires a Hub dataset as `table`, got {shown(revision)} without one")
     return source
 
 
@@ -116,7 +116,7 @@ def fetched(repository: str, file: str, revision: str | None, sha256: str | None
             if why is None:
                 return str(hub_file(repository, file, revision, kind="dataset", sha256=sha256))
     except HFValidationError as error:
-        held, why = None, f"that is no id of the Hub ({error})"
+        held, why = None, f"that is not a valid Hub id ({error})"
     except NetworkError as error:
         # If the Hub fails, treat it like an unreachable Hub. If it answers the request with an error, the error
         # counts.
@@ -125,9 +125,9 @@ def fetched(repository: str, file: str, revision: str | None, sha256: str | None
         return held
     raise MissingFileError.about(
         "table",
-        f"is neither an existing file nor available from the Hub: data set {repository}, file {file}, revision "
+        f"is neither an existing file nor available from the Hub: dataset {repository}, file {file}, revision "
         f"{revision or 'newest'} is not in the cache and {why}",
-        f"fetch it on a machine with network: hf download {repository} {file} --repo-type "
+        f"download it on a machine with network: hf download {repository} {file} --repo-type "
         f"dataset{f' --revision {revision}' if revision else ''}",
     )
 
@@ -187,5 +187,7 @@ def named_table(cls: type[Table], name: str) -> Table:
         return fitted(cls, captions, styles, tokenizer=None, held_out=None, progress=False, **about)
     path = fetched(entry["dataset"], entry["file"], entry["revision"], entry["sha256"])
     if sha256_of(Path(path)) != entry["sha256"]:
-        raise UsageError.about("config_name", f"{name!r} must be the published table, but {path} has another checksum")
+        raise UsageError.about(
+            "config_name", f"{name!r} must be the published table, got {path} with a different checksum"
+        )
     return _held(cls, path)

@@ -50,7 +50,7 @@ def tokenized(texts: Sequence[str], tokenizer: str, name: str = "captions", prog
         raise UsageError.about(name, "must be a list of strings, got one string; wrap it: [text]")
     split = TOKENIZERS[tokenizer]
     known: dict[str, Tokens] = {}
-    with progress_bar(len(texts), "Splitting captions into words", progress) as advance:
+    with progress_bar(len(texts), "Tokenizing captions", progress) as advance:
         for start in range(0, len(texts), 1024):
             chunk = texts[start : start + 1024]
             for i, text in enumerate(chunk, start):

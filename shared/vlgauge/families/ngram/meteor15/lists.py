@@ -120,7 +120,7 @@ def read_lists(path: Path) -> WordLists:
 def _lines(jar: zipfile.ZipFile, name: str, path: Path) -> list[str]:
     if jar.getinfo(name).file_size > _MOST_BYTES:
         raise UsageError.about(
-            "lists", f"must have lists of at most {_MOST_BYTES:,} bytes, got more of {name} in {str(path)!r}"
+            "lists", f"must have lists of at most {_MOST_BYTES:,} bytes, got a larger {name} in {str(path)!r}"
         )
     return decoded(jar.read(name), "`lists`", f"{path}, {name}").replace("\r", "").split("\n")
 

@@ -75,7 +75,7 @@ def checked_source(setting: str, source: Any) -> Source:
     """
     if isinstance(source, (str, PathLike)):
         return source
-    none = ", or None to do without" if setting == TABLE.setting else ""
+    none = ", or None for no paraphrases" if setting == TABLE.setting else ""
     raise UsageError.about(setting, f"must be {INSTALLED!r} or the path of a file{none}, got {shown(source)}")
 
 
@@ -150,8 +150,8 @@ def file_of(known: _Known, source: Source = INSTALLED, *, metric: str) -> Path:
     package = find_spec(INSTALLED)  # does not import the package
     if package is None or not package.submodule_search_locations:
         raise MissingExtraError(
-            f"{metric} needs the files of {INSTALLED} {VERSION}, which is not installed here; "
-            'run: pip install "vlgauge[meteor]"'
+            f"{metric} requires the files of {INSTALLED} {VERSION}, which is not installed; run: pip install "
+            '"vlgauge[meteor]"'
         )
     file = Path(next(iter(package.submodule_search_locations)), known.path)
     if not file.is_file() or (digest := sha256_of(file)) != known.sha256:
