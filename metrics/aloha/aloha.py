@@ -129,7 +129,7 @@ def _groups(row: Any, name: str) -> list[list[str]]:
             raise UsageTypeError.about(f"{name}[{place}]", f"must be a word or a list of alternatives, got {one!r:.60}")
         words = [" ".join(word.lower().split()) for word in group]
         if not all(words):
-            raise UsageError.about(f"{name}[{place}]", f"must have no empty word, got {one!r:.60}")
+            raise UsageError.about(f"{name}[{place}]", f"must not contain an empty word, got {one!r:.60}")
         groups.append(words)
     return groups
 
@@ -139,6 +139,6 @@ def _check_choices(own: Sequence[Sequence[Sequence[str]]], theirs: Sequence[Sequ
     for row, (mine, others) in enumerate(zip(own, theirs, strict=True)):
         if (ways := choices(mine) * choices(others)) > MOST_CHOICES:
             raise UsageError(
-                f"the alternatives of row {row} must allow at most {MOST_CHOICES} choices, got {ways}; "
-                "pass `objects` with fewer alternatives"
+                f"the alternatives of row {row} must have at most {MOST_CHOICES} choices, got {ways}; pass "
+                "`objects` with fewer alternatives"
             )

@@ -116,13 +116,14 @@ class Chair(scene_graphs.ObjectMetric):
         texts = [own or [] for own in references] if references is not None else [[] for _ in predictions]
         given = _checked_objects(objects, len(predictions))
         if objects is None and (references is None or all(own is None for own in references)):
-            raise UsageError("`references` or `objects` must be passed, got neither")
+            raise UsageError("`references` or `objects` is required, got neither")
         table = object_table(self.table) if self.table is not None else mscoco_table(self.dialect == "fixed")
         find, tagger = self._finder(table)
         if strange := sorted({name for names in given for name in names or ()} - table.keys()):
             warn(
-                f"`objects` has {len(strange)} names that are not in the table of objects, such as {strange[0]!r}: "
-                "they are never found in captions, which lowers recall; use the singular names of the table"
+                f"`objects` has {len(strange)} names that are not in the table of objects, such as "
+                f"{strange[0]!r}, and are never found in captions, which lowers recall; use the singular names "
+                "of the table"
             )
         if self.table is None:  # the MS-COCO table is in English
             scene_graphs.warn_of_strange(dict.fromkeys(chain(predictions, *texts)))
@@ -216,7 +217,7 @@ def _checked_table(table: Any) -> tuple[tuple[str, ...], ...]:
             raise UsageTypeError.about(f"table[{index}]", f"must be a list of words, the object first, got {row!r:.60}")
         names = tuple(" ".join(word.lower().split()) for word in row)
         if not all(names):
-            raise UsageError.about(f"table[{index}]", f"must have no empty word, got {list(row)!r:.60}")
+            raise UsageError.about(f"table[{index}]", f"must not contain an empty word, got {list(row)!r:.60}")
         for word in names:
             if known.setdefault(word, names[0]) != names[0]:
                 raise UsageError.about(

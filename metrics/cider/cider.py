@@ -137,7 +137,7 @@ class Cider(base.TokenMetric):
         elif self._first not in (total, _WARNED):
             self._first = _WARNED
             warn(
-                "CIDEr-D counts n-grams in the references of a call, and this call has other references than an "
-                "earlier one; do not compare or average their scores, or load cider with "
+                "CIDEr-D counts n-grams in the references of a call, and the references of this call differ "
+                "from an earlier one; do not compare or average their scores, or load cider with "
                 "`df=DocumentFrequency.from_references(...)` of all references"
             )

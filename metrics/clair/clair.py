@@ -67,7 +67,9 @@ class Clair(judged.JudgeMetric):
     columns = judged.TEXT_COLUMNS
     has_reference_scores = False
     paper_model = None
-    undefined_hint = "no answer has a score from 0 to 100, or no row has references; look at `return_details=True`"
+    undefined_hint = (
+        "no answer has a score from 0 to 100, or no row has references; inspect the output of `return_details=True`"
+    )
     opening = judges.PromptTemplate(
         "clair",
         "A chat between a curious user and an artificial intelligence assistant. The assistant gives helpful, "
@@ -124,7 +126,7 @@ class Clair(judged.JudgeMetric):
         """Raise if the variant requires digits and the tokens of the judge model have several digits."""
         if self.variant == "expected" and not judge.reads_digits:
             raise UsageError(
-                f"`variant='expected'` must have a tokenizer that splits a number into its digits, got "
+                "`variant='expected'` requires a tokenizer that splits a number into its digits, got "
                 f"{judge.identity}; choose 'released' or another model"
             )
 

@@ -29,7 +29,7 @@ class ClipS(clip_score.ClipScoreMetric):
 
     def __init__(self, *args: Any, calibration: Any = None, **host: Any) -> None:
         if calibration is not None and host.get("w") is not None:
-            raise UsageError.about("w", "cannot be combined with `calibration`, which has its own w")
+            raise UsageError.about("w", "cannot be combined with `calibration`, which includes a w")
         super().__init__(*args, **host)
         if calibration is not None and self.config_name == "video":
             raise UsageError.about("calibration", "is not supported for videos, whose score has no w")

@@ -87,7 +87,7 @@ class Fleur(judged.JudgeMetric):
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://aclanthology.org/2024.acl-long.205", "https://arxiv.org/abs/2406.06004")
-    undefined_hint = "no answer has a number from 0 to 1; `return_details=True` shows what the model wrote"
+    undefined_hint = "no answer has a number from 0 to 1; `return_details=True` returns the answers of the model"
     unsigned = (*judged.JudgeMetric.unsigned, "reasons")
     # LLaVA-1.5 itself was trained with another system prompt.
     opening = judges.PromptTemplate(
@@ -126,8 +126,8 @@ class Fleur(judged.JudgeMetric):
         preflight = super().check_sources()
         if self.preset == "expert" and self.chosen_model == self.paper_model and self.adapter is None:
             preflight.sources.append(
-                f"`adapter` is missing: EXPERT is LLaVA-1.5 13B with an adapter; {judges.EXPERT_HINT}, or as `model` a "
-                "model that was trained on its question"
+                f"`adapter` is missing: EXPERT is LLaVA-1.5 13B with an adapter; {judges.EXPERT_HINT}, or pass a "
+                "model that was trained on its question as `model`"
             )
         return preflight
 

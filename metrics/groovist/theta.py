@@ -101,7 +101,7 @@ def check_theta(theta: Any, dataset: str | None) -> Any:
         ValueError: If it is none of these, or if `dataset` is set too.
     """
     if not (theta is None or isinstance(theta, (str, os.PathLike))):
-        theta = check_float("theta", theta, "a finite number or the file of a fitted one")
+        theta = check_float("theta", theta, "a finite number or the file of a fitted theta")
     if theta is not None and dataset is not None:
         raise UsageError.about("dataset", f"cannot be combined with `theta`, got {shown(dataset)} and {shown(theta)}")
     return theta
@@ -118,7 +118,7 @@ def read_theta(path: str | os.PathLike[str]) -> FittedTheta:
     if not file.is_file():
         raise MissingFileError.about(
             "theta",
-            f"must be a finite number or an existing file of a fitted one, got {os.fspath(path)!r}",
+            f"must be a finite number or an existing file of a fitted theta, got {os.fspath(path)!r}",
             "`fit_theta(..., path=...)` writes one",
         )
     content = read_json(file, "`theta`")
@@ -126,7 +126,7 @@ def read_theta(path: str | os.PathLike[str]) -> FittedTheta:
     if fitted is None:
         raise UsageError.about(
             "theta",
-            f"must be a file that `fit_theta` wrote, got {os.fspath(path)!r} without its fields",
+            f"must be a file written by `fit_theta`, got {os.fspath(path)!r} without its fields",
             "fit it again",
         )
     return fitted
@@ -183,8 +183,8 @@ def refuse_without_theta() -> NoReturn:
     """
     raise SourcesMissingError.about(
         "theta",
-        f"is missing: pass a number or the file of a fitted one (`fit_theta`), or with {PUBLISHED_ENCODER} a "
-        f"`dataset` of {', '.join(map(repr, PUBLISHED))}",
+        f"is missing: pass a number or the file of a fitted theta (`fit_theta`), or with {PUBLISHED_ENCODER} a "
+        f"`dataset` from {', '.join(map(repr, PUBLISHED))}",
     )
 
 
@@ -226,8 +226,8 @@ def choose_theta(theta: Any, dataset: str | None, made: MadeWith, scale: float, 
         )
     if made.regions != GIVEN:
         warn(
-            f"the theta of {dataset} was made with the regions of its authors, this call has {made.regions}; pass "
-            "theirs as `regions`, or fit another theta with `fit_theta`"
+            f"the theta of {dataset} was fitted with the regions of its authors, but this call uses "
+            f"{made.regions}; pass their regions as `regions`, or fit another theta with `fit_theta`"
         )
     value = PUBLISHED[dataset]
     return Theta(value if made.variant == "released" else value / scale, dataset)
@@ -247,7 +247,7 @@ def _check_fitted(fitted: FittedTheta, made: MadeWith, origin: str) -> Theta:
     for name in ("regions", "phrases"):
         before, now = getattr(fitted, name), getattr(made, name)
         if before != now:
-            warn(f"theta was fitted with {name} {before}, this call has {now}; fit it again")
+            warn(f"theta was fitted with {name} {before}, but this call uses {now}; fit it again")
     return Theta(fitted.theta, f"{origin}-{hashlib.sha256(json.dumps(asdict(fitted)).encode()).hexdigest()[:8]}")
 
 
@@ -268,9 +268,7 @@ def pool_theta(
     rows = [row["scaled"] for story in details for row in story["noun_phrases"]]
     scores = [score for score in rows if score is not None]
     if not scores:
-        raise UsageError.about(
-            "predictions", "must have at least one phrase to fit theta on, got none that has a region"
-        )
+        raise UsageError.about("predictions", "must have at least one phrase with a region to fit theta, got none")
     fitted = FittedTheta(math.fsum(scores) / len(scores), len(scores), len(details), **asdict(made))
     if path is not None:
         fitted.save(path)

@@ -39,9 +39,9 @@ def check_concreteness(concreteness: Any, *, path: Any, idf: Any) -> str | None:
     if (idf is not None) is not (concreteness == "idf"):
         raise UsageError.about(
             "idf",
-            "requires concreteness='idf' and vice versa",
-            f"pass a fitted file, or the stories of the corpus; got {type(idf).__name__} with "
+            f"and concreteness='idf' require each other, got {type(idf).__name__} with "
             f"concreteness={shown(concreteness)}",
+            "pass a fitted file, or the stories of the corpus",
         )
     if not isinstance(path, (str, os.PathLike, NoneType)):
         raise UsageError.about("concreteness_path", f"must be the path of a file, got {shown(path)}")
@@ -76,8 +76,8 @@ def load_weigher(concreteness: str | None, lemmatizer: str, *, path: Any, idf: A
         if table.n_stories is None:
             raise UsageError.about(
                 "idf",
-                "must be a fitted table with `N` and `df`, or the stories of the corpus, got final weights, which "
-                "lack other words",
+                "must be a fitted table with `N` and `df`, or the stories of the corpus, got final weights, "
+                "which exclude other words",
                 "fit one with `vlgauge.inputs.text.story_idf.fit_idf(stories, lowercase=True)`",
             )
         return table.mean, table.identity

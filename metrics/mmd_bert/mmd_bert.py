@@ -243,7 +243,7 @@ def _checked_estimator(estimator: str | None, variant: str) -> str | None:
         if estimator is not None:
             raise UsageError.about(
                 "estimator",
-                "is not supported with variant='released', which uses the sum of the authors' code, got "
+                "is not supported with variant='released', which computes the sum of the authors' code, got "
                 f"{shown(estimator)}",
             )
         return None

@@ -140,7 +140,8 @@ class Onlystyle(style.StyleMetric):
         if self.return_style_matrix and cells > MAX_CELLS:
             raise UsageError.about(
                 "return_style_matrix",
-                f"must give at most {MAX_CELLS} cells, got {len(captions)} captions x {len(table.styles)} styles",
+                f"is only supported for at most {MAX_CELLS} cells, got {len(captions)} captions x "
+                f"{len(table.styles)} styles",
                 "use `score_matrix` of the table, which returns an array",
             )
         own = targets if self.exclude_self else None

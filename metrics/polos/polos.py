@@ -117,16 +117,16 @@ class Polos(clip_score.BackboneMetric):
         if released is not None and not rows.referenced.all():
             raise UsageError.about(
                 f"references[{int(np.argmin(rows.referenced))}]",
-                "must have at least one reference with "
-                "variant='released', which uses as many per row as the row with the fewest in its batch, got "
-                f"none; remove the row, or choose {as_setting('variant', 'itemwise')}",
+                "must have at least one reference with variant='released', which truncates the references of "
+                "all rows to the fewest in their batch, got none; remove the row, or choose "
+                f"{as_setting('variant', 'itemwise')}",
             )
         cut = cut_texts(loaded.text, rows)
         if clip.long_text == "error" and cut.any():
             raise UsageError.about(
                 place_of(int(np.argmax(cut)), references),
-                f"must have at most {loaded.text.most_tokens} tokens of {loaded.text.identity}, including start and "
-                "end token, got more",
+                f"must have at most {loaded.text.most_tokens} tokens of {loaded.text.identity}, including start "
+                "and end token, got more",
                 "shorten it, or choose another `long_text`",
             )
         seen, picture_of = pictures.unique_rgb_images(images)
@@ -145,7 +145,7 @@ class Polos(clip_score.BackboneMetric):
         if (truncated := cut & ~rows.pieces.is_long).any():
             validation.warn(
                 f"{np.count_nonzero(truncated)} of {len(cut)} captions and references have more than "
-                f"{loaded.text.most_tokens} tokens of {loaded.text.identity} and were cut"
+                f"{loaded.text.most_tokens} tokens of {loaded.text.identity} and were truncated"
             )
         clip_score.warn_of_images(int(np.count_nonzero(scored.unreadable)), rows.n_rows)
         names = {

@@ -107,7 +107,7 @@ def add_setting_hint(name: str, kind: type[errors.UsageError]) -> Iterator[None]
 
 def setting_hint(name: str) -> str:
     """Return a hint on how to pass a setting of a component to rovist."""
-    return f"in rovist this is a setting of the part `{name}`, given as {name}={{...}}"
+    return f"in rovist this is a setting of the part `{name}`, passed as {name}={{...}}"
 
 
 class Rovist(base.Metric):

@@ -192,8 +192,8 @@ class RovistC(base.StoryMetric):
             i, k = next((i, k) for i, k, step in numbered if (step.first, step.second) == error.pair)
             raise UsageError.about(
                 f"predictions[{i}]",
-                f"must have sentence pairs of at most {error.maximum} tokens, got {error.n_tokens} "
-                f'in pair {k}; `truncation="auto"` truncates it',
+                f"must have sentence pairs of at most {error.maximum} tokens, got {error.n_tokens} in pair {k}; "
+                'pass `truncation="auto"` to truncate it',
             ) from None
         values, cut = np.zeros(len(every)), np.zeros(len(every), dtype=bool)
         values[asked], cut[asked] = found.values, found.truncated

@@ -225,8 +225,8 @@ def real_matrix(values: Any, n_captions: int, name: str) -> Floats:
         raise UsageError(f"{name} must contain real numbers in rows of equal length, got {matrix.dtype}")
     if matrix.shape != (n_captions, n_captions):
         raise UsageError(
-            f"{name} must have shape {(n_captions, n_captions)}, candidates and then references both ways, "
-            f"got {matrix.shape}"
+            f"{name} must have shape {n_captions, n_captions}, with candidates before references in rows and "
+            f"columns, got {matrix.shape}"
         )
     return matrix.astype(np.float64, copy=False)
 

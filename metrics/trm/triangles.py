@@ -136,7 +136,8 @@ def triangle_tests(levels: Ints, candidates: Bools, ties: str = "fractional") ->
     if min(n, n_captions - n) < 2:
         raise UsageError.about(
             "candidates",
-            f"must have at least 2 captions on either side, got {n} candidates and {n_captions - n} references",
+            f"must have at least 2 captions, and so must the references, got {n} candidates and {n_captions - n} "
+            "references",
         )
     step = max(1, min(_EXAMPLES_PER_BLOCK, _LARGEST_ARRAY // n_captions**3))
     blocks = [_tests_of_block(levels[i : i + step], candidates, ties) for i in range(0, len(levels), step)]

@@ -185,7 +185,7 @@ class Trm(caption_sets.CaptionSetMetric):
             ValueError: If the distances are precomputed, because they belong to the whole call.
         """
         if self.distance == "precomputed":
-            raise UsageError("`distance='precomputed'` requires matrices of the whole call")
+            raise UsageError("`distance='precomputed'` requires the matrices of the whole call")
         if self.distance != "cider_d" or self.df not in ("references", "pooled"):
             return None
         pooled = self.df == "pooled"
@@ -347,8 +347,8 @@ class Trm(caption_sets.CaptionSetMetric):
         tied = order.max(axis=(1, 2), initial=0) == 0
         if own and (distances[tied].max(axis=(1, 2)) > distances[tied].min(axis=(1, 2))).any():
             warn(
-                f"all distances of a row tie, so that its Q is 0, as no gap between them is larger than `tie_tol`="
-                f"{self._tolerance():g}; unless they differ by rounding only, pass a smaller `tie_tol`"
+                "all distances of a row tie, so its Q is 0, because no gap between them is larger than "
+                f"`tie_tol`={self._tolerance():g}; unless they differ only by rounding, pass a smaller `tie_tol`"
             )
 
     def _tolerance(self) -> float:

@@ -86,8 +86,9 @@ class Vqascore(judged.JudgeMetric):
         if self.definition == "v3.0" and isinstance(judge, judges.ServedJudge):
             raise UsageError.about(
                 "definition",
-                f"must be 'v3.1' for {judge.identity}, got 'v3.0': a server returns no end token after a given answer",
-                "or pass the model itself as `model`",
+                f"must be 'v3.1' for {judge.identity}, because a server returns no end token after a specified "
+                "answer, got 'v3.0'",
+                "pass the model itself as `model` for 'v3.0'",
             )
         pictures = judged.pictures_of(images)
         questions = [self.question(text, picture) for text, picture in zip(predictions, pictures, strict=True)]

@@ -56,7 +56,10 @@ def test_missing_packages_are_told_before_the_work(name, monkeypatch, capsys, tm
     monkeypatch.chdir(tmp_path)
     for module in ("matplotlib", "safetensors"):
         monkeypatch.setitem(sys.modules, module, None)
-    told = f"vlgauge train: error: vlgauge train {name} needs safetensors%s, not installed here; run: pip install"
+    told = (
+        f"vlgauge train: error: vlgauge train {name} requires packages that are not installed: "
+        "safetensors%s; run: pip install"
+    )
     for plot, missing, end in ((True, ", matplotlib", ", or do without the picture by --no-plot"), (False, "", "")):
         assert main(["train", name, *SHORTEST[name], *([] if plot else ["--no-plot"])]) == 2
         assert capsys.readouterr().err == f'{told % missing} "vlgauge[train]"{end}\n'

@@ -299,7 +299,7 @@ def test_frames_of_two_kinds_are_both_in_the_signature():
 
     signed = [f"clip_s|v:1|frames:{frames}|on_error:raise" for frames in ("10", "given")]
     assert combined(*signed) == "clip_s|v:1|frames:10+given|on_error:raise"
-    with pytest.raises(ValueError, match="scored alike"):
+    with pytest.raises(ValueError, match="same settings"):
         combined(*signed, "clip_s|v:2|frames:10|on_error:raise")
 
 

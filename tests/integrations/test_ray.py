@@ -249,7 +249,7 @@ def test_rows_that_changed_are_not_answered_by_scores_of_others(tmp_path, monkey
 @pytest.mark.ray
 def test_the_second_of_two_runs_is_refused_before_ray_starts(stories, tmp_path):
     ray_or_skip()
-    message = r"--parts.*time"
+    message = r"--parts.*another run"
     with (
         patch.object(of_ray, "session", side_effect=AssertionError),
         exclusive_run(tmp_path / "kept", "this"),

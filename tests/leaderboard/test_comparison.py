@@ -642,13 +642,13 @@ def test_bleu_beside_means_is_each_alone(by_bleu):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"bleu_length": None}, r"^`runs\['b'\]`.*lacks.*bleu_length"),
+        ({"bleu_length": None}, r"^`runs\['b'\]`.*none for bleu_length"),
         ({"bleu_length": [2]}, r"another.*bleu_length"),
         ({"bleu_length": [2, "x"]}, r"bleu_length.*got \[2.*'x'"),
         ({"bleu_length": 3}, r"bleu_length.*got 3"),
-        ({"bleu_length": [6, 9]}, r"bleu, row 1.*bleu_matches_1 6"),
+        ({"bleu_length": [6, 9]}, r"bleu, got row 1.*bleu_matches_1 6"),
         ({"bleu_length": [6, NAN]}, r"row 1.*bleu_length.*nan"),
-        ({"bleu_scores": [1.0, NAN]}, r"bleu, row 1.*nan"),
+        ({"bleu_scores": [1.0, NAN]}, r"bleu, got row 1.*nan"),
     ],
 )
 def test_counts_that_are_not_those_of_the_scores_are_refused(change, message):

@@ -149,7 +149,7 @@ def of_score(name, title):
     ("line", "message"),
     [
         (of_score("chair_s", "CHAIRs"), "`higher_is_better` must be that of chair_s, False, got True"),
-        (of_score("trm_pvalue", "TRM pvalue"), "`metric` must be a score with a direction, got 'trm_pvalue'; those of"),
+        (of_score("trm_pvalue", "TRM pvalue"), "`metric` must be a score with a direction, got 'trm_pvalue'; trm has"),
         (of_metric("bleu", 3.0), f"`value` must be at least 0 and at most 1, {EVERY.format('bleu')}, got 3.0"),
         (of_metric("cider", -0.5), f"`value` must be at least 0 and at most 10, {EVERY.format('cider')}, got -0.5"),
         (of_metric("d_hm", -1.0), f"`value` must be at least 0, {EVERY.format('d_hm')}, got -1.0"),

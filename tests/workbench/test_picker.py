@@ -197,7 +197,7 @@ def test_a_leaderboard_of_a_results_data_set(address, chromium):
         page.get_by_role("button", name="Results of your own").click()
         page.get_by_label("Results on the Hub").fill("org/results")
         page.get_by_role("button", name="Read", exact=True).click()
-        page.get_by_text("wants its terms accepted").first.wait_for()
+        page.get_by_text("accept the terms").first.wait_for()
         page.get_by_label("Token for it").fill(TOKEN)
         page.get_by_role("button", name="Read", exact=True).click()
         # The previous table has a column with this name, too.

@@ -100,7 +100,7 @@ def test_a_visitors_token_opens_gated_and_private_ones_and_leaves_no_copy(hub, t
 def test_on_a_space_the_token_of_the_machine_is_not_used(hub, monkeypatch):
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     assert results_data_set.fetched_results("org/gated")[0]
-    with pytest.raises(NetworkError, match="terms accepted"):
+    with pytest.raises(NetworkError, match="accept the terms"):
         results_data_set.fetched_results("org/gated", SPACE.token)
 
 

@@ -214,7 +214,7 @@ def test_no_file_but_an_upload_is_opened(sent, monkeypatch, tmp_path):
     [
         ({"images": ["/etc/hostname"]}, "must be the bytes of a file in base64, got '/etc/hostname'"),
         ({"images": [{"path": "/etc/hostname"}]}, ""),
-        ({"config": "mine"}, "`config_name` is no configuration of clip_s"),
+        ({"config": "mine"}, "`config_name` must be a configuration of clip_s"),
     ],
 )
 def test_api_opens_no_file_and_names_what_is_wrong(client, given, message):

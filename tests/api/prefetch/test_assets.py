@@ -197,7 +197,7 @@ def test_prefetch_without_network_is_one_line(capsys, monkeypatch, tmp_path, no_
     code, _, err = run(capsys, "prefetch", "clip:laion/ViT-L-14")
     assert code == 2
     assert err.count("\n") == 1
-    for part in ("laion/CLIP-ViT-L-14-laion2B-s32B-b82K", CONVERTED_HUB_FILE, "an offline switch is set"):
+    for part in ("laion/CLIP-ViT-L-14-laion2B-s32B-b82K", CONVERTED_HUB_FILE, "offline mode is enabled"):
         assert part in err
 
 
@@ -209,7 +209,7 @@ def test_prefetch_with_a_hub_that_does_not_answer_is_one_line(capsys, hub, monke
     monkeypatch.setattr("vlgauge.checkpoints.hub.hub_folder", down)
     code, _, err = run(capsys, "prefetch", "vision:google/vit-base-patch16-224-in21k")
     assert code == 2
-    assert "and the Hub fell silent; fetch it on a machine with network" in err
+    assert "and the Hub fell silent; download it on a machine with network" in err
     assert err.count("\n") == 1
 
 

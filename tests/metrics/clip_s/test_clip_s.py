@@ -78,7 +78,7 @@ def test_prompt_of_the_papers(load, encoder, name, prompts):
     assert signed["prompt"] == (prompts.pop().strip() or "none")
 
 
-@pytest.mark.filterwarnings("ignore:.* ref_clip_s lie beyond")
+@pytest.mark.filterwarnings("ignore:.* ref_clip_s exceed")
 def test_paper_variant_takes_no_similarity_below_zero(load):
     rows = {"predictions": ["northeast"], "images": images(1), "references": [["west"]]}
     released, paper = (load(variant=variant).compute(**rows)["ref_clip_s"] for variant in ("released", "paper"))
@@ -98,7 +98,7 @@ def test_variants_agree_where_nothing_is_below_zero(load):
         assert results[0][key] == results[1][key]
 
 
-@pytest.mark.filterwarnings("ignore:.* ref_clip_s lie beyond", "ignore:.* cosines are negative")
+@pytest.mark.filterwarnings("ignore:.* ref_clip_s exceed", "ignore:.* cosines are negative")
 def test_rows_of_a_call_do_not_touch_each_other(clip_s):
     rng = np.random.default_rng(0)
     words = ["east", "north", "west", "northeast", "some dog", "any cat"]
@@ -190,7 +190,7 @@ def test_a_row_that_explodes_is_warned_of_and_the_median_stands_beside(load, enc
     assert np.nanmin(kept["ref_clip_s_scores"]) >= 0.0
     # Score each row separately, and combine the partial results.
     metric = load()
-    with pytest.warns(UserWarning, match="ref_clip_s lie beyond"):
+    with pytest.warns(UserWarning, match="ref_clip_s exceed"):
         parts = [metric.score_batch({k: [cell] for k, cell in row.items()}, [0]) for row in metric.as_computed(rows)]
     again = metric.combine(merge_partial_results(parts))
     assert again["ref_clip_s_median"] == result["ref_clip_s_median"] != again["ref_clip_s"]
@@ -202,15 +202,15 @@ def test_vector_without_length_is_undefined(clip_s):
             predictions=["nothing", "east"], images=images(1, 1), references=[["east"], ["nothing", "east"]]
         )
     assert [str(warning.message) for warning in caught] == [
-        "1 of 2 clip_s are undefined: a vector has no length, or score and similarity cancel",
-        "1 of 2 ref_clip_s alone are undefined: a vector has no length, or score and similarity cancel",
+        "1 of 2 clip_s are undefined: an embedding is zero, or score and similarity cancel",
+        "1 of 2 ref_clip_s alone are undefined: an embedding is zero, or score and similarity cancel",
     ]
     assert result["clip_s_scores"] == pytest.approx([math.nan, 2.5], nan_ok=True)
     assert result["ref_clip_s_scores"] == pytest.approx([math.nan, math.nan], nan_ok=True)
     assert (result["clip_s_undefined"], result["ref_clip_s_undefined"]) == (1, 2)
 
 
-@pytest.mark.filterwarnings("ignore:.* ref_clip_s lie beyond")
+@pytest.mark.filterwarnings("ignore:.* ref_clip_s exceed")
 def test_empty_texts_are_scored_and_counted(clip_s):
     with pytest.warns(UserWarning, match="1 of 3 captions"):
         result = clip_s.compute(predictions=["", "east"], images=images(1, 1), references=[["east"], []])
@@ -221,7 +221,7 @@ def test_empty_texts_are_scored_and_counted(clip_s):
 def test_blank_references_are_left_out(clip_s):
     rows = {"predictions": ["east", "east"], "images": images(1, 1)}
     without = clip_s.compute(**rows, references=[["east"], []])
-    with pytest.warns(UserWarning, match=r"^`references`.*got 2.*2 of 2 rows") as caught:
+    with pytest.warns(UserWarning, match=r"^`references`.* 2 .*2 of 2 rows") as caught:
         found = clip_s.compute(**rows, references=[["", "east"], [" \n"]])
     assert len(caught) == 1
     np.testing.assert_equal(found, without)
@@ -320,11 +320,11 @@ def test_spelled_tokens_are_counted_once(clip_s, load):
         "references": [[f"east {end}", "west"], [f"east{end}"], None, ["&lt;|startoftext|&gt; east"]],
     }
     for metric in (clip_s, load(long_text="split")):
-        with pytest.warns(UserWarning, match="strip them") as caught:
+        with pytest.warns(UserWarning, match="remove them") as caught:
             result = metric.compute(**rows, return_details=True)
         assert [str(warning.message) for warning in caught] == [
-            "5 of 8 captions and references have <|startoftext|> or <|endoftext|> in them, which CLIP reads as tokens "
-            "of its own, and no text behind the second, or as odd words; strip them"
+            "5 of 8 captions and references contain <|startoftext|> or <|endoftext|>, which CLIP treats as special "
+            "tokens, ignoring text after the second, or splits into words; remove them"
         ]
         assert [note["special"] for note in result["clip_s_details"]] == [True, True, False, False]
 

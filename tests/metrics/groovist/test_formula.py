@@ -122,11 +122,11 @@ GOOD = {"text": {"a dog": [1.0, 0.0]}, "images": [[[1.0, 0.0]]]}
             GOOD | {"images": [[[1.0, 0.0], [0.0, 0.0]]]},
             r"^`features\[0\]\['images'\]\[0\]`.*got \[0\.0.*0\.0",
         ),
-        (GOOD | {"images": [[[1.0, 0.0, 0.0]]]}, r"^`features\[0\]\['images'\]\[0\]`.*one width"),
+        (GOOD | {"images": [[[1.0, 0.0, 0.0]]]}, r"^`features\[0\]\['images'\]\[0\]`.*one dimension"),
         (GOOD | {"images": [[[1.0], [1.0, 2.0]]]}, r"^`features\[0\]\['images'\]\[0\]`.*numbers"),
         (
             GOOD | {"text": {"a dog": ["x", "y"]}},
-            r"^`features\[0\]\['text'\]`.*something",
+            r"^`features\[0\]\['text'\]`.*different lengths or types",
         ),
         (GOOD | {"scores": [[0.1, 0.2]]}, r"^`features\[0\]\['scores'\]\[0\]`"),
         (
@@ -135,7 +135,7 @@ GOOD = {"text": {"a dog": [1.0, 0.0]}, "images": [[[1.0, 0.0]]]}
         ),
         (
             GOOD | {"images": [[[1, 0]], [[1, 0, 0]]]},
-            r"^`features\[0\]\['images'\]\[1\]`.*one width",
+            r"^`features\[0\]\['images'\]\[1\]`.*one dimension",
         ),
         (GOOD | {"images": []}, r"^`features\[0\]`.*regions.*got none"),
         (GOOD | {"images": None}, r"^`features\[0\]\['images'\]`.*got NoneType"),

@@ -32,7 +32,7 @@ def test_fitted_theta_and_its_guards(tmp_path):
         score(metric=load(FakeClip("other@11111111"), theta=path))
     with pytest.raises(ValueError, match="released and paper"):
         score(metric=load(theta=path, variant="paper"))
-    with pytest.warns(UserWarning, match="call has grid") as caught:
+    with pytest.warns(UserWarning, match="call uses grid") as caught:
         score(metric=load(theta=path, regions="grid"))
     assert [warning.filename for warning in caught] == [colour_stories.__file__]
 
@@ -56,7 +56,7 @@ def test_published_theta_needs_the_published_encoder():
         score(metric=load(theta=None, dataset="VIST"))
 
 
-@pytest.mark.filterwarnings("ignore:the theta of AESOP was made with the regions of its authors")
+@pytest.mark.filterwarnings("ignore:the theta of AESOP was fitted with the regions of its authors")
 def test_published_theta(monkeypatch):
     from vlgauge.models.clip import loading
     from vlgauge.models.clip.backbones import architecture_of
@@ -66,7 +66,7 @@ def test_published_theta(monkeypatch):
     monkeypatch.setattr(loading, "clip_encoder", lambda *a, **k: encoder)
     monkeypatch.setattr(loading, "look_for_clip", lambda *a, **k: None)
     settings = {"theta": None, "backbone": None, "dataset": "AESOP"}
-    with pytest.warns(UserWarning, match="authors, this call") as caught:
+    with pytest.warns(UserWarning, match="authors, but this call") as caught:
         signature = score(metric=load(**settings))["groovist_signature"]
     assert [warning.filename for warning in caught] == [colour_stories.__file__]
     assert "|theta:0.5949957337433985@AESOP" in signature

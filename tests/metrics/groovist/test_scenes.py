@@ -57,7 +57,7 @@ def test_right_stories_and_invented_objects(fit_script, source, monkeypatch):
 
 def test_theta_of_another_source_of_regions_is_told(stories):
     everywhere = load(regions=lambda image: ([[0, 0, *image.size]], None))
-    with pytest.warns(UserWarning, match="call has custom"):
+    with pytest.warns(UserWarning, match="call uses custom"):
         everywhere.compute(predictions=[stories[0].sentences], images=[stories[0].images()])
 
 

@@ -172,7 +172,7 @@ def test_missing_extra_before_any_work(monkeypatch):
     monkeypatch.setattr(sys, "path", [])
     importlib.invalidate_caches()
     message = (
-        'meteor needs the files of pycocoevalcap 1.2, which is not installed here; run: pip install "vlgauge[meteor]"'
+        'meteor requires the files of pycocoevalcap 1.2, which is not installed; run: pip install "vlgauge[meteor]"'
     )
     with pytest.raises(MissingExtraError, match=f"^{re.escape(message)}$"):
         metric.compute(predictions=["a"], references=[["a"]])

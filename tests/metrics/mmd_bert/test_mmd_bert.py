@@ -134,7 +134,7 @@ def test_vectors_too_long_to_square_are_refused(name):
     with pytest.raises(ValueError, match=told):
         metric.compute(**rows, embeddings=VECTORS | {"far": [-1e200, math.nan]})
     encoder = vlgauge.load(name, keep_in_memory=True, encoder=lambda texts: np.full((len(texts), 2), 1e200))
-    with pytest.raises(ValueError, match=r"^`encoder`.*vectors"):
+    with pytest.raises(ValueError, match=r"^`encoder`.*embeddings"):
         encoder.compute(**rows)
     assert math.isfinite(metric.compute(**rows, embeddings=VECTORS | {"far": [-1e140, 0.0]})[name])
 
@@ -218,7 +218,7 @@ def test_bad_rows_are_refused(plain, rows, message):
     ("embeddings", "message"),
     [
         ({"a": [1.0]}, r"^`embeddings`.*`predictions\[0\]\[1\]`.*got none"),
-        ({"a": [1.0], "b": [1.0, 2.0], "c": [1.0], "d": [1.0]}, r"length.*'b'"),
+        ({"a": [1.0], "b": [1.0, 2.0], "c": [1.0], "d": [1.0]}, r"dimension.*'b'"),
         (3, r"^`embeddings`.*pair"),
         (([], []), r"^`embeddings\[0\]`.*got 0"),
         (
@@ -229,7 +229,7 @@ def test_bad_rows_are_refused(plain, rows, message):
         (([np.ones((2, 0))], [np.ones((2, 0))]), r"^`embeddings`.*got 0"),
         ({name: ["1", "2"] for name in "abcd"}, r"^`embeddings\['a'\]`.*got <U1"),
         ({name: [[1.0], [1.0, 2.0]] for name in "abcd"}, r"^`embeddings\['a'\]`.*array"),
-        ({name: [] for name in "abcd"}, r"length.*0"),
+        ({name: [] for name in "abcd"}, r"dimension.*0"),
         (([[["x", "y"]] * 2], [np.ones((2, 2))]), r"^`embeddings\[0\]\[0\]`"),
     ],
 )

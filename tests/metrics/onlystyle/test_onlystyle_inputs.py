@@ -30,9 +30,10 @@ def test_unknown_styles_are_all_named_with_near_matches(load):
     table = StyleTable.fit(["a", "b", "c", "d"], ["Happy", "Sad", "Angry", "happy-go-lucky"])
     metric = load(table=table)
     near = (
-        "`styles[1]` is 'Hapy', not one of the table's 4 styles; near matches: 'Happy'. "
-        "`styles[2]` is 'ANGRY', not one of the table's 4 styles; near matches: 'Angry'. "
-        "`styles[3]` is 'blue', not one of the table's 4 styles; they are: 'Angry', 'Happy', 'Sad', 'happy-go-lucky'"
+        "`styles[1]` must be one of the table's 4 styles, got 'Hapy'; near matches: 'Happy'. "
+        "`styles[2]` must be one of the table's 4 styles, got 'ANGRY'; near matches: 'Angry'. "
+        "`styles[3]` must be one of the table's 4 styles, got 'blue'; they are: "
+        "'Angry', 'Happy', 'Sad', 'happy-go-lucky'"
     )
     with pytest.raises(ValueError, match="styles") as caught:
         metric.compute(predictions=["a"] * 5, styles=["Sad", "Hapy", "ANGRY", "blue", "Hapy"])
@@ -46,8 +47,8 @@ def test_many_unknown_styles_are_shortened(load):
         metric.compute(predictions=["a"] * 8, styles=["zzz", *"abcdefg"])
     message = str(caught.value)
     assert message.endswith(". And 3 more")
-    assert message.count("not one of the table's 20 styles; the first are: 'style 00', ") == 5
-    assert "'style 09'. `styles[1]` is 'a'" in message
+    assert message.count("; the first ones: 'style 00', ") == 5
+    assert "'style 09'. `styles[1]` must be one of the table's 20 styles, got 'a'" in message
     assert "style 10" not in message
 
 

@@ -157,7 +157,7 @@ def test_what_is_missing_is_told(released, capsys):
         )
     assert main(["prefetch", "--list", "pac_s++:ViT-L/14"]) == 0
     listed = capsys.readouterr().out
-    assert "weights of PAC-S++ for ViT-L/14: they carry no licence, so fetch PAC++_clip_ViT-L-14.pth" in listed
+    assert "weights of PAC-S++ for ViT-L/14: they have no license, so download PAC++_clip_ViT-L-14.pth" in listed
     with pytest.raises(ValueError, match=r"^`version`"):
         vlgauge.load("pac_s", version="+")
     with pytest.raises(ValueError, match=r"`version='\+\+'` requires profile='paper' or a `checkpoint`"):

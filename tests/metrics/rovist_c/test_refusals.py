@@ -130,10 +130,10 @@ def pickled(folder):
         (lambda f: (f / "config.json").write_text("{"), r"^`model`.*JSON.*config\.json"),
         (
             configure(auto_map={"AutoModel": "x.Y"}),
-            r"^`model`.*library",
+            r"^`model`.*transformers package",
         ),
         (without_tokenizer, r"^`model`.*got none"),
-        (pickled, r"^`model`.*others"),
+        (pickled, r"^`model`.*other formats"),
         (lambda f: (f / "adapter_config.json").write_text("{}"), r"^`model`.*weights.*safetensors"),
         (without_tensor("classifier.weight"), r"weights.*classifier\.weight"),
         (without_tensor("albert.pooler.bias"), r"albert\.pooler\.bias"),

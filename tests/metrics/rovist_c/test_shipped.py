@@ -55,7 +55,7 @@ def test_the_shipped_model_prefers_stories_in_order(held_out):
 
 def test_its_first_use_in_a_process_warns(monkeypatch):
     monkeypatch.setattr(toy, "_TOLD", set())
-    with pytest.warns(UserWarning, match="rank drawn") as caught:
+    with pytest.warns(UserWarning, match="rank synthetic") as caught:
         pair_scorer(profile="embedded")
     assert {warning.filename for warning in caught} == {__file__}
     pair_scorer(profile="embedded")

@@ -54,9 +54,9 @@ def test_scores_choose_the_regions(load):
 
 
 def test_an_image_without_regions(load):
-    with pytest.warns(UserWarning, match=r"left.*1"):
+    with pytest.warns(UserWarning, match=r"ignored.*1"):
         assert score(load(), {"text": DOG, "images": [[], [[0.6, 0.8]]]}) == [pytest.approx(0.6)]
-    with pytest.warns(UserWarning, match=r"left.*2"):
+    with pytest.warns(UserWarning, match=r"ignored.*2"):
         assert math.isnan(score(load(), {"text": DOG, "images": [[], np.zeros((0, 2))]})[0])
 
 

@@ -80,7 +80,7 @@ def test_weights_are_those_of_the_target_style_on_both_sides(tables, load):
 
 
 def test_empty_captions_references_and_lists(toy_metric):
-    with pytest.warns(UserWarning, match=r"^`references`.*got 2.*2 of 6 rows"):
+    with pytest.warns(UserWarning, match=r"^`references`.* 2 .*2 of 6 rows"):
         result = toy_metric.compute(
             predictions=["", "love now", "love now", "...", "zebra", "love now"],
             references=["love", "", [], [], "zebra", ["love", ""]],
@@ -128,7 +128,7 @@ def test_captions_of_one_word(tables, load, variant, exclude_self):
         ({"references": None}, r"^`references`.*`predictions`.*`styles`"),
         ({"references": ["a", "b"]}, r"^`references`.*`predictions`.*got 2"),
         ({"predictions": [None]}, r"^`predictions\[0\]`.*got NoneType"),
-        ({"styles": ["a"]}, r"^`styles\[0\]`.*'a'.*3 styles"),
+        ({"styles": ["a"]}, r"^`styles\[0\]`.*3 styles.*'a'"),
     ],
 )
 def test_wrong_columns_are_refused(toy_metric, columns, message):
