@@ -143,7 +143,7 @@ def test_texts_that_are_null_or_nan_are_refused_all_at_once(tmp_path, capsys):
     lines = [f'{{"id": "s{n}", "predictions": {cell}, "references": ["a"]}}\n' for n, cell in enumerate(cells)]
     (tmp_path / "rows.jsonl").write_text("".join(lines), encoding="utf-8")
     assert main(["score", "rouge_l", str(tmp_path / "rows.jsonl")]) == 2
-    told = "column 'predictions', got null or NaN in 2 of 4, the first in row 1 (id 's1'); write the text"
+    told = "column 'predictions', got null or NaN in 2 of 4, the first in row 1 (id 's1'); insert the text"
     assert told in capsys.readouterr().err
 
 
