@@ -1,3 +1,4 @@
+import argparse
 import csv
 import errno
 import io
@@ -15,6 +16,7 @@ from folders import EXAMPLES
 import vlgauge
 from vlgauge.cli import COMMANDS, main, one_line, score
 from vlgauge.cli.scoring import setting
+from vlgauge.core.errors import UsageError
 from vlgauge.inputs.media.tables import read_rows
 from vlgauge.stats import bootstrap_interval
 
@@ -532,3 +534,12 @@ def test_an_interrupt_while_the_command_is_imported_is_told(monkeypatch, capsys)
     from vlgauge import __main__ as console_script
 
     assert (console_script.main(), capsys.readouterr().err) == (130, "vlgauge: interrupted\n")
+
+
+@pytest.mark.parametrize(
+    ("argument", "name"), [("df", "--set df=..."), ("ids", "`ids`"), ("references[2]", "`references[2]`")]
+)
+def test_only_arguments_that_are_settings_are_named_as_settings(argument, name):
+    vlgauge.load("cider")
+    error = UsageError.about(argument, "must be unique", "remove one")
+    assert one_line(error, argparse.Namespace(set=[])) == f"{name} must be unique; remove one"

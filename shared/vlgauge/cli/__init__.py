@@ -22,6 +22,7 @@ from vlgauge.core.errors import UsageError, describe, in_python, is_of_user, nam
 from vlgauge.core.files import Limits, limits
 from vlgauge.core.progress import lines_in_logs, progress_chosen
 from vlgauge.core.results import SIDECAR, printable
+from vlgauge.core.validation import setting_names
 from vlgauge.core.writing import refuse_shared
 from vlgauge.inputs.sandbox import use_sandbox
 
@@ -267,7 +268,16 @@ def one_line(error: Exception, options: argparse.Namespace | None = None) -> str
     text = describe(error)
     if options is not None and hasattr(options, "set") and isinstance(error, UsageError):
         name = error.argument or ""
-        if name.isidentifier() and not hasattr(options, name):
+        if name in {*_SETTINGS_WITH_OPTION, *_settings_of_metrics()} and not hasattr(options, name):
             text = error.in_words(_named(options, name, ..., True))
     text = printable(text)
     return text if len(text) <= _LONGEST_LINE else f"{text[:_LONGEST_LINE]}..."
+
+
+def _settings_of_metrics() -> set[str]:
+    """Return the names of the settings of all metric classes that are imported."""
+    base = sys.modules.get("vlgauge.families.base")
+    classes = [base.Metric] if base else []
+    for one in classes:  # the list grows by the subclasses
+        classes += one.__subclasses__()
+    return {name for one in classes for name in setting_names(one)}
