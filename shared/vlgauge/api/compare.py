@@ -111,10 +111,10 @@ def compare(
     suite = find_suite(metrics) if isinstance(metrics, str) else None
     left_out = [without] if isinstance(without, str) else list(without)
     if suite is None and left_out:
-        raise UsageError(f"`without` requires a suite ({', '.join(SUITES)}), got metrics")
+        raise UsageError.about("without", f"requires a suite ({', '.join(SUITES)}), got metrics")
     if suite is None and settings:
-        raise UsageError(
-            f"`settings` requires a suite ({', '.join(SUITES)}), got metrics; pass theirs to `vlgauge.load`"
+        raise UsageError.about(
+            "settings", f"requires a suite ({', '.join(SUITES)}), got metrics", "pass theirs to `vlgauge.load`"
         )
     with rows_called("`rows`"):
         names, loaded_of = ([], []) if suite is not None else _named(metrics)
@@ -128,7 +128,7 @@ def compare(
         if annotations is not None:
             systems = _annotated(systems, annotations)
         if len(systems) < 2:
-            raise UsageError(f"`rows` must be of at least two systems, got {', '.join(systems) or 'none'}")
+            raise UsageError.about("rows", f"must be of at least two systems, got {', '.join(systems) or 'none'}")
         chosen: dict[str, dict[str, Any]] = {}
         if suite is not None:
             chosen = choose_compared(suite, systems, left_out, settings)
@@ -155,7 +155,7 @@ def compare(
     def explained() -> Any:
         if len(scored) < len(systems):
             given_ones = ", ".join(name for name in systems if name not in scored)
-            raise UsageError(f"`report` must have the rows of every system, got scores only for {given_ones}")
+            raise UsageError.about("report", f"must have the rows of every system, got scores only for {given_ones}")
         return scored_systems(systems, loaded, titles, details=True, seed=seed, grouped=True)
 
     return Comparison(found, scored, explained, runs)
@@ -164,7 +164,7 @@ def compare(
 def _annotated(systems: Mapping[str, GivenSystem], annotations: Any) -> dict[str, GivenSystem]:
     """Return the systems with references joined to their rows. Systems with scores only are unchanged."""
     if all(one.run is not None for one in systems.values()):
-        raise UsageError("`annotations` requires rows, got scores only")
+        raise UsageError.about("annotations", "requires rows, got scores only")
     captions = references_by_id(read_annotations(annotations), "`annotations`")
     return {
         name: one if one.run is not None else replace(one, rows=join_references(one.rows, captions, "`annotations`"))
@@ -178,7 +178,7 @@ def _named(metrics: str | Metric | Sequence[str | Metric]) -> tuple[list[str], l
     loaded = [one for one in every if not isinstance(one, str)]
     names = [*parts, *(getattr(one, "name", "") for one in loaded)]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise UsageError(f"`metrics` must name each score once, got {twice!r} more than once")
+        raise UsageError.about("metrics", f"must name each score once, got {twice!r} more than once")
     there = {getattr(one, "name", "") for one in loaded}
     owners = dict.fromkeys(owner for name in parts if (owner := metric_of_score(name)) not in there)
     return names, [*owners, *loaded]
@@ -195,21 +195,22 @@ def _systems(
     """Return the systems of a dictionary of tables, of a wide table with a column per system, or of a long table."""
     if isinstance(rows, Mapping):
         if system is not None:
-            raise UsageError("`system` cannot be combined with `rows` by system")
+            raise UsageError.about("system", "cannot be combined with `rows` by system")
         return {str(name): _system(str(name), one, names, wanted, id) for name, one in rows.items()}
     if wide is not None:
         refuse_no_file(rows)
         given = given_rows(rows, [*wanted, *wide])
         return wide_systems(given.rows, given_ids(given, id), wide, given.file)
     if system is None:
-        raise UsageError(
-            "`rows` must be of several systems: a dict of tables by name, or one table with "
-            'predictions=["ours", "base"], or with system="model"'
+        raise UsageError.about(
+            "rows",
+            'must be of several systems: a dict of tables by name, or one table with predictions=["ours", "base"], '
+            'or with system="model"',
         )
     refuse_no_file(rows)
     given = given_rows(rows, wanted)
     if id is None and "id" not in given.titles:
-        raise UsageError('`id` must name the rows of a table with the column `system`, such as id="image_id"')
+        raise UsageError.about("id", 'must name the rows of a table with the column `system`, such as id="image_id"')
     return long_systems(given.rows, given_ids(given, id), system, given.file)
 
 
@@ -235,4 +236,4 @@ def _labels(
         return groups
     if found := labels_of_systems(systems, groups, "`groups`"):
         return found
-    raise UsageError("`groups` must be labels by ID if all systems have scores only, got a column name")
+    raise UsageError.about("groups", "must be labels by ID if all systems have scores only, got a column name")

@@ -165,7 +165,7 @@ class Comparison:
         check_int("n", n, 1)
         known = [compared.metric for compared in self.statistics.metrics]
         if metric is not None and metric not in known:
-            raise UsageError(f"`metric` must be one that was compared, got {metric!r}; {nearest(metric, known)}")
+            raise UsageError.about("metric", f"must be one that was compared, got {metric!r}", nearest(metric, known))
         texts = {
             name: dict(zip(row_keys(one.ids), one.columns["predictions"] or [], strict=True))
             for name, one in self._scored.items()
@@ -219,10 +219,10 @@ class Comparison:
             TypeError: If ``models`` is not a dictionary.
         """
         if not isinstance(models, Mapping):
-            raise UsageTypeError(f"`models` must be a dictionary, got {shown(models)}; {OF_SEVERAL['models']}")
+            raise UsageTypeError.about("models", f"must be a dictionary, got {shown(models)}", OF_SEVERAL["models"])
         if strange := [name for name in models if name not in self._runs]:
             hint = nearest(str(strange[0]), self._runs)
-            raise UsageError(f"`models` must be of systems that were compared, got {strange[0]!r}; {hint}")
+            raise UsageError.about("models", f"must be of systems that were compared, got {strange[0]!r}", hint)
         names = [compared.metric for compared in self.statistics.metrics]
         how: dict[str, Any] = {"split": split, "date": date, "notes": notes}
         every = (records_of(self._runs[name], names, one, dataset, **how) for name, one in models.items())

@@ -88,7 +88,7 @@ def _columns(scored: Scored, only: Sequence[str] | None) -> list[_Column]:
         return [found[name] for name in scored.results]
     for name in only:
         if name not in found:
-            raise UsageError(f"`scores` must be of the result, got {name!r}; {nearest(name, found)}")
+            raise UsageError.about("scores", f"must be of the result, got {name!r}", nearest(name, found))
     return [found[name] for name in only]
 
 
@@ -176,7 +176,9 @@ def _words(text: Any) -> float:
 
 def _correlation(columns: Sequence[_Column]) -> Any:
     if len(columns) < 2:
-        raise UsageError(f"`kind` must be another one than 'correlation' for a single score, got {columns[0].name}")
+        raise UsageError.about(
+            "kind", f"must be another one than 'correlation' for a single score, got {columns[0].name}"
+        )
     n = len(columns)
     side = max(4.4, 1.0 + 0.8 * n)
     figure = empty_figure(max(_WIDTH, side + 1.2), side)
@@ -266,9 +268,9 @@ def training_figure(records: Sequence[Mapping[str, Any]], scores: Sequence[str] 
             if "step" in record and _is_score(name, scores) and isinstance(value, (int, float)):
                 curves.setdefault(name, []).append((float(record["step"]), float(value)))
     if lacking := [name for name in scores or () if name not in curves]:
-        raise UsageError(f"`scores` must be in a record that has a `step`, got {lacking[0]!r}, which is in none")
+        raise UsageError.about("scores", f"must be in a record that has a `step`, got {lacking[0]!r}, which is in none")
     if not curves:
-        raise UsageError("`records` must have an evaluation with a `step` and a score, got none")
+        raise UsageError.about("records", "must have an evaluation with a `step` and a score, got none")
     figure = empty_figure(_WIDTH, 1.9 * len(curves) + 0.5)
     panels = figure.subplots(len(curves), 1, squeeze=False, sharex=True)[:, 0]
     for number, (axes, (name, points)) in enumerate(zip(panels, curves.items(), strict=True)):

@@ -122,10 +122,10 @@ def score(
     suite = find_suite(metrics) if isinstance(metrics, str) else None
     left_out = [without] if isinstance(without, str) else list(without)
     if suite is None and left_out:
-        raise UsageError(f"`without` requires a suite ({', '.join(SUITES)}), got metrics")
+        raise UsageError.about("without", f"requires a suite ({', '.join(SUITES)}), got metrics")
     if suite is None and settings:
-        raise UsageError(
-            f"`settings` requires a suite ({', '.join(SUITES)}), got metrics; pass theirs to `vlgauge.load`"
+        raise UsageError.about(
+            "settings", f"requires a suite ({', '.join(SUITES)}), got metrics", "pass theirs to `vlgauge.load`"
         )
 
     def load(there: Iterable[str]) -> list[Metric]:
@@ -139,7 +139,9 @@ def score(
     with rows_called("`rows`"):
         if isinstance(rows, (str, PathLike)) and _is_source(fspath(rows)):
             if annotations is not None:
-                raise UsageError("`annotations` requires a table of rows, got a folder, an archive or a Hub dataset")
+                raise UsageError.about(
+                    "annotations", "requires a table of rows, got a folder, an archive or a Hub dataset"
+                )
             of_source: dict[str, Any] = {"split": split, "revision": revision, "skip": skip, "limit": limit}
             of_source["progress"] = progress
             own_titles = titles | {"id": id, "groups": by_title}
@@ -147,7 +149,7 @@ def score(
         else:
             for name, value in {"split": split, "revision": revision}.items():
                 if value is not None:
-                    raise UsageError(f"`{name}` requires a dataset of the Hub as `rows`")
+                    raise UsageError.about(name, "requires a dataset of the Hub as `rows`")
             refuse_no_file(rows)
             if suite is None:
                 loaded = load(())  # report unknown names before the rows are read
@@ -185,9 +187,10 @@ def named_titles(*titles: Titles) -> dict[str, str | None]:
     for name, one in zip(COLUMNS, titles, strict=True):
         every = [one] if one is None or isinstance(one, str) or not isinstance(one, Iterable) else [*one]
         if strange := [each for each in every if not isinstance(each, str) and one is not None]:
-            raise UsageTypeError(
-                f"`{name}` must be the title of a column as a text, or a list of titles, got {shown(strange[0])}; "
-                "give the columns texts as titles"
+            raise UsageTypeError.about(
+                name,
+                f"must be the title of a column as a text, or a list of titles, got {shown(strange[0])}",
+                "give the columns texts as titles",
             )
     named = zip(COLUMNS, titles, strict=True)
     return {name: one if one is None or isinstance(one, str) else ",".join(one) for name, one in named}
@@ -235,20 +238,20 @@ def loaded_metrics(
     parts = [name for one in every for name in (one.split(",") if isinstance(one, str) else [one])]
     given = [one.strip() if isinstance(one, str) else one for one in parts if not isinstance(one, str) or one.strip()]
     if not given:
-        raise UsageError(f"`metrics` must name at least one metric, got {metrics!r}")
+        raise UsageError.about("metrics", f"must name at least one metric, got {metrics!r}")
     if strange := [one for one in given if not isinstance(one, (str, Metric))]:
-        raise UsageTypeError(
-            f"`metrics` must be names or metrics that `vlgauge.load` returned, got {type(strange[0]).__name__}"
+        raise UsageTypeError.about(
+            "metrics", f"must be names or metrics that `vlgauge.load` returned, got {type(strange[0]).__name__}"
         )
     names = [one if isinstance(one, str) else one.name for one in given]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise UsageError(f"`metrics` must name each metric once, got {twice!r} more than once")
+        raise UsageError.about("metrics", f"must name each metric once, got {twice!r} more than once")
     by_name: dict[str, dict[str, Any]] = {one: {} for one in given if isinstance(one, str)}
     for name in by_name:
         metric_folder(name, "metrics")
     for name, value in {"profile": profile, "config": config}.items():
         if value is not None and not by_name:
-            raise UsageError(f"`{name}` cannot be combined with loaded metrics, which have theirs, got {value!r}")
+            raise UsageError.about(name, f"cannot be combined with loaded metrics, which have theirs, got {value!r}")
     loaded = load_metrics(by_name, config=config, profile=profile, progress=progress) if by_name else []
     known = {metric.name: metric for metric in loaded}
     return [known[one] if isinstance(one, str) else one for one in given]
@@ -271,8 +274,8 @@ def read_annotations(annotations: Any) -> Rows:
         return read_rows(fspath(annotations))
     rows = rows_of_object(annotations)
     if rows is None:
-        raise UsageError(
-            "`annotations` must be COCO's annotations or a dictionary of lists of captions, got another one"
+        raise UsageError.about(
+            "annotations", "must be COCO's annotations or a dictionary of lists of captions, got another one"
         )
     return rows
 

@@ -77,9 +77,10 @@ def choose_metrics(
         raise UsageError(f"{as_option('without')} must leave a metric of the suite {suite.name}, got all of them")
     there = [name for name in suite.metrics if name not in without]
     if strange := [name for name, own in given.items() if own and name not in there]:
-        raise UsageError(
-            f"`settings` must be of metrics of the suite {suite.name} that are not left out, got those of "
-            f"{strange[0]!r}; {nearest(strange[0], there)}"
+        raise UsageError.about(
+            "settings",
+            f"must be of metrics of the suite {suite.name} that are not left out, got those of {strange[0]!r}",
+            nearest(strange[0], there),
         )
     return {name: {**suite.settings.get(name, {}), **given.get(name, {})} for name in chosen}
 

@@ -231,13 +231,13 @@ class Scores:
         if not isinstance(row, str):
             number = check_int("row", row, 0)
             if number >= len(self._scored.ids):
-                raise UsageIndexError(f"`row` must be a row, 0 to {len(self._scored.ids) - 1}, got {row}")
+                raise UsageIndexError.about("row", f"must be a row, 0 to {len(self._scored.ids) - 1}, got {row}")
             return number
         found = [number for number, one in enumerate(self._scored.ids) if one == row]
         if len(found) != 1:
             texts = [one for one in self._scored.ids if isinstance(one, str)]
             hint = nearest(row, texts) if not found and len(texts) < 100 else "give its number from 0"
-            raise UsageError(f"`row` must be the ID of one row, {len(found)} rows have the ID {row!r}; {hint}")
+            raise UsageError.about("row", f"must be the ID of one row, {len(found)} rows have the ID {row!r}", hint)
         return found[0]
 
     # -- files -------------------------------------------------------------------------------------------------------
@@ -276,7 +276,7 @@ class Scores:
         if path is None:
             return str(files[""])
         if not fspath(path).lower().endswith(ending):
-            raise UsageError(f"`path` must end in {ending}, got {fspath(path)!r}")
+            raise UsageError.about("path", f"must end in {ending}, got {fspath(path)!r}")
         for added, content in files.items():
             write(f"{fspath(path)}{added}", content)
         return None
@@ -314,7 +314,7 @@ class Scores:
         names = list(self.results) if scores is None else list(scores)
         for name in names:
             if name not in known or f"{name}_signature" not in run:
-                raise UsageError(f"`scores` must be of the result, got {name!r}; {nearest(name, known)}")
+                raise UsageError.about("scores", f"must be of the result, got {name!r}", nearest(name, known))
         found = records_of(run, names, model, dataset, split=split, date=date, notes=notes)
         return found if file is None else append_records(fspath(file), found)
 

@@ -46,9 +46,13 @@ def given_rows(rows: Any, wanted: Iterable[str | None], *, skip: int = 0, limit:
     chosen = slice(skip, None if limit is None else skip + limit)
     given = _given(rows, titles, chosen)
     if (twice := first_repeated([*map(str, given.titles)])) is not None:
-        raise UsageError(f"`rows` must have each column once, got {twice!r} more than once; rename or drop one of them")
+        raise UsageError.about(
+            "rows", f"must have each column once, got {twice!r} more than once", "rename or drop one of them"
+        )
     if not given.rows:
-        raise UsageError(f"`rows` must have at least one row, got none{f' after the first {skip}' if skip else ''}")
+        raise UsageError.about(
+            "rows", f"must have at least one row, got none{f' after the first {skip}' if skip else ''}"
+        )
     return given
 
 
@@ -63,12 +67,12 @@ def _given(rows: Any, wanted: Sequence[str], chosen: slice) -> Given:
         if isinstance(rows, datasets.Dataset):
             return _of_data_set(rows, wanted, chosen)
         if isinstance(rows, (datasets.DatasetDict, datasets.IterableDatasetDict)):
-            raise UsageTypeError(
-                f'`rows` must be one split, got {", ".join(rows)}; take one: rows["{next(iter(rows))}"]'
+            raise UsageTypeError.about(
+                "rows", f"must be one split, got {', '.join(rows)}", f'take one: rows["{next(iter(rows))}"]'
             )
         if isinstance(rows, datasets.IterableDataset):
-            raise UsageTypeError(
-                "`rows` must have a length, got a stream; take some: Dataset.from_list(list(rows.take(n)))"
+            raise UsageTypeError.about(
+                "rows", "must have a length, got a stream", "take some: Dataset.from_list(list(rows.take(n)))"
             )
     if hasattr(rows, "__arrow_c_stream__") or hasattr(rows, "__arrow_c_array__"):
         return _of_arrow(rows, wanted, chosen)
@@ -80,13 +84,15 @@ def _given(rows: Any, wanted: Sequence[str], chosen: slice) -> Given:
         captions = rows_of_object(rows) if is_by_image or "annotations" in rows else None
         if captions is not None:
             return _of_dicts(captions[chosen])
-        raise UsageTypeError(f"`rows` must be {TABLES}, got a dict; make a frame of columns: pandas.DataFrame(rows)")
+        raise UsageTypeError.about(
+            "rows", f"must be {TABLES}, got a dict", "make a frame of columns: pandas.DataFrame(rows)"
+        )
     if isinstance(rows, (list, tuple)):
         of = next(type(row).__name__ for row in rows if not isinstance(row, Mapping))
         texts = "give them a title: [{'predictions': text} for text in texts]"
         hint = texts if of == "str" else "make a dict of each row"
-        raise UsageTypeError(f"`rows` must be {TABLES}, got a {type(rows).__name__} with a {of}; {hint}")
-    raise UsageTypeError(f"`rows` must be {TABLES}, got {type(rows).__name__}; make a list of dicts of it")
+        raise UsageTypeError.about("rows", f"must be {TABLES}, got a {type(rows).__name__} with a {of}", hint)
+    raise UsageTypeError.about("rows", f"must be {TABLES}, got {type(rows).__name__}", "make a list of dicts of it")
 
 
 def _holds_objects(value: Any) -> bool:
@@ -104,7 +110,7 @@ def refuse_no_file(rows: Any) -> None:
     path = Path(rows)
     beside = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
     hint = meant(path.name, beside) or f"give its path from {Path.cwd()}, or a whole one"
-    raise MissingFileError(f"`rows` must be the path of a file that is there, got {shown(fspath(rows))}; {hint}")
+    raise MissingFileError.about("rows", f"must be the path of a file that is there, got {shown(fspath(rows))}", hint)
 
 
 def _of_dicts(rows: Rows, file: str | None = None) -> Given:
@@ -160,8 +166,8 @@ def _of_arrow(rows: Any, wanted: Sequence[str], chosen: slice) -> Given:
     try:
         table = pa.table(rows)
     except (pa.ArrowInvalid, TypeError):
-        raise UsageTypeError(
-            f"`rows` must be {TABLES}, got a {type(rows).__name__} of one column; make a frame of it"
+        raise UsageTypeError.about(
+            "rows", f"must be {TABLES}, got a {type(rows).__name__} of one column", "make a frame of it"
         ) from None
     start, stop, _ = chosen.indices(table.num_rows)
     table = table.slice(start, max(0, stop - start))
@@ -212,6 +218,8 @@ def refuse_taken(titles: Iterable[Any], added: Iterable[str]) -> None:
     there = set(titles)
     for name in added:
         if name in there:
-            raise UsageError(
-                f"`rows` must have no column {shown(name)}, which the scores will be, got one; rename or drop it before"
+            raise UsageError.about(
+                "rows",
+                f"must have no column {shown(name)}, which the scores will be, got one",
+                "rename or drop it before",
             )

@@ -247,7 +247,7 @@ def clip_files(backbone: str) -> HubFiles:
     """
     row = architecture_of(backbone)
     if row.repository is None:
-        raise UsageError(f"`name` must be a backbone that is on the Hub, got {backbone!r}")
+        raise UsageError.about("name", f"must be a backbone that is on the Hub, got {backbone!r}")
     known = {row.files[0]: row.sha256} if row.sha256 else {}
     files = (*row.files, *row.beside)
     return HubFiles(row.repository, row.revision, files, files if len(row.files) == 1 else (), known)
@@ -301,9 +301,10 @@ def detector_files(name: str) -> HubFiles | Download:
     if address is not None:
         return HubFiles(address.repository, address.revision, (address.file,), (address.file,))
     if name not in DETECTORS:
-        raise UsageError(
-            f"`name` must be one of {', '.join(DETECTORS)}, or a file of the Hub (owner/name/FILE@<40 hexadecimal "
-            f"digits>), got {name!r}"
+        raise UsageError.about(
+            "name",
+            f"must be one of {', '.join(DETECTORS)}, or a file of the Hub (owner/name/FILE@<40 hexadecimal digits>), "
+            f"got {name!r}",
         )
 
     def is_there() -> bool | None:

@@ -156,7 +156,9 @@ class GroupedRows:
         there = [ending for ending in _ANY[title] if ending in files]
         if len(there) > 1:
             names = " and ".join(repr(files[ending].name[-60:]) for ending in there)
-            raise UsageError(f"`{title}` must be one file per row, got {names}; choose the column {' or '.join(there)}")
+            raise UsageError.about(
+                title, f"must be one file per row, got {names}", f"choose the column {' or '.join(there)}"
+            )
         return there[0] if there else ""
 
     def file(self, path: str, most_bytes: int) -> bytes:
@@ -180,7 +182,9 @@ def _object(file: ListedFile, most_bytes: int) -> dict[str, Any] | UsageError:
         cells = parse_json(text, "`json`", file.name)
     except UsageError as error:
         return error
-    return cells if isinstance(cells, dict) else UsageError(f"`json` must be an object, got {type(cells).__name__}")
+    return (
+        cells if isinstance(cells, dict) else UsageError.about("json", f"must be an object, got {type(cells).__name__}")
+    )
 
 
 def tar_rows(path: str, limits: RowLimits, most_rows: int | None = None) -> GroupedRows:

@@ -128,7 +128,9 @@ def pinned_with_files(identity: str, revision: str | None = None, token: Token =
         about = HfApi(token=token).dataset_info(identity, revision=revision)
     files = [one.rfilename for one in about.siblings or ()]
     if f"{identity.partition('/')[2]}.py" in files:
-        raise UsageError(f"`dataset` must have data files, got {identity!r}, which is a script; scripts are not run")
+        raise UsageError.about(
+            "dataset", f"must have data files, got {identity!r}, which is a script", "scripts are not run"
+        )
     if not re.fullmatch("[0-9a-f]{40}", about.sha or ""):
         raise NetworkError("the server is no Hub: it names no commit of the data set")
     return Pinned(identity, str(about.sha), token), files

@@ -133,7 +133,9 @@ class RowReader:
                 name = row[titles[0]]
             if titles := self.titles.get("groups"):
                 if is_unlabeled(row[titles[0]]):
-                    raise UsageError(f"`groups` must be a column that every row has, this one has none in {titles[0]}")
+                    raise UsageError.about(
+                        "groups", f"must be a column that every row has, this one has none in {titles[0]}"
+                    )
                 label = str(row[titles[0]])
             given = {column: self._given(column, row, files) for column in self.columns}
             cells = {one.name: checked_cell(one, given[one.name], one.name, self.limits) for one in self.wanted}
@@ -164,7 +166,7 @@ class RowReader:
             if isinstance(cell, Exception):
                 raise cell
             if is_python_list(cell):
-                raise UsageError(f"`{column}` {NO_PYTHON_LIST} {AS_JSON}")
+                raise UsageError.about(column, f"{NO_PYTHON_LIST} {AS_JSON}")
         if column not in PICTURED:
             return side_by_side(found) if len(found) > 1 else None if is_missing(found[0]) else found[0]
         # A row may fill only one of several columns, such as one column per file extension.
