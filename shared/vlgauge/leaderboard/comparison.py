@@ -235,9 +235,9 @@ def compare(
             is too small for a significant difference, or a name, label or number is invalid.
     """
     if len(runs) < 2:
-        raise UsageError(f"`runs` must have at least two systems, got {len(runs)}")
+        raise UsageError.about("runs", f"must have at least two systems, got {len(runs)}")
     if baseline is not None and baseline not in runs:
-        raise UsageError(f"`baseline` must be one of the systems, got {baseline!r}; {nearest(baseline, runs)}")
+        raise UsageError.about("baseline", f"must be one of the systems, got {baseline!r}", nearest(baseline, runs))
     check_choice("family", family, FAMILIES)
     check_level(level)
     check_seed(seed)
@@ -309,9 +309,11 @@ def _joined(metric: str, runs: Mapping[str, Run], orders: Mapping[str, Sequence[
     rows = common_rows(metric, _known(scores, counts), keys)
     for name, own in {} if counts is None else counts.items():
         if math.isnan(value_of_rows(counted_of(metric, signature), own[rows])):
-            raise UsageError(
-                f"`runs` must have a value of {metric} for every system, {name} has none on the {len(rows)} rows that "
-                f"every system defines, as nothing is counted there; leave {name} out"
+            raise UsageError.about(
+                "runs",
+                f"must have a value of {metric} for every system, {name} has none on the {len(rows)} rows that every "
+                "system defines, as nothing is counted there",
+                f"leave {name} out",
             )
     return _Joined(metric, kind, signature, scores, counts, rows, keys)
 

@@ -101,9 +101,10 @@ def model_index(records: Sequence[Record]) -> list[Export]:
         sibling = first.setdefault((record.model.id, on.id, on.config, on.split, on.revision), record)
         for what in ("source", "dataset"):
             if getattr(sibling, what) != getattr(record, what):
-                raise UsageError(
-                    f"`records` must have one {what} per model and data set for model-index, got two for "
-                    f"{record.model.id} and {on.id}"
+                raise UsageError.about(
+                    "records",
+                    f"must have one {what} per model and data set for model-index, got two for {record.model.id} and "
+                    f"{on.id}",
                 )
         task = "Visual storytelling" if sibling.metric.startswith(_STORIES) else "Image captioning"
         results.setdefault(record.model.id, []).append(_eval_result(record, task))
@@ -241,8 +242,8 @@ def dataset_card(
     """
     identities = list(dict.fromkeys(record.dataset.id for record in records))
     if len(identities) != 1:
-        raise UsageError(
-            f"`records` must be of one data set, got {', '.join(identities) or 'none'}; choose with --dataset"
+        raise UsageError.about(
+            "records", f"must be of one data set, got {', '.join(identities) or 'none'}", "choose with --dataset"
         )
     start, end = MARKERS
     if card.count(start) != 1 or card.count(end) != 1 or card.index(start) > card.index(end):
@@ -265,9 +266,11 @@ def _groups(records: Sequence[Record], scored: Sequence[Checked]) -> RecordGroup
 def _refuse_embedded(records: Iterable[Record], form: str) -> None:
     for record in records:
         if record.profile == "embedded":
-            raise UsageError(
-                f"`records` must be of the paper profile for {form}, got {record.metric} of {record.model.id} with toy "
-                "weights of the embedded one; leave those out with --profile paper"
+            raise UsageError.about(
+                "records",
+                f"must be of the paper profile for {form}, got {record.metric} of {record.model.id} with toy weights "
+                "of the embedded one",
+                "leave those out with --profile paper",
             )
 
 
@@ -295,9 +298,11 @@ def _source(record: Record) -> dict[str, Any]:
 
 def _put_once(files: dict[Any, Any], key: Any, value: Any, record: Record) -> None:
     if key in files:
-        raise UsageError(
-            f"`records` must have one result per model, data set and metric here, got two for {record.model.id}, "
-            f"{record.dataset.id} and {record.metric}; leave one out"
+        raise UsageError.about(
+            "records",
+            f"must have one result per model, data set and metric here, got two for {record.model.id}, "
+            f"{record.dataset.id} and {record.metric}",
+            "leave one out",
         )
     files[key] = value
 

@@ -34,9 +34,11 @@ def joined_rows(runs: Mapping[str, Run]) -> tuple[list[str], dict[str, list[int]
         ValueError: If a system has no list of ids, repeats an id, or has different rows from another system.
     """
     if lacking := [name for name, run in runs.items() if not isinstance(run.get("ids"), list | tuple)]:
-        raise UsageError(
-            f"`runs` must have a list `ids` for every system, which names the rows, {', '.join(lacking)} "
-            f'{"have" if len(lacking) > 1 else "has"} none; from Python pass {{"ids": ids}} | metric.compute(...)'
+        raise UsageError.about(
+            "runs",
+            f"must have a list `ids` for every system, which names the rows, {', '.join(lacking)} "
+            f"{'have' if len(lacking) > 1 else 'has'} none",
+            'from Python pass {"ids": ids} | metric.compute(...)',
         )
     keys: list[str] = []
     orders = {}
@@ -45,21 +47,23 @@ def joined_rows(runs: Mapping[str, Run]) -> tuple[list[str], dict[str, list[int]
         index = {key: row for row, key in enumerate(own)}
         if len(index) < len(own):
             twice = next(key for row, key in enumerate(own) if index[key] != row)
-            raise UsageError(
-                f"`ids` must name each row once, {name} has {shown(twice)} more than once; "
-                "give each row a unique id, or keep one of them"
+            raise UsageError.about(
+                "ids",
+                f"must name each row once, {name} has {shown(twice)} more than once",
+                "give each row a unique id, or keep one of them",
             )
         keys = keys or own
         if set(keys) != set(own):
             first = next(iter(runs))
-            raise UsageError(
-                f"`ids` must be the same in every system, {first} has {_few(set(keys) - set(own))} that {name} lacks, "
-                f"{name} has {_few(set(own) - set(keys))} that {first} lacks; "
-                "score the same rows with every system"
+            raise UsageError.about(
+                "ids",
+                f"must be the same in every system, {first} has {_few(set(keys) - set(own))} that {name} lacks, "
+                f"{name} has {_few(set(own) - set(keys))} that {first} lacks",
+                "score the same rows with every system",
             )
         orders[name] = [index[key] for key in keys]
     if not keys:
-        raise UsageError("`ids` must name at least one row, got none")
+        raise UsageError.about("ids", "must name at least one row, got none")
     return keys, orders
 
 
@@ -78,7 +82,7 @@ def labels_in_order(groups: Mapping[str, object], keys: Sequence[str]) -> list[s
     """
     labels = dict(zip(row_keys(groups), groups.values(), strict=True))
     if lacking := [key for key in keys if is_unlabeled(labels.get(key))]:
-        raise UsageError(f"`groups` must have a label for every row, got none for {_few(set(lacking))}")
+        raise UsageError.about("groups", f"must have a label for every row, got none for {_few(set(lacking))}")
     return [str(labels[key]) for key in keys]
 
 
@@ -121,9 +125,11 @@ def agreed_labels(found: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     for name, own in found.items():
         for key, label in own.items():
             if labels.setdefault(key, label) != label:
-                raise UsageError(
-                    f"`groups` must have each row in one group, row {shown(key)} is in {shown(labels[key])} and, "
-                    f"by {name}, in {shown(label)}; give labels by id"
+                raise UsageError.about(
+                    "groups",
+                    f"must have each row in one group, row {shown(key)} is in {shown(labels[key])} and, by {name}, "
+                    f"in {shown(label)}",
+                    "give labels by id",
                 )
     return labels
 
@@ -138,15 +144,16 @@ def common_signature(metric: str, runs: Mapping[str, Run]) -> str:
     for name, run in runs.items():
         found[name] = str(run.get(f"{metric}_signature", ""))
         if parse_signature(found[name])[0] != metric:
-            raise UsageError(f"`runs` must have a signature of {metric} for every system, {name} has none")
+            raise UsageError.about("runs", f"must have a signature of {metric} for every system, {name} has none")
     (first, signature), *others = found.items()
     for name, other in others:
         if without_sizes(other) == without_sizes(signature):
             continue
         unlike = unlike_fields(without_sizes(signature), without_sizes(other)) or "order"
-        raise UsageError(
-            f"`runs` must have been scored in one way by {metric}, {first} and {name} differ in {unlike}; score both "
-            f"with the same settings and version"
+        raise UsageError.about(
+            "runs",
+            f"must have been scored in one way by {metric}, {first} and {name} differ in {unlike}",
+            "score both with the same settings and version",
         )
     return signature if len(set(found.values())) == 1 else comparable_signature(signature)
 
@@ -174,9 +181,11 @@ def compared_value(metric: str, signature: str, runs: Mapping[str, Run], orders:
         told = {name: sizes_signed(str(run[f"{metric}_signature"])) for name, run in runs.items()}
         known = sorted(set(filter(None, told.values())))
         if known and not (len(known) == 1 and are_bound(known[0])):
-            raise UsageError(
-                f"`runs` must have sets of equal sizes per row for every system by {metric}, which the signatures do "
-                f"not show, got {' and '.join(known)}; {_REMEDY}"
+            raise UsageError.about(
+                "runs",
+                f"must have sets of equal sizes per row for every system by {metric}, which the signatures do not "
+                f"show, got {' and '.join(known)}",
+                _REMEDY,
             )
         if all(told.values()):
             return "score"
@@ -212,7 +221,7 @@ def scores_in_order(metric: str, name: str, run: Run, order: Sequence[int], n_ro
     """
     key = f"{metric}_scores"
     if key not in run:
-        raise UsageError(f"`runs` must have {key} for every system, {name} has none")
+        raise UsageError.about("runs", f"must have {key} for every system, {name} has none")
     own = numbers(f"{key} of {name}", run[key], row_keys(run["ids"]))
     if all(map(math.isnan, own)):
         raise UsageError(f"`{key} of {name}` must be defined for at least one of {n_rows} rows, got NaN for all")

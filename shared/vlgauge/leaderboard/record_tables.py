@@ -43,7 +43,7 @@ def tables(
         ValueError: If no record has the metric `by`, or a column would contain results with different signatures.
     """
     if by is not None and by not in {record.metric for record in records}:
-        raise UsageError(f"`by` must be a metric of the records, got {by!r}")
+        raise UsageError.about("by", f"must be a metric of the records, got {by!r}")
     parted: dict[tuple[Any, ...], list[Record]] = {}
     for record in sorted(records, key=lambda record: record.profile == "embedded"):
         parted.setdefault(table_of(record), []).append(record)
@@ -227,9 +227,11 @@ def _bold_told(columns: Sequence[_Column]) -> str:
 def _refuse_several_signatures(columns: Mapping[str, Mapping[str, Sequence[Record]]]) -> None:
     for metric, signatures in columns.items():
         if len(signatures) > 1:
-            raise UsageError(
-                f"`records` must have one signature per metric in a table, got {len(signatures)} of {metric}: "
-                f"{', '.join(signatures)}; give each a column with --split-signatures"
+            raise UsageError.about(
+                "records",
+                f"must have one signature per metric in a table, got {len(signatures)} of {metric}: "
+                f"{', '.join(signatures)}",
+                "give each a column with --split-signatures",
             )
 
 

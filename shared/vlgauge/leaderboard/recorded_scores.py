@@ -164,13 +164,14 @@ def scores_of_records(records: Sequence[Record], runs: Mapping[str, Sequence[Run
                 if (one := _match([r for r in records if (r.model.id, r.metric) == (model, metric)], run))
             ]
             if not of_run:
-                raise UsageError(
-                    f"`runs` must have scores by the metrics of the records, got only other ones for {model}"
+                raise UsageError.about(
+                    "runs", f"must have scores by the metrics of the records, got only other ones for {model}"
                 )
             for one in of_run:
                 if one.record.key in found:
-                    raise UsageError(
-                        f"`runs` must have the scores of a record once, got two files of {model} by {one.record.metric}"
+                    raise UsageError.about(
+                        "runs",
+                        f"must have the scores of a record once, got two files of {model} by {one.record.metric}",
                     )
                 found[one.record.key] = one
     return list(found.values())

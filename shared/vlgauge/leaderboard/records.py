@@ -63,7 +63,9 @@ def record_of(
     own = result["ids"] if ids is None else ids
     scores = numbers(f"{metric}_scores", result[f"{metric}_scores"], row_keys(own))
     if all(map(math.isnan, scores)):
-        raise UsageError(f"`{metric}_scores` must be defined for at least one row to be recorded, got NaN for all")
+        raise UsageError.about(
+            f"{metric}_scores", "must be defined for at least one row to be recorded, got NaN for all"
+        )
     signature = str(result[f"{metric}_signature"])
     fields = parse_signature(signature)[1]
     rows = row_counts(metric, result)

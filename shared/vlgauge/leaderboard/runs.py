@@ -104,7 +104,7 @@ def numbers(name: str, cells: Sequence[Any], keys: Sequence[str]) -> list[float]
     """
     if not isinstance(cells, Sequence) or isinstance(cells, str) or len(cells) != len(keys):
         count = len(cells) if isinstance(cells, Sequence) and not isinstance(cells, str) else shown(cells)
-        raise UsageError(f"`{name}` must be one score per row, got {count} for {len(keys)} rows")
+        raise UsageError.about(name, f"must be one score per row, got {count} for {len(keys)} rows")
     return [_number(name, cell, key) for cell, key in zip(cells, keys, strict=True)]
 
 
@@ -116,9 +116,10 @@ def _number(name: str, cell: Any, key: str) -> float:
     except (TypeError, ValueError, OverflowError):
         number = math.inf
     if abs(number) > LARGEST:
-        raise UsageError(
-            f"`{name}` must contain finite numbers of at most {LARGEST} in absolute value, or NaN where undefined, got "
-            f"{shown(cell)} in row {key!r}"
+        raise UsageError.about(
+            name,
+            f"must contain finite numbers of at most {LARGEST} in absolute value, or NaN where undefined, got "
+            f"{shown(cell)} in row {key!r}",
         )
     return number
 
@@ -151,7 +152,7 @@ def groups_of_run(run: Run) -> RowGroups | None:
     if labels is None or name is None:
         return None
     if not isinstance(labels, list) or len(labels) != len(run["ids"]) or any(map(is_unlabeled, labels)):
-        raise UsageError(f"`{GROUPS}` of a file of scores must have one label per row, got {shown(labels)}")
+        raise UsageError.about(GROUPS, f"of a file of scores must have one label per row, got {shown(labels)}")
     return RowGroups(str(name), list(map(str, labels)))
 
 
