@@ -57,13 +57,14 @@ def rows_once(rows: Sequence[Any]) -> list[Any]:
     for row in rows:
         first = known.setdefault(_id_of(row, "rows"), row)
         if first is not row and plain(first) != plain(row):
-            raise UsageError(
-                f"`rows` must have one id per row, got two different rows of the id {_id_of(row, 'rows')!r}; give "
-                "the index in the whole data set, and draw no second caption for a row that a sampler repeats"
+            raise UsageError.about(
+                "rows",
+                f"must have one id per row, got two different rows of the id {_id_of(row, 'rows')!r}",
+                "give the index in the whole data set, and draw no second caption for a row that a sampler repeats",
             )
     kinds = {type(name).__name__ for name in known}
     if len(kinds) > 1:
-        raise UsageError(f"`rows` must have ids of one type, got {' and '.join(sorted(kinds))}")
+        raise UsageError.about("rows", f"must have ids of one type, got {' and '.join(sorted(kinds))}")
     return [known[name] for name in sorted(known)]
 
 
@@ -75,8 +76,9 @@ def _id_of(row: Any, place: str) -> int | str:
         name = row[0]
     name = plain_number(name)
     if not isinstance(name, (int, str)) or isinstance(name, bool):
-        raise UsageError(
-            f"`{place}` must be a tuple or list that begins with an id, or a mapping with an `id`, a whole number or a "
-            f"text, got {shown(row)}"
+        raise UsageError.about(
+            place,
+            "must be a tuple or list that begins with an id, or a mapping with an `id`, a whole number or a text, "
+            f"got {shown(row)}",
         )
     return name

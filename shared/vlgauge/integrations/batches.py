@@ -86,12 +86,12 @@ class RowScorer:
         try:
             self.needs_counts = self.metric.count({name: [] for name in own}) is not None
         except UsageError as error:
-            raise UsageError(
-                f"`metric` must be one whose rows can be scored apart, got {metric}: {error}; use `compute`"
+            raise UsageError.about(
+                "metric", f"must be one whose rows can be scored apart, got {metric}: {error}", "use `compute`"
             ) from None
         for name in self._titles:
             if name not in own:
-                raise UsageError(f"`columns` must name columns of {metric}, got {name!r}; {nearest(name, own)}")
+                raise UsageError.about("columns", f"must name columns of {metric}, got {name!r}", nearest(name, own))
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_metric": None}
@@ -221,13 +221,14 @@ class RowScorer:
                 counted[message] += count
         order = sorted_ids(names)
         if n_scored != len(names):
-            raise UsageError(
-                f"`scored` must have all rows that `score_rows` returned, got {len(names)} where {n_scored} were scored"
+            raise UsageError.about(
+                "scored",
+                f"must have all rows that `score_rows` returned, got {len(names)} where {n_scored} were scored",
             )
         merged = merge_partial_results(partials)
         forms = merged.texts.pop(_FORMS, frozenset())
         if len(forms) > 1:
-            raise UsageError(f"`predictions` must have one form in all rows, got {' and '.join(sorted(forms))}")
+            raise UsageError.about("predictions", f"must have one form in all rows, got {' and '.join(sorted(forms))}")
         _warn(counted)
         columns = {key: [column[i] for i in order] for key, column in merged.columns.items()}
         result = self.metric.combine(replace(merged, columns=columns))
@@ -252,7 +253,7 @@ class RowScorer:
                 needed.append(title)
         if absent := [title for title in needed if title not in there]:
             known = ", ".join(map(str, there)) or "none"
-            raise UsageError(f"`batch` must have the columns {', '.join(absent)}, got {known}")
+            raise UsageError.about("batch", f"must have the columns {', '.join(absent)}, got {known}")
         names = [checked_id(name) for name in _cells(batch, self.id)]
         if not names:
             return [], {name: [] for name in cells}, {}
@@ -291,7 +292,7 @@ def checked_id(name: Any) -> int | str:
     """
     name = plain_number(name)
     if isinstance(name, bool) or not isinstance(name, (int, str)):
-        raise UsageError(f"`id` must be a whole number or a text in every row, got {shown(name)}")
+        raise UsageError.about("id", f"must be a whole number or a text in every row, got {shown(name)}")
     return name
 
 
@@ -302,13 +303,13 @@ def sorted_ids(names: Sequence[int | str]) -> list[int]:
         ValueError: If there are no ids, an id is repeated, or integers and strings are mixed.
     """
     if not names:
-        raise UsageError("`scored` must have at least one row, got none")
+        raise UsageError.about("scored", "must have at least one row, got none")
     kinds = {type(name).__name__ for name in names}
     if len(kinds) > 1:
-        raise UsageError(f"`id` must be of one type in all rows, got {' and '.join(sorted(kinds))}")
+        raise UsageError.about("id", f"must be of one type in all rows, got {' and '.join(sorted(kinds))}")
     if len(set(names)) < len(names):
         name, count = Counter(names).most_common(1)[0]
-        raise UsageError(f"`id` must name each row once, got {shown(name)} {count} times")
+        raise UsageError.about("id", f"must name each row once, got {shown(name)} {count} times")
     return sorted(range(len(names)), key=names.__getitem__)
 
 
@@ -378,9 +379,10 @@ def _titles(batch: Any) -> list[str]:
         return list(batch.columns)
     if isinstance(batch, Mapping):
         return list(batch)
-    raise UsageTypeError(
-        "`batch` must be an Arrow table or record batch, a pandas frame or a mapping from titles to columns, got "
-        f"{type(batch).__name__}"
+    raise UsageTypeError.about(
+        "batch",
+        "must be an Arrow table or record batch, a pandas frame or a mapping from titles to columns, got "
+        f"{type(batch).__name__}",
     )
 
 

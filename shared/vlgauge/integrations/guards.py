@@ -74,9 +74,9 @@ def checked_guards(unguarded: object) -> tuple[str, ...]:
     names = [unguarded] if isinstance(unguarded, str) else listed(unguarded)
     known = ", ".join(map(repr, GUARDS))
     if names is None or not all(isinstance(name, str) for name in names):
-        raise UsageError(f"`unguarded` must be names among {known}, got {shown(unguarded)}")
+        raise UsageError.about("unguarded", f"must be names among {known}, got {shown(unguarded)}")
     if unknown := [name for name in names if name not in GUARDS]:
-        raise UsageError(f"`unguarded` must be names among {known}, got {', '.join(map(shown, unknown))}")
+        raise UsageError.about("unguarded", f"must be names among {known}, got {', '.join(map(shown, unknown))}")
     return tuple(name for name in GUARDS if name not in names)
 
 

@@ -200,9 +200,10 @@ def session(address: str | None, cpus: float, gpus: float) -> Iterator[None]:
         there = ray.cluster_resources()
         for name, wanted, spare in (("CPU", cpus, 1), ("GPU", gpus, 0)):
             if wanted and there.get(name, 0) < wanted + spare:
-                raise UsageError(
-                    f"`workers` must leave {spare} {name} to read, got {wanted:g} of the {there.get(name, 0):g} that "
-                    f"Ray has; take fewer workers, or fewer {name}s for each"
+                raise UsageError.about(
+                    "workers",
+                    f"must leave {spare} {name} to read, got {wanted:g} of the {there.get(name, 0):g} that Ray has",
+                    f"take fewer workers, or fewer {name}s for each",
                 )
         yield
 

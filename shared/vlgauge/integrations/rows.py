@@ -39,12 +39,14 @@ class RowMetrics:
         **settings: Any,
     ) -> None:
         if not (hasattr(rows, "__len__") and hasattr(rows, "__getitem__")):
-            raise UsageTypeError(
-                f"`rows` must have a length and positions, because captions are joined with them by position, got "
-                f"{type(rows).__name__}; give a map-style data set, or a list of rows"
+            raise UsageTypeError.about(
+                "rows",
+                "must have a length and positions, because captions are joined with them by position, got "
+                f"{type(rows).__name__}",
+                "give a map-style data set, or a list of rows",
             )
         if not len(rows):
-            raise UsageError("`rows` must have at least one row, got none")
+            raise UsageError.about("rows", "must have at least one row, got none")
         settings = {"keep_in_memory": True, **settings}
         self.metrics: list[Any] = [
             vlgauge.load(metric, **settings) if isinstance(metric, str) else metric
@@ -119,7 +121,7 @@ class RowMetrics:
         for name in self.columns:
             if name == "predictions" or name not in PROJECT_COLUMNS:
                 known = [column for column in PROJECT_COLUMNS if column != "predictions"]
-                raise UsageError(f"`columns` must name columns of metrics, got {name!r}; {nearest(name, known)}")
+                raise UsageError.about("columns", f"must name columns of metrics, got {name!r}", nearest(name, known))
         missing = [
             f"{column.name} ({metric.name})"
             for metric in self.metrics
@@ -127,26 +129,38 @@ class RowMetrics:
             if not column.optional and column.name not in {"predictions", *self.columns}
         ]
         if missing:
-            raise UsageError(f"`columns` must say where the data set has {', '.join(missing)}, got {self.columns}")
+            raise UsageError.about(
+                "columns", f"must say where the data set has {', '.join(missing)}, got {self.columns}"
+            )
         sets = [metric.name for metric in self.metrics if _takes_sets(metric)]
         if sets and self.groups is None:
-            raise UsageError(
-                f"`groups` must be the column that names the set of a caption, because {', '.join(sets)} compares "
-                "sets, got none; repeat each row of the data set once per caption"
+            raise UsageError.about(
+                "groups",
+                f"must be the column that names the set of a caption, because {', '.join(sets)} compares sets, got "
+                "none",
+                "repeat each row of the data set once per caption",
             )
         known = self._rows.column_names if isinstance(self._rows, datasets.Dataset) else list(self._rows[0])
         wanted = [*self.columns.values(), *([] if self.groups is None else [self.groups])]
         if absent := [name for name in dict.fromkeys(wanted) if name not in known]:
-            raise UsageError(f"`rows` must have the columns {', '.join(absent)}, got {', '.join(map(str, known))}")
+            raise UsageError.about(
+                "rows", f"must have the columns {', '.join(absent)}, got {', '.join(map(str, known))}"
+            )
 
 
 def _checked(metric: Any) -> Metric:
     if not isinstance(metric, Metric):
-        raise UsageTypeError(f"`metrics` must be names of metrics, or metrics from vlgauge.load, got {shown(metric)}")
+        raise UsageTypeError.about(
+            "metrics", f"must be names of metrics, or metrics from vlgauge.load, got {shown(metric)}"
+        )
     if metric.num_process != 1:
-        raise UsageError(f"`num_process` of {metric.name} must be 1 here, where the first process scores for all")
+        raise UsageError.about(
+            "num_process", f"of {metric.name} must be 1 here, where the first process scores for all"
+        )
     if not isinstance(metric.columns[0], (Text, Story, Captions)):
-        raise UsageError(f"`metrics` must score captions, got {metric.name}, which compares scores of other metrics")
+        raise UsageError.about(
+            "metrics", f"must score captions, got {metric.name}, which compares scores of other metrics"
+        )
     return metric
 
 

@@ -70,20 +70,22 @@ class VlgaugeMetric(torchmetrics.Metric):
     def __init__(self, metric: str | Metric, *, score: str | None = None, **settings: Any) -> None:
         super().__init__(**{name: settings.pop(name) for name in _LIBRARY if name in settings})
         if not isinstance(metric, str) and settings:
-            raise UsageTypeError(
-                f"`{next(iter(settings))}` must be left out with a metric from vlgauge.load, which has its settings"
+            raise UsageTypeError.about(
+                next(iter(settings)), "must be left out with a metric from vlgauge.load, which has its settings"
             )
         loaded: Any = (
             vlgauge.load(metric, **{"keep_in_memory": True, **settings}) if isinstance(metric, str) else metric
         )
         if loaded.num_process != 1:
-            raise UsageError(
-                f"`num_process` of {loaded.name} must be 1, got {loaded.num_process}; rows are gathered here"
+            raise UsageError.about(
+                "num_process", f"of {loaded.name} must be 1, got {loaded.num_process}", "rows are gathered here"
             )
         self.score = score or loaded.name
         self._reads_references = self.score == f"{WITH_REFERENCES}{loaded.name}"
         if self._reads_references and not loaded.has_reference_scores:
-            raise UsageError(f"`score` must be a score of {loaded.name}, got {self.score!r}, which needs references")
+            raise UsageError.about(
+                "score", f"must be a score of {loaded.name}, got {self.score!r}, which needs references"
+            )
         self.metric = loaded
         self.result: dict[str, Any] | None = None
         self.add_state("rows", default=[], dist_reduce_fx=None)
@@ -103,7 +105,7 @@ class VlgaugeMetric(torchmetrics.Metric):
         """
         table = self.metric.stored_table(self._named(rows, columns))
         if self._reads_references and table.num_rows == table["references"].null_count > 0:
-            raise UsageError(f"`references` must be given for {self.score}, got None in every row")
+            raise UsageError.about("references", f"must be given for {self.score}, got None in every row")
         if ids is not None:
             table = table.append_column(_ID, pa.array(_stored_ids(ids, table.num_rows), pa.string()))
         self._check_beside(table)
@@ -124,8 +126,8 @@ class VlgaugeMetric(torchmetrics.Metric):
         # If no row has references, the result has no score with references.
         number = self.result.get(self.score, math.nan if self._reads_references else None)
         if number is None:
-            raise UsageError(
-                f"`score` must be in the result of {self.metric.name} with its settings, got {self.score!r}"
+            raise UsageError.about(
+                "score", f"must be in the result of {self.metric.name} with its settings, got {self.score!r}"
             )
         return torch.tensor(number, dtype=self._value_dtype, device=self.device)
 
@@ -189,7 +191,7 @@ class VlgaugeMetric(torchmetrics.Metric):
         """Map columns to their names in this package."""
         own = [column.name for column in self.metric.columns]
         if len(rows) > len(own):
-            raise UsageTypeError(f"`update` must get at most the columns {', '.join(own)}, got {len(rows)}")
+            raise UsageTypeError.about("update", f"must get at most the columns {', '.join(own)}, got {len(rows)}")
         given = [
             *zip(own, rows, strict=False),
             *((_THEIR_NAMES.get(name, name), cells) for name, cells in columns.items()),
@@ -197,7 +199,7 @@ class VlgaugeMetric(torchmetrics.Metric):
         named: dict[str, Any] = {}
         for name, cells in given:
             if cells is not None and named.get(name) is not None:
-                raise UsageTypeError(f"`{name}` must be given once, got it twice")
+                raise UsageTypeError.about(name, "must be given once, got it twice")
             named[name] = named.get(name) if cells is None else cells
         return named
 
@@ -207,7 +209,7 @@ class VlgaugeMetric(torchmetrics.Metric):
         if first is None or not table.num_rows:
             return
         if (_ID in first.column_names) != (_ID in table.column_names):
-            raise UsageError("`ids` must be given in every call of `update`, or in none")
+            raise UsageError.about("ids", "must be given in every call of `update`, or in none")
         for column in self.metric.columns:
             column.check_together([one[column.name][0].as_py() for one in (first, table)])
         if _ID in table.column_names:
@@ -256,13 +258,13 @@ class VlgaugeMetric(torchmetrics.Metric):
 
 def _checked_score(metric: Any, score: str | None) -> str:
     if not isinstance(metric, (str, Metric)):
-        raise UsageTypeError(
-            f"`metric` must be the name of a metric, or a metric from vlgauge.load, got {shown(metric)}"
+        raise UsageTypeError.about(
+            "metric", f"must be the name of a metric, or a metric from vlgauge.load, got {shown(metric)}"
         )
     name = metric_folder(metric if isinstance(metric, str) else metric.name, "metric").name
     known = [name, f"{WITH_REFERENCES}{name}", *(one for one, _ in metric_facts(name).directions)]
     if score is not None and score not in known:
-        raise UsageError(f"`score` must be a score of {name}, got {shown(score)}; {nearest(str(score), known)}")
+        raise UsageError.about("score", f"must be a score of {name}, got {shown(score)}", nearest(str(score), known))
     return score or name
 
 
@@ -308,7 +310,7 @@ def _stored_ids(ids: Any, n_rows: int) -> list[str]:
     """Return ids as JSON, which represents integers of any size."""
     given = [checked_id(one.item() if hasattr(one, "item") else one) for one in rows_of("ids", ids)]
     if len(given) != n_rows:
-        raise UsageError(f"`ids` must be one id per row, got {len(given)} for {n_rows} rows")
+        raise UsageError.about("ids", f"must be one id per row, got {len(given)} for {n_rows} rows")
     stored = [json.dumps(one) for one in given]
     _kind_of_ids(stored)
     return stored
@@ -318,4 +320,4 @@ def _kind_of_ids(stored: Sequence[str]) -> None:
     """Check that strings and integers are not mixed."""
     kinds = {one.startswith('"') for one in stored}
     if len(kinds) > 1:
-        raise UsageError("`ids` must be of one type, got whole numbers and texts")
+        raise UsageError.about("ids", "must be of one type, got whole numbers and texts")

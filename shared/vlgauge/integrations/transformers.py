@@ -83,7 +83,7 @@ class GenerationMetrics(TrainerCallback):
             )
         when = getattr(own.get("eval_strategy"), "value", own.get("eval_strategy", "epoch"))
         if when == "no":
-            raise UsageError('`eval_strategy` must be "epoch" or "steps" next to `best`, got "no"')
+            raise UsageError.about("eval_strategy", 'must be "epoch" or "steps" next to `best`, got "no"')
         arguments |= {"metric_for_best_model": best, "greater_is_better": greater_is_better(best)}
         arguments |= {"load_best_model_at_end": True, "save_strategy": when}
         if when == "steps" and "eval_steps" in own:
@@ -163,7 +163,9 @@ class CaptionEvaluation(TrainerCallback):
         **settings: Any,
     ) -> None:
         if not callable(generate):
-            raise UsageTypeError(f"`generate` must be a function of model and rows, got {type(generate).__name__}")
+            raise UsageTypeError.about(
+                "generate", f"must be a function of model and rows, got {type(generate).__name__}"
+            )
         self._scored = RowMetrics(metrics, rows=rows, columns=columns, groups=groups, **settings)
         self._rows, self._generate = rows, generate
         self._every = None if every is None else check_int("every", every, 1)
@@ -236,10 +238,11 @@ def decoded(ids: Any, tokenizer: Any) -> list[str]:
     """
     tokens: Any = np.empty(0) if isinstance(ids, tuple) else np.asarray(ids.cpu() if hasattr(ids, "cpu") else ids)
     if tokens.ndim != 2 or not np.issubdtype(tokens.dtype, np.integer):
-        raise UsageError(
-            "`predictions` must be token ids of shape (n, n_tokens), got "
-            f"{'several arrays' if isinstance(ids, tuple) else f'{tokens.dtype} of shape {tokens.shape}'}; set "
-            "`predict_with_generate=True` of a Seq2SeqTrainer, as `arguments()` does"
+        raise UsageError.about(
+            "predictions",
+            "must be token ids of shape (n, n_tokens), got "
+            f"{'several arrays' if isinstance(ids, tuple) else f'{tokens.dtype} of shape {tokens.shape}'}",
+            "set `predict_with_generate=True` of a Seq2SeqTrainer, as `arguments()` does",
         )
     own = getattr(tokenizer, "tokenizer", tokenizer)
     end = own.eos_token_id

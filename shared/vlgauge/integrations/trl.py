@@ -88,9 +88,9 @@ class CaptionReward:
                 self._key = f"ref_{metric.name}" if metric.has_reference_scores else metric.name
             elif not own.optional:
                 if isinstance(own, References):
-                    raise UsageError(f"`references` must be a column of the data for {metric.name}, got None")
-                raise UsageError(
-                    f"`metric` must need no column but images and references, {metric.name} needs {own.name}"
+                    raise UsageError.about("references", f"must be a column of the data for {metric.name}, got None")
+                raise UsageError.about(
+                    "metric", f"must need no column but images and references, {metric.name} needs {own.name}"
                 )
         clip = getattr(metric, "clip", None)
         own_prompt = (clip.prompt,) if isinstance(clip, Backbone) else ()
@@ -253,9 +253,10 @@ class CaptionReward:
         if (low if self._scale > 0 else high) is None:
             bounded = reward_settings(self.metric.name, referenced=self._key.startswith("ref_"))
             better = ", ".join(f"{name}={value!r}" for name, value in bounded.items())
-            raise UsageError(
-                f"`lowest` must be the score of a text that is no caption, as {self._key} has no lowest one under "
-                f"these settings, got None{better and f'; or load it with {better}'}"
+            raise UsageError.about(
+                "lowest",
+                f"must be the score of a text that is no caption, as {self._key} has no lowest one under these "
+                f"settings, got None{better and f'; or load it with {better}'}",
             )
         return low, high
 
@@ -362,24 +363,31 @@ def _reward(
         usual = reward_settings(metric, referenced=references is not None)
         loaded = vlgauge.load(metric, **{"keep_in_memory": True, "progress": False, **usual, **settings})
     if not isinstance(loaded, Metric):
-        raise UsageTypeError(
-            f"`metric` must be the name of a metric, or a metric from vlgauge.load, got {shown(metric)}"
+        raise UsageTypeError.about(
+            "metric", f"must be the name of a metric, or a metric from vlgauge.load, got {shown(metric)}"
         )
     if not isinstance(loaded.columns[0], (Text, Story)):
-        raise UsageError(f"`metric` must score one caption at a time, got {loaded.name}, which compares sets or scores")
+        raise UsageError.about(
+            "metric", f"must score one caption at a time, got {loaded.name}, which compares sets or scores"
+        )
     try:
         counts = loaded.count({"predictions": ["a"], "references": [["a"]]})
     except UsageError as error:
-        raise UsageError(f"`metric` must give a caption one score in every batch, got {loaded.name}: {error}") from None
+        raise UsageError.about(
+            "metric", f"must give a caption one score in every batch, got {loaded.name}: {error}"
+        ) from None
     if counts is not None:
-        raise UsageError(
-            f"`metric` must give a caption one score in every batch, got {loaded.name}, which counts words in it; give "
-            f"one that knows the counts of the training set, such as vlgauge.load('cider', df=..., eos=True)"
+        raise UsageError.about(
+            "metric",
+            f"must give a caption one score in every batch, got {loaded.name}, which counts words in it",
+            "give one that knows the counts of the training set, such as vlgauge.load('cider', df=..., eos=True)",
         )
     factor = check_float("scale", scale)
     if (factor > 0) != loaded.higher_is_better or factor == 0:
         sign = "positive" if loaded.higher_is_better else "negative"
-        raise UsageError(f"`scale` must be {sign} for {loaded.name}, or the reward leads away from it, got {scale!r}")
+        raise UsageError.about(
+            "scale", f"must be {sign} for {loaded.name}, or the reward leads away from it, got {scale!r}"
+        )
     return CaptionReward(loaded, column, factor, check_float("offset", offset), references, lowest, unguarded)
 
 
@@ -409,7 +417,7 @@ def combined_reward(
         ValueError: If there are no metrics, or for the reasons listed in `caption_reward`.
     """
     if not isinstance(weights, Mapping) or not weights:
-        raise UsageError(f"`weights` must be a mapping from metrics to numbers, got {shown(weights)}")
+        raise UsageError.about("weights", f"must be a mapping from metrics to numbers, got {shown(weights)}")
     terms = [
         _reward(metric, column, weight, 0.0, references, None, unguarded, **settings)
         for metric, weight in weights.items()
@@ -441,5 +449,5 @@ def completion_text(completion: Any) -> str:
         if isinstance(said, (list, tuple)) and all(isinstance(part, Mapping) for part in said):
             said = "".join(str(part.get("text", "")) for part in said if part.get("type") == "text")
     if not isinstance(said, str):
-        raise UsageError(f"`completions` must be texts or lists of messages, got {shown(completion)}")
+        raise UsageError.about("completions", f"must be texts or lists of messages, got {shown(completion)}")
     return said
