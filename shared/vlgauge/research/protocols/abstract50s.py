@@ -64,8 +64,8 @@ def _pictures(pairs: Sequence[VotedPair], path: Path) -> list[str]:
         counts = Counter(name for text in set(pair.references) for name in owners.get(text, ()))
         (name, count), *_ = counts.most_common(1) or [("", 0)]
         if 2 * count <= len(set(pair.references)):
-            raise UsageError(
-                f"`{path}` must have a picture with most references of pair {number}, got one with {count} at best"
+            raise UsageError.about(
+                str(path), f"must have a picture with most references of pair {number}, got one with {count} at best"
             )
         found.append(name)
     return found

@@ -106,7 +106,9 @@ def read_coco_systems(
             other = next(image for image in (*wanted, *own) if (image in own) != (image in wanted))
             raise UsageError(f"DATA must have captions of the same images for {names[0]} and {name}, not so {other!r}")
     if missing := [image for image in wanted if image not in known]:
-        raise UsageError(f"`{path}` must have captions of every image, none of {len(missing)} such as {missing[0]!r}")
+        raise UsageError.about(
+            str(path), f"must have captions of every image, none of {len(missing)} such as {missing[0]!r}"
+        )
     files_of = {
         entry(image, "id", (int, str), f"an image of `{path}`"): entry(image, "file_name", str, f"an image of `{path}`")
         for image in content.get("images", [])
@@ -126,7 +128,7 @@ def _captions(records: Sequence[Any], path: Path) -> dict[Any, str]:
         place = f"result {number} of `{path}`"
         image = entry(record, "image_id", (int, str), place)
         if image in found:
-            raise UsageError(f"`{path}` must have one caption per image, got more of {image!r}")
+            raise UsageError.about(str(path), f"must have one caption per image, got more of {image!r}")
         found[image] = tidy(entry(record, "caption", str, place))
     return found
 

@@ -26,8 +26,8 @@ def read_corpus(path: FilePath) -> list[str]:
         is_video = isinstance(record, Mapping)
         found = record.get("sentences") if is_video else record
         if not isinstance(found, list) or not all(isinstance(text, str) for text in found):
-            raise UsageError(f"`{path}` must have a list of texts, or one as 'sentences', for {name!r}")
+            raise UsageError.about(str(path), f"must have a list of texts, or one as 'sentences', for {name!r}")
         sentences += [text for text in found if not is_video or len(text.split(" ")) <= MAX_WORDS]
     if not sentences:
-        raise UsageError(f"`{path}` must have at least one sentence, got none")
+        raise UsageError.about(str(path), "must have at least one sentence, got none")
     return sentences

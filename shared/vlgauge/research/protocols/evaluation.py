@@ -224,7 +224,7 @@ def judge(
     """
     check_resampling(level, resamples or 0)
     if against is not None and against not in scores:
-        raise UsageError(f"`against` must be one of {', '.join(scores)}, got {against!r}")
+        raise UsageError.about("against", f"must be one of {', '.join(scores)}, got {against!r}")
     values = {name: task.item_values(own) for name, own in scores.items()}
     defined = {name: np.flatnonzero(~np.isnan(own)) for name, own in values.items()}
     pairs = (
@@ -337,10 +337,10 @@ def checked_scores(scores: Sequence[float], n_rows: int) -> Floats:
         TypeError: If a score is not a number.
     """
     if len(scores) != n_rows:
-        raise UsageError(f"`scores` must have one score per row of the protocol, {n_rows}, got {len(scores)}")
+        raise UsageError.about("scores", f"must have one score per row of the protocol, {n_rows}, got {len(scores)}")
     try:
         return np.asarray(scores, dtype=np.float64).reshape(n_rows)
     except (TypeError, ValueError):
-        raise UsageTypeError(
-            "`scores` must be numbers, NaN or None where one is undefined, got something else"
+        raise UsageTypeError.about(
+            "scores", "must be numbers, NaN or None where one is undefined, got something else"
         ) from None

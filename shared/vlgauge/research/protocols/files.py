@@ -64,7 +64,7 @@ def saved_rows(folder: Path) -> list[dict[str, Any]]:
     told = entry(read_json(state), "_data_files", list, f"`{state}`")
     names = [entry(one, "filename", str, f"file {number} of `{state}`") for number, one in enumerate(told)]
     if wrong := [name for name in names if PurePosixPath(name).name != name or not name.endswith(".arrow")]:
-        raise UsageError(f"`{state}` must name .arrow files beside it, got {wrong[0]!r}")
+        raise UsageError.about(str(state), f"must name .arrow files beside it, got {wrong[0]!r}")
     parts = (
         parquet_rows(files.read_bytes(folder / name, "DATA"), "DATA", folder / name, form="Arrow") for name in names
     )
@@ -80,7 +80,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """
     content = files.read_json(path, f"`{path}`")
     if not isinstance(content, dict):
-        raise UsageError(f"`{path}` must hold a JSON object, got {type(content).__name__}")
+        raise UsageError.about(str(path), f"must hold a JSON object, got {type(content).__name__}")
     return content
 
 
@@ -150,7 +150,7 @@ def columns_of(
     if not predictions:
         raise UsageError("DATA must have at least one row, got none")
     if count is not None and count < 0:
-        raise UsageError(f"`references` must be a number of references per row, 0 for none, got {count}")
+        raise UsageError.about("references", f"must be a number of references per row, 0 for none, got {count}")
     columns: dict[str, list[Any]] = {"predictions": predictions, **seen}
     return columns if count == 0 else {**columns, "references": [row[:count] for row in references]}
 

@@ -46,7 +46,7 @@ def read_flickr8k_expert(
         OSError: If the file cannot be read.
     """
     if average and unanimous:
-        raise UsageError("`average` must be False next to `unanimous`, got True for both")
+        raise UsageError.about("average", "must be False next to `unanimous`, got True for both")
     path = one_file(files, EXPERT_FILE)
     judgements = list(_judgements(path))
     rated = [row for row in judgements if not math.isnan(row[-1])]
@@ -86,7 +86,7 @@ def read_flickr8k_cf(
     ]
     for name, *_, rating in rated:
         if not 0 <= rating <= 1:
-            raise UsageError(f"`{path}` must have shares from 0 to 1 as ratings, got {rating} for {name!r}")
+            raise UsageError.about(str(path), f"must have shares from 0 to 1 as ratings, got {rating} for {name!r}")
     left_out = {"ratings that are NaN": len(judgements) - len(rated)}
     return _task("flickr8k_cf", rated, Folder(images, path), references, {"ratings": "shares"}, left_out)
 

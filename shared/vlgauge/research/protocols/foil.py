@@ -57,7 +57,9 @@ def read_foil(files: Sequence[FilePath], *, images: FilePath | None = None, refe
     for original, foils in _annotations(content, path):
         image, right = original["image_id"], tidy(original["caption"])
         if image not in names:
-            raise UsageError(f"`{path}` must list image {image!r} of annotation {original['id']!r}, got no such image")
+            raise UsageError.about(
+                str(path), f"must list image {image!r} of annotation {original['id']!r}, got no such image"
+            )
         others = [text for text in captions.get(image, []) if text != right]
         for foil in foils:
             predictions += [right, tidy(foil["caption"])]

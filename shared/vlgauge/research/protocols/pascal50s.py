@@ -52,7 +52,7 @@ def read_pascal50s(
     """
     if len(files) == 1 and Path(files[0]).suffix.lower() == ".json":
         if draws not in (None, "fixed"):
-            raise UsageError(f"`draws` must be left out for a file whose references are chosen, got {draws!r}")
+            raise UsageError.about("draws", f"must be left out for a file whose references are chosen, got {draws!r}")
         rules = Rules(references, "fixed", Ties(vote_ties, score_ties, seed))
         names, kinds, pairs = _fleur(Path(files[0]))
     else:

@@ -19,7 +19,7 @@ def _read(
     task = rated_table(name, path, images, references, own_removed=False)
     outside = [rating for rating in task.ratings.ravel().tolist() if not 0 <= rating <= 1]
     if outside:
-        raise UsageError(f"`{path}` must have ratings from 0 to 1 as 'score', got {outside[0]:g}")
+        raise UsageError.about(str(path), f"must have ratings from 0 to 1 as 'score', got {outside[0]:g}")
     return task
 
 

@@ -168,7 +168,9 @@ def read_scores(path: Path) -> list[Scores]:
     if isinstance(content, dict):
         names = families_in(content)
         if not names:
-            raise UsageError(f"`{path}` must have scores under a name that ends in _scores, got {', '.join(content)}")
+            raise UsageError.about(
+                str(path), f"must have scores under a name that ends in _scores, got {', '.join(content)}"
+            )
         return [
             Scores(name, _numbers(content[f"{name}_scores"], path), str(content.get(f"{name}_signature", "")))
             for name in names
@@ -181,8 +183,8 @@ def _line(line: str, number: int, path: Path) -> Any:
         record = parse_json(line, f"`{path}`", path, number)
         return record["score"] if isinstance(record, dict) else record
     except (UsageError, KeyError):
-        raise UsageError(
-            f"`{path}` must have a number or an object with 'score' in line {number}, got {line!r:.60}"
+        raise UsageError.about(
+            str(path), f"must have a number or an object with 'score' in line {number}, got {line!r:.60}"
         ) from None
 
 
@@ -191,7 +193,9 @@ def _numbers(values: Any, path: Path) -> list[float]:
         values = [values]
     for position, value in enumerate(values):
         if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
-            raise UsageError(f"`{path}` must have numbers or null as scores, got {value!r} at position {position}")
+            raise UsageError.about(
+                str(path), f"must have numbers or null as scores, got {value!r} at position {position}"
+            )
     return [math.nan if value is None else float(value) for value in values]
 
 

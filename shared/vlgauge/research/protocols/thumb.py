@@ -50,7 +50,7 @@ def read_thumb(
         place = f"row {i} of `{path}`"
         name = entry(row, "seg_id", str, place)
         if needed and name not in known:
-            raise UsageError(f"`{paths[REFERENCES_FILE]}` must have references of 'seg_id' {name!r}, got none")
+            raise UsageError.about(str(paths[REFERENCES_FILE]), f"must have references of 'seg_id' {name!r}, got none")
         predictions.append(tidy(entry(row, "hyp", str, place)))
         chosen.append(known.get(name, []))
         seen.append(folder.image(entry(row, "image", str, place)))

@@ -44,7 +44,9 @@ class Rules:
 
     def __post_init__(self) -> None:
         if self.draws != "fixed" and (not isinstance(plain_number(self.draws), int) or self.draws < 1):
-            raise UsageError(f"`draws` must be at least 1, or 'fixed' for the first references, got {self.draws!r}")
+            raise UsageError.about(
+                "draws", f"must be at least 1, or 'fixed' for the first references, got {self.draws!r}"
+            )
 
 
 def read_votes(path: Path) -> list[VotedPair]:
@@ -59,7 +61,7 @@ def read_votes(path: Path) -> list[VotedPair]:
     """
     triplets = read_matlab(path, ["triplets"])["triplets"]
     if not len(triplets) or len(triplets) % N_VOTES:
-        raise UsageError(f"`{path}` must have {N_VOTES} votes for each pair, got {len(triplets)} votes")
+        raise UsageError.about(str(path), f"must have {N_VOTES} votes for each pair, got {len(triplets)} votes")
     starts = range(0, len(triplets), N_VOTES)
     return [_voted_pair(triplets[start : start + N_VOTES], f"pair {start // N_VOTES} of `{path}`") for start in starts]
 
@@ -114,7 +116,9 @@ def _draws(pairs: Sequence[VotedPair], rules: Rules) -> list[list[list[str]]]:
     for number, pair in enumerate(pairs):
         if rules.references > len(pair.references):
             n = len(pair.references)
-            raise UsageError(f"`references` must be at most {n}, as many as pair {number} has, got {rules.references}")
+            raise UsageError.about(
+                "references", f"must be at most {n}, as many as pair {number} has, got {rules.references}"
+            )
     rng = np.random.default_rng(rules.ties.seed)
     return [
         [[pair.references[i] for i in rng.permutation(len(pair.references))[: rules.references]] for pair in pairs]

@@ -60,7 +60,9 @@ def read_grounding(path: str | Path) -> Scores:
     """
     content = read_json(path, f"`{path}`")
     if not isinstance(content, dict):
-        raise UsageError(f"`{path}` must hold a JSON object of scores by story id, got {type(content).__name__}")
+        raise UsageError.about(
+            str(path), f"must hold a JSON object of scores by story id, got {type(content).__name__}"
+        )
     records = {name: value.get("groovist", "") if isinstance(value, dict) else value for name, value in content.items()}
     return _defined(path, records.items(), "groovist")
 
@@ -77,12 +79,12 @@ def read_column(path: str | Path, title: str, metric: str) -> Scores:
     _, titles = next(rows, (0, []))
     if not {"story_id", title} <= set(titles):
         there = ", ".join(titles) or "none"
-        raise UsageError(f"`{path}` must have the columns story_id and {title}, got {there}")
+        raise UsageError.about(str(path), f"must have the columns story_id and {title}, got {there}")
     id_at, score_at = titles.index("story_id"), titles.index(title)
     padded = ([*cells, *[""] * len(titles)] for _, cells in rows if cells)
     pairs = [(cells[id_at].strip(), cells[score_at]) for cells in padded]
     if any(not name for name, _ in pairs):
-        raise UsageError(f"`{path}` must have a story_id in every line, got a line without one")
+        raise UsageError.about(str(path), "must have a story_id in every line, got a line without one")
     return _defined(path, pairs, metric)
 
 
@@ -91,11 +93,11 @@ def _defined(path: str | Path, pairs: Iterable[tuple[str, Any]], metric: str) ->
     found: Scores = {}
     for name, value in pairs:
         if name in found:
-            raise UsageError(f"`{path}` must have each story once, got {name!r} more than once")
+            raise UsageError.about(str(path), f"must have each story once, got {name!r} more than once")
         try:
             number = math.nan if value in ("", None) else float(value)
         except (TypeError, ValueError):
-            raise UsageError(f"`{path}` must have a number for story {name!r}, got {value!r}") from None
+            raise UsageError.about(str(path), f"must have a number for story {name!r}, got {value!r}") from None
         if not math.isnan(number):
             found[name] = component(number, metric, f"{path}[{name!r}]")
     return found
@@ -125,7 +127,7 @@ def _cell(value: Any, metric: str, place: str) -> float:
         try:
             value = float(value) if value.strip() else None
         except ValueError:
-            raise UsageError(f"`{place}` must be a number or empty, got {value!r}") from None
+            raise UsageError.about(place, f"must be a number or empty, got {value!r}") from None
     return component(value, metric, place)
 
 
@@ -145,12 +147,15 @@ def paired_rows(model: Mapping[str, Scores], human: Mapping[str, Scores], *, com
     if not common:
         missing = next((name for name in model if name not in human), None)
         if missing is not None:
-            raise UsageError(f"`references` must have a human story for each story of the model, none for {missing!r}")
+            raise UsageError.about(
+                "references", f"must have a human story for each story of the model, none for {missing!r}"
+            )
         if n_left_out:
             extra = next(name for name in human if name not in model)
-            raise UsageError(
-                f"`references` must have as many stories as `predictions`, got {len(human)} and {len(model)}; "
-                f"the model has none for {extra!r}"
+            raise UsageError.about(
+                "references",
+                f"must have as many stories as `predictions`, got {len(human)} and {len(model)}",
+                f"the model has none for {extra!r}",
             )
     if not shared:
         raise UsageError("`predictions` and `references` must have a story in common, got none")

@@ -123,7 +123,9 @@ def random_stories(n_stories: int, n_random: int, seed: int) -> list[list[int]]:
         ValueError: If `n_random` is below 1 or exceeds the number of other stories.
     """
     if not 1 <= n_random < n_stories:
-        raise UsageError(f"`n_random` must be from 1 to {n_stories - 1}, the number of other stories, got {n_random}")
+        raise UsageError.about(
+            "n_random", f"must be from 1 to {n_stories - 1}, the number of other stories, got {n_random}"
+        )
     rng = np.random.default_rng(seed)
     drawn = [rng.choice(n_stories - 1, size=n_random, replace=False) for _ in range(n_stories)]
     return [[int(other) + (other >= i) for other in others] for i, others in enumerate(drawn)]

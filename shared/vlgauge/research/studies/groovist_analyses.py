@@ -116,9 +116,9 @@ def _misalignment(i: int, story: Details, given: Any, theta: float, matching: st
     if not any(groups):
         return math.nan
     if len(groups) != n_sentences:
-        raise UsageError(
-            f"`noun_phrases[{i}]` must have one list per sentence for temporal misalignment, got {len(groups)} for "
-            f"{n_sentences} sentences"
+        raise UsageError.about(
+            f"noun_phrases[{i}]",
+            f"must have one list per sentence for temporal misalignment, got {len(groups)} for {n_sentences} sentences",
         )
     scores = np.array(story["per_image"])
     images = own_images(given, n_sentences, scores.shape[1], f"sentence_image[{i}]")

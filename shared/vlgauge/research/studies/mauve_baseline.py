@@ -72,7 +72,7 @@ def mauve_with_curve(
         raise UsageError(f"`p_features` and `q_features` must be vectors of one width, (n, d) and (m, d), got {shapes}")
     for name, side in zip(("p_features", "q_features"), sides, strict=True):
         if not np.isfinite(side).all():
-            raise UsageError(f"`{name}` must be finite, got {side[~np.isfinite(side)][0]}")
+            raise UsageError.about(name, f"must be finite, got {side[~np.isfinite(side)][0]}")
     package = mauve_package()
     if min(map(len, sides)) < FEW:
         warn(f"MAUVE is made for thousands of texts; of fewer than {FEW} on a side it has few values, got {shapes}")

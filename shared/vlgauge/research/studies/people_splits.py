@@ -64,11 +64,11 @@ def equal_splits(references: CaptionSets, size: int | None = None, seed: int = 0
         ValueError: If `size` is below 1, or no image has enough captions for two groups.
     """
     if size is not None and size < 1:
-        raise UsageError(f"`size` must be at least 1, got {size}")
+        raise UsageError.about("size", f"must be at least 1, got {size}")
     most = max(map(len, references), default=0)
     least = 4 if size is None else 2 * size
     if most < least:
-        raise UsageError(f"`references` must have {least} captions of an image for two groups, got {most}")
+        raise UsageError.about("references", f"must have {least} captions of an image for two groups, got {most}")
     rng = np.random.default_rng(seed)
     dealt = [[texts[i] for i in rng.permutation(len(texts)).tolist()] for texts in references]
     if size is None:

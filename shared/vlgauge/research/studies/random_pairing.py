@@ -92,7 +92,7 @@ def sentence_pairs(
         pairs = [list(zip(sentences[j], data.images[i], strict=False)) for i, j in stories]
         every = list(chain.from_iterable(pairs))
         if not every:
-            raise UsageError("`stories` must have a sentence and an image, got none in a part of them")
+            raise UsageError.about("stories", "must have a sentence and an image, got none in a part of them")
         result = metric.compute(predictions=[text for text, _ in every], images=[image for _, image in every])
         signature = result[f"{metric.name}_signature"]
         scores = iter(result[f"{metric.name}_scores"])

@@ -78,9 +78,9 @@ def sensitivity(
     chosen = list(range(1, largest + 1)) if sizes is None else list(sizes)
     for size in chosen:
         if size < 1:
-            raise UsageError(f"`sizes` must be numbers of candidates of at least 1, got {size}")
+            raise UsageError.about("sizes", f"must be numbers of candidates of at least 1, got {size}")
         if size > largest:
-            raise UsageError(f"`sizes` must be at most {largest}, the largest number of candidates, got {size}")
+            raise UsageError.about("sizes", f"must be at most {largest}, the largest number of candidates, got {size}")
     rows = []
     with compared_once(metrics, together(predictions, references), references):
         for size in chosen:
@@ -117,7 +117,7 @@ def rows_of_result(
     """
     prefixes = [key.removesuffix("_pvalues") for key in result if key.endswith("_pvalues")]
     if not prefixes:
-        raise UsageError(f"`metrics` must be loaded with the setting `pvalue`, got {label} without p-values")
+        raise UsageError.about("metrics", f"must be loaded with the setting `pvalue`, got {label} without p-values")
     rows = []
     for prefix in prefixes:
         pvalues = np.asarray(result[f"{prefix}_pvalues"], dtype=float)

@@ -131,7 +131,7 @@ def _fitted(captions: Sequence[str], styles: Sequence[str], table: StyleTable | 
     """
     check_labelled("styles", (captions, styles))
     if not len(captions):
-        raise UsageError("`captions` must have at least one caption, got none")
+        raise UsageError.about("captions", "must have at least one caption, got none")
     return StyleTable.fit(captions, styles, progress=None) if table is None else table
 
 
@@ -166,8 +166,8 @@ def check_labelled(name: str, labelled: Labelled) -> None:
     """
     captions, styles = labelled
     if len(captions) != len(styles):
-        raise UsageError(
-            f"`{name}` must have one style for each caption, got {len(styles)} for {len(captions)} captions"
+        raise UsageError.about(
+            name, f"must have one style for each caption, got {len(styles)} for {len(captions)} captions"
         )
 
 

@@ -50,7 +50,7 @@ def style_report(
     if test:
         check_labelled("test", test)
     if held_out is not None and len(held_out) != len(captions):
-        raise UsageError(f"`held_out` must have one entry per caption, got {len(held_out)} for {len(captions)}")
+        raise UsageError.about("held_out", f"must have one entry per caption, got {len(held_out)} for {len(captions)}")
     out = None if held_out is None else checked_mask(held_out)
     labels = {"": (list(styles), list(test[1]) if test else [])}
     if shuffle_seed is not None:
@@ -90,9 +90,9 @@ def parted_by_group(groups: Sequence[Hashable], share: float, seed: int = 0) -> 
     """
     distinct = list(dict.fromkeys(groups))
     if not 0.0 < share < 1.0:
-        raise UsageError(f"`share` must be between 0 and 1, got {share}")
+        raise UsageError.about("share", f"must be between 0 and 1, got {share}")
     if len(distinct) < 2:
-        raise UsageError(f"`groups` must be at least 2, one of them to hold out, got {len(distinct)}")
+        raise UsageError.about("groups", f"must be at least 2, one of them to hold out, got {len(distinct)}")
     count = min(max(1, round(share * len(distinct))), len(distinct) - 1)
     chosen = _generator("seed", seed).permutation(len(distinct))[:count]
     out = {distinct[i] for i in chosen.tolist()}
@@ -101,7 +101,7 @@ def parted_by_group(groups: Sequence[Hashable], share: float, seed: int = 0) -> 
 
 def _generator(name: str, seed: int) -> np.random.Generator:
     if not hasattr(seed, "__index__") or seed < 0:
-        raise UsageError(f"`{name}` must be a whole number of at least 0, got {seed!r}")
+        raise UsageError.about(name, f"must be a whole number of at least 0, got {seed!r}")
     return np.random.default_rng(seed)
 
 
@@ -112,13 +112,17 @@ def _where(labelled: Labelled, mask: Sequence[bool], wanted: bool) -> Labelled:
 
 def _held_out(rest: Labelled, out: Labelled, variant: str) -> StyleAgreement:
     if len(set(rest[1])) == 1:
-        raise UsageError(
-            f"`held_out` must leave captions of at least two styles, got only {rest[1][0]!r}; hold out fewer, or none"
+        raise UsageError.about(
+            "held_out",
+            f"must leave captions of at least two styles, got only {rest[1][0]!r}",
+            "hold out fewer, or none",
         )
     table = StyleTable.fit(*rest, progress=None)
     known = [style in table.captions_per_style for style in out[1]]
     if known and not any(known):
-        raise UsageError("`captions` must have others of the style of a held-out one, got none for any; hold out fewer")
+        raise UsageError.about(
+            "captions", "must have others of the style of a held-out one, got none for any", "hold out fewer"
+        )
     if not all(known):
         warn(f"{known.count(False)} of {len(known)} held-out captions have a style that no other has")
     scored = _where(out, known, True)

@@ -75,7 +75,7 @@ def curve(
         ValueError: If there is no temperature.
     """
     if not predictions:
-        raise UsageError("`predictions` must have candidates of at least one temperature, got none")
+        raise UsageError.about("predictions", "must have candidates of at least one temperature, got none")
     points = []
     sampled = {key: caption_sets(f"predictions[{key}]", predictions[key]) for key in sorted(predictions)}
     people = caption_sets("references", references)

@@ -58,10 +58,12 @@ def pools_of(references: CaptionSets, per_side: int = PER_SIDE, seed: int = 0) -
             images.
     """
     if per_side < 2:
-        raise UsageError(f"`per_side` must be at least 2, got {per_side}")
+        raise UsageError.about("per_side", f"must be at least 2, got {per_side}")
     most = max(map(len, references), default=0)
     if most < 2 * per_side:
-        raise UsageError(f"`references` must have {2 * per_side} captions of an image, {per_side} per side, got {most}")
+        raise UsageError.about(
+            "references", f"must have {2 * per_side} captions of an image, {per_side} per side, got {most}"
+        )
     rng = np.random.default_rng(seed)
     found = []
     every = sorted({text for texts in references for text in texts})
@@ -72,8 +74,8 @@ def pools_of(references: CaptionSets, per_side: int = PER_SIDE, seed: int = 0) -
         own = set(texts)
         others = [every[i] for i in rng.permutation(len(every)).tolist() if every[i] not in own][:per_side]
         if len(others) < per_side:
-            raise UsageError(
-                f"`references` must have {per_side} captions of other images for each image, got {len(others)}"
+            raise UsageError.about(
+                "references", f"must have {per_side} captions of other images for each image, got {len(others)}"
             )
         found.append(Pools(order[:per_side], order[per_side : 2 * per_side], others))
     return found
@@ -115,7 +117,7 @@ def unique_versus_correct(
     for name, values, least in (("uniques", ks, 1), ("corrects", ms, 0)):
         for value in values:
             if not least <= value <= per_side:
-                raise UsageError(f"`{name}` must be from {least} to {per_side}, the number per side, got {value}")
+                raise UsageError.about(name, f"must be from {least} to {per_side}, the number per side, got {value}")
     pools = pools_of(caption_sets("references", references), per_side, seed)
     kept = [one.references for one in pools]
     everything = together(kept, [one.correct for one in pools], [one.incorrect for one in pools])

@@ -158,14 +158,16 @@ class Checkpoint:
         known = {name: tensor.shape for name, tensor in saved.items() if name.startswith("tensors/")}
         is_own = (metadata.get("format"), metadata.get("identity")) == (FORMAT, self.identity)
         if not is_own or known != {name: tensor.shape for name, tensor in own.items()}:
-            raise UsageError(
-                f"`{self.file}` must be the state of this training, got that of one with other data, base or settings; "
-                "repeat the command that began it, or delete the file"
+            raise UsageError.about(
+                str(self.file),
+                "must be the state of this training, got that of one with other data, base or settings",
+                "repeat the command that began it, or delete the file",
             )
         if metadata.pop(_CHECKS, None) != json.dumps(_checks_of(metadata, saved)):
-            raise UsageError(
-                f"`{self.file}` must be as the training wrote it, got one that was altered since, which cannot be gone "
-                "on from; delete it, or put back a copy"
+            raise UsageError.about(
+                str(self.file),
+                "must be as the training wrote it, got one that was altered since, which cannot be gone on from",
+                "delete it, or put back a copy",
             )
         self._put(own, saved)
         return Progressed(**json.loads(metadata["progressed"]))
@@ -177,9 +179,10 @@ class Checkpoint:
             with safe_open(self.file, framework="pt") as file:
                 return file.metadata() or {}, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         except SafetensorError as error:
-            raise UsageError(
-                f"`{self.file}` must be the state of an interrupted training, got a file that cannot be read "
-                f"({error}); delete it"
+            raise UsageError.about(
+                str(self.file),
+                f"must be the state of an interrupted training, got a file that cannot be read ({error})",
+                "delete it",
             ) from error
 
     def _put(self, own: Mapping[str, torch.Tensor], saved: Mapping[str, torch.Tensor]) -> None:

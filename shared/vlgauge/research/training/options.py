@@ -51,9 +51,10 @@ def keep_finished(argument: str, files: Iterable[Path], *, overwrite: bool) -> N
     """
     there = [] if overwrite else [path for path in files if path.exists()]
     if there:
-        raise UsageError(
-            f"`{argument}` must name a new output, got {str(there[0])!r}, which is there; "
-            "choose another name, or pass --overwrite to train anew over it"
+        raise UsageError.about(
+            argument,
+            f"must name a new output, got {str(there[0])!r}, which is there",
+            "choose another name, or pass --overwrite to train anew over it",
         )
 
 

@@ -27,7 +27,7 @@ def records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     try:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"`{path}` must be a readable file of UTF-8 text, got an error: {error}") from error
+        raise UsageError.about(str(path), f"must be a readable file of UTF-8 text, got an error: {error}") from error
     records = _csv_records(text, path) if path.suffix.lower() == ".csv" else _json_records(text, path)
     for line, fields in records:
         yield f"{path.name}:{line}", {name: value for name, value in fields.items() if value not in (None, "")}
@@ -72,7 +72,7 @@ def text_field(fields: Mapping[str, Any], column: str, place: str) -> str | None
     if value is None:
         return None
     if not isinstance(value, str) or not value.strip():
-        raise UsageError(f"`{place}` must have text in the column {column!r}, got {value!r}")
+        raise UsageError.about(place, f"must have text in the column {column!r}, got {value!r}")
     return value
 
 

@@ -36,9 +36,10 @@ def _expert(row: Row, data: Data) -> Iterator[Finding]:
     values = np.repeat(_numbers(scores, scored), RATINGS)
     rated = task.columns["predictions"]
     if len(values) != len(rated) or captions != [" ".join(text.split()) for text in rated[::RATINGS]]:
-        raise UsageError(
-            f"`{scored}` must have a score for each caption of `{annotations}`, in its order, got {len(scores)} for "
-            f"{len(rated)} ratings"
+        raise UsageError.about(
+            str(scored),
+            f"must have a score for each caption of `{annotations}`, in its order, got {len(scores)} for "
+            f"{len(rated)} ratings",
         )
     figures = judge(task, {"fleur": values.tolist()}, resamples=0).evaluations["fleur"].figures
     yield from compared([row], {"fleur": {name: one.value for name, one in figures.items()}})
@@ -54,7 +55,9 @@ def _pascal(row: Row, data: Data) -> Iterator[Finding]:
 def _accuracy(path: Path) -> float:
     labels, scores = _values(path, "label"), _numbers(_values(path, "our score"), path)
     if len(scores) != 2 * len(labels) or not labels or not set(labels) <= {"0", "1"}:
-        raise UsageError(f"`{path}` must have a label, 0 or 1, for two scores, got {len(labels)} for {len(scores)}")
+        raise UsageError.about(
+            str(path), f"must have a label, 0 or 1, for two scores, got {len(labels)} for {len(scores)}"
+        )
     pairs, better = scores.reshape(-1, 2), np.array(labels, dtype=int)
     rows = np.arange(len(pairs))
     return 100 * float((pairs[rows, better] > pairs[rows, 1 - better]).mean())
@@ -68,7 +71,7 @@ def _numbers(values: Sequence[str], path: Path) -> np.ndarray:
     try:
         found = np.array([float(value) for value in values])
     except ValueError as error:
-        raise UsageError(f"`{path}` must have numbers as scores, got {error}") from error
+        raise UsageError.about(str(path), f"must have numbers as scores, got {error}") from error
     if not np.isfinite(found).all():
-        raise UsageError(f"`{path}` must have finite scores, got NaN or infinity")
+        raise UsageError.about(str(path), "must have finite scores, got NaN or infinity")
     return found

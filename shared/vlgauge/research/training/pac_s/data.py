@@ -83,12 +83,12 @@ def read_rows(path: Path, columns: Columns, folder: Path | None = None) -> list[
         caption = text_field(fields, columns.caption, place)
         if image is None or caption is None:
             missing = columns.image if image is None else columns.caption
-            raise UsageError(f"`{place}` must have the column {missing!r}, got the columns {sorted(fields)}")
+            raise UsageError.about(place, f"must have the column {missing!r}, got the columns {sorted(fields)}")
         generated = picture_field(fields, columns.generated_image, folder, place)
         said, group = (text_field(fields, name, place) for name in (columns.generated_caption, columns.group))
         rows.append(Row(image, caption, generated, said, group))
     if len({row.image.key for row in rows}) < 2:
-        raise UsageError(f"`{path}` must have rows of at least 2 images, got {len(rows)} rows")
+        raise UsageError.about(str(path), f"must have rows of at least 2 images, got {len(rows)} rows")
     return rows
 
 
@@ -109,10 +109,10 @@ def read_foils(path: Path, columns: Columns, folder: Path | None = None) -> list
         right, wrong = text_field(fields, columns.caption, place), text_field(fields, columns.foil, place)
         if image is None or right is None or wrong is None:
             wanted = f"{columns.image}, {columns.caption} and {columns.foil}"
-            raise UsageError(f"`{place}` must have the columns {wanted}, got the columns {sorted(fields)}")
+            raise UsageError.about(place, f"must have the columns {wanted}, got the columns {sorted(fields)}")
         foils.append(Foil(image, right, wrong, "foil"))
     if not foils:
-        raise UsageError(f"`{path}` must have at least one row, got none")
+        raise UsageError.about(str(path), "must have at least one row, got none")
     return foils
 
 
@@ -220,9 +220,9 @@ def material_of(train: Sequence[Row], validation: Sequence[Row]) -> Material:
     parts = {"training": {row.image.key for row in train}, "validation": {row.image.key for row in validation}}
     for name, keys in parts.items():
         if len(keys) < 2:
-            raise UsageError(f"`{name}` rows must have at least 2 images, got {len(keys)}; give more rows")
+            raise UsageError.about(name, f"rows must have at least 2 images, got {len(keys)}", "give more rows")
     if shared := len(parts["training"] & parts["validation"]):
-        raise UsageError(f"`validation` rows must have images of their own, got {shared} that are trained on")
+        raise UsageError.about("validation", f"rows must have images of their own, got {shared} that are trained on")
     every = [row.image for row in rows] + [row.generated_image for row in rows]
     of_pictures, seen = number_distinct([None if picture is None else picture.key for picture in every])
     pictures = [picture for picture in map(every.__getitem__, seen) if picture is not None]

@@ -59,11 +59,13 @@ def read_rows(path: Path, scale: Sequence[float], folder: Path | None = None) ->
         image = picture_field(fields, "image", folder or path.parent, place)
         caption = text_field(fields, "caption", place)
         if image is None or caption is None or "references" not in fields or "rating" not in fields:
-            raise UsageError(f"`{place}` must have the columns {', '.join(COLUMNS)}, got the columns {sorted(fields)}")
+            raise UsageError.about(
+                place, f"must have the columns {', '.join(COLUMNS)}, got the columns {sorted(fields)}"
+            )
         rating, references = _rating(fields, scale, place), _references(fields, place)
         found.append(Rated(image, caption, references, rating, image.key))
     if not found:
-        raise UsageError(f"`{path}` must have at least one row, got none")
+        raise UsageError.about(str(path), "must have at least one row, got none")
     return found
 
 
@@ -74,9 +76,10 @@ def _rating(fields: Mapping[str, Any], scale: Sequence[float], place: str) -> fl
     except (TypeError, ValueError):
         rating = float("nan")
     if isinstance(fields["rating"], bool) or not low <= rating <= high:
-        raise UsageError(
-            f"`{place}` must have a rating from {low:g} to {high:g}, got {fields['rating']!r}; name another scale by "
-            "--scale LOW HIGH, or leave the row out"
+        raise UsageError.about(
+            place,
+            f"must have a rating from {low:g} to {high:g}, got {fields['rating']!r}",
+            "name another scale by --scale LOW HIGH, or leave the row out",
         )
     return (rating - low) / (high - low)
 
@@ -89,8 +92,8 @@ def _references(fields: Mapping[str, Any], place: str) -> tuple[str, ...]:
         except json.JSONDecodeError:
             value = None
     if not isinstance(value, list) or not value or not all(isinstance(text, str) for text in value):
-        raise UsageError(
-            f"`{place}` must have a list of at least one text in the column 'references', got {fields['references']!r}"
+        raise UsageError.about(
+            place, f"must have a list of at least one text in the column 'references', got {fields['references']!r}"
         )
     return tuple(value)
 

@@ -43,9 +43,10 @@ def read_vist(path: str | Path) -> Stories:
             for record in records
         ]
     except (KeyError, TypeError, ValueError) as error:
-        raise UsageError(
-            f"`{path}` must be VIST's stories in sequence, with story_id, worker_arranged_photo_order and text in "
-            f"every annotation, got {type(error).__name__}: {error}"
+        raise UsageError.about(
+            str(path),
+            "must be VIST's stories in sequence, with story_id, worker_arranged_photo_order and text in every "
+            f"annotation, got {type(error).__name__}: {error}",
         ) from error
     stories: dict[str, list[tuple[int, str]]] = {}
     for story, position, text in parts:
@@ -62,7 +63,9 @@ def read_rocstories(path: str | Path) -> Stories:
     rows = csv.DictReader(io.StringIO(read_text(path, f"`{path}`"), newline=""))
     missing = set(ROC_SENTENCES) - set(rows.fieldnames or ())
     if missing:
-        raise UsageError(f"`{path}` must have the columns {', '.join(ROC_SENTENCES)}, lacks {sorted(missing)[0]}")
+        raise UsageError.about(
+            str(path), f"must have the columns {', '.join(ROC_SENTENCES)}, lacks {sorted(missing)[0]}"
+        )
     return cleaned([row[title] or "" for title in ROC_SENTENCES] for row in rows)
 
 
@@ -79,11 +82,11 @@ def read_jsonl(path: str | Path) -> Stories:
         try:
             value = json.loads(line)
         except ValueError as error:
-            raise UsageError(f"`{path}` must contain JSON, got {error} in line {number}") from None
+            raise UsageError.about(str(path), f"must contain JSON, got {error} in line {number}") from None
         sentences = value.get("story", value.get("sentences")) if isinstance(value, dict) else value
         if not isinstance(sentences, list) or not all(isinstance(sentence, str) for sentence in sentences):
-            raise UsageError(
-                f"`{path}` must have a list of sentences in every line, got something else in line {number}"
+            raise UsageError.about(
+                str(path), f"must have a list of sentences in every line, got something else in line {number}"
             )
         stories.append(sentences)
     return cleaned(stories)
@@ -146,8 +149,8 @@ def split_stories(stories: Sequence[Sequence[str]], seed: int) -> tuple[list[Any
     order = np.random.default_rng(seed).permutation(len(distinct))
     count = round(TRAINING_SHARE * len(distinct))
     if not 0 < count < len(distinct):
-        raise UsageError(
-            f"`stories` must be enough for two sides of {TRAINING_SHARE:.0%} and the rest, got {len(distinct)}"
+        raise UsageError.about(
+            "stories", f"must be enough for two sides of {TRAINING_SHARE:.0%} and the rest, got {len(distinct)}"
         )
     training, validation = ([distinct[i] for i in sorted(part.tolist())] for part in (order[:count], order[count:]))
     return training, validation
@@ -183,7 +186,7 @@ def encoded(tokenizer: Any, kept: Sequence[Sample], maximum: int, *, segments: b
         ValueError: If there are no samples.
     """
     if not kept:
-        raise UsageError("`stories` must have a pair of different neighbouring sentences, got none")
+        raise UsageError.about("stories", "must have a pair of different neighbouring sentences, got none")
     found = tokenizer(
         [sample.first for sample in kept],
         [sample.second for sample in kept],
