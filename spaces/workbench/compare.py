@@ -174,9 +174,11 @@ def _bundled(names: Sequence[str], wanted: Sequence[str], profile: str) -> Shown
         raise UsageError.about("Systems", f"must be two or more, got {len(chosen)}; choose another one")
     _check(wanted, profile)
     if unfit := [name for name in wanted if not _fits_bundled(name)]:
-        raise UsageError(
-            f"`Metrics` must read sets of captions or stories alone for these systems, {metric_title(unfit[0])} reads "
-            "something else; take it out, or upload systems of your own"
+        raise UsageError.about(
+            "Metrics",
+            f"must read sets of captions or stories alone for these systems, {metric_title(unfit[0])} reads "
+            "something else",
+            "take it out, or upload systems of your own",
         )
     metrics = tuple(wanted)
     if metrics == systems.METRICS and chosen == systems.FIRST:
@@ -329,7 +331,9 @@ def _contents(files: Sequence[str]) -> dict[str, Rows | dict[str, Any]]:
     names: dict[str, str] = {}
     for path in files:
         if Path(path).name in names:
-            raise UsageError(f"`Files` must have names that differ, got two called {Path(path).name!r}; rename one")
+            raise UsageError.about(
+                "Files", f"must have names that differ, got two called {Path(path).name!r}", "rename one"
+            )
         names[Path(path).name] = path
     beside = {f"{name}{SIDECAR}" for name in names}
     found: dict[str, Rows | dict[str, Any]] = {}
@@ -371,12 +375,15 @@ def compared(
     metrics = [metric_of(name, profile, config) for name, config in configs.items()]
     given, places = _given(metrics, contents, predictions, shared, uploads_by_name(pictures or ()))
     if len(given) < 2:
-        raise UsageError(
-            f"`Files` must hold two systems or more, got {len(given)}; upload another file, or choose another "
-            "column of predictions"
+        raise UsageError.about(
+            "Files",
+            f"must hold two systems or more, got {len(given)}",
+            "upload another file, or choose another column of predictions",
         )
     if len(given) > MOST_SYSTEMS:
-        raise UsageError(f"`Files` must hold at most {MOST_SYSTEMS} systems here, got {len(given)}; take some out")
+        raise UsageError.about(
+            "Files", f"must hold at most {MOST_SYSTEMS} systems here, got {len(given)}", "take some out"
+        )
     _refuse_many(given, len(wanted), most_rows)
     found = compare_systems(metrics, given)
     return Shown(found, _asked(found, wanted, profile, configs, given, places, shared))
@@ -431,9 +438,10 @@ def _refuse_unkept(contents: Mapping[str, Any], wanted: Sequence[str]) -> None:
         for name in wanted:
             if f"{name}_scores" not in content or f"{name}_signature" not in content:
                 there = [key.removesuffix("_signature") for key in content if key.endswith("_signature")]
-                raise UsageError(
-                    f"`Files` must have scores of {name}, {file} has those of {', '.join(there) or 'none'}; choose "
-                    "other metrics"
+                raise UsageError.about(
+                    "Files",
+                    f"must have scores of {name}, {file} has those of {', '.join(there) or 'none'}",
+                    "choose other metrics",
                 )
 
 
@@ -443,18 +451,22 @@ def _refuse_many(given: Sequence[Given], n_metrics: int, most_rows: int | None) 
         return
     scored = max((len(one.ids) for one in given if one.run is None), default=0)
     if scored > most_rows:
-        raise UsageError(
-            f"`Files` must have at most {most_rows} rows to score here, got {scored:,}; score them on your own machine"
+        raise UsageError.about(
+            "Files",
+            f"must have at most {most_rows} rows to score here, got {scored:,}",
+            "score them on your own machine",
         )
     every = sum(len(one.ids) for one in given if one.run is None) * n_metrics
     if every > MOST_RUNS * most_rows:
-        raise UsageError(
-            f"`Files` must have at most {MOST_RUNS * most_rows:,} scores to make here, all systems and metrics "
-            f"together, got {every:,}; take fewer metrics, or score them on your own machine"
+        raise UsageError.about(
+            "Files",
+            f"must have at most {MOST_RUNS * most_rows:,} scores to make here, all systems and metrics together, got "
+            f"{every:,}",
+            "take fewer metrics, or score them on your own machine",
         )
     if (most := sum(len(one.ids) for one in given) * n_metrics) > MOST_SCORES:
-        raise UsageError(
-            f"`Files` must have at most {MOST_SCORES:,} scores here, got {most:,}; compare them on your own machine"
+        raise UsageError.about(
+            "Files", f"must have at most {MOST_SCORES:,} scores here, got {most:,}", "compare them on your own machine"
         )
 
 

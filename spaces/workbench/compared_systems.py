@@ -144,7 +144,8 @@ def _check_same(every: Sequence[Given]) -> None:
             first, own_cells = given[0]
             same = zip(row_keys(first.ids), own_cells, its_cells, strict=True)
             if (unlike := next((key for key, own, its in same if own != its), None)) is not None:
-                raise UsageError(
-                    f"`{column}` must be the same in every system, {first.name} and {other.name} differ in row "
-                    f"{unlike!r}; score all against the same"
+                raise UsageError.about(
+                    column,
+                    f"must be the same in every system, {first.name} and {other.name} differ in row {unlike!r}",
+                    "score all against the same",
                 )

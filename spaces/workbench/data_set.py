@@ -292,7 +292,9 @@ class _Tab:
         named = {name: _titles(cell) for name, cell in zip(NAMES, titles, strict=True)}
         chosen = (metric, config_of(metric, config), profile)
         if chosen[1] == "image" and not named["images"] and "video" in source.kinds.values():
-            raise UsageError("`Configuration` must be video for rows that have clips, got image; choose it above")
+            raise UsageError.about(
+                "Configuration", "must be video for rows that have clips, got image", "choose it above"
+            )
         n_rows = None if rows is None else int(rows)
         run = runs.begun(source, chosen, named, int(first or 0), n_rows, self.hosting)
         run.is_busy = True

@@ -121,9 +121,11 @@ def merged(given: Sequence[Record], paths: Sequence[str] | None, fetched: Sequen
     for records in (*map(read_records, paths or ()), fetched):
         for record in records:
             if found.setdefault(record.key, record).value != record.value:
-                raise UsageError(
-                    f"`results.jsonl` must have one value per metric, signature, model and data set, got two of "
-                    f"{record.metric} for {record.model.id} on {record.dataset.id}; leave one out"
+                raise UsageError.about(
+                    "results.jsonl",
+                    f"must have one value per metric, signature, model and data set, got two of {record.metric} for "
+                    f"{record.model.id} on {record.dataset.id}",
+                    "leave one out",
                 )
     return list(found.values())
 
@@ -131,11 +133,14 @@ def merged(given: Sequence[Record], paths: Sequence[str] | None, fetched: Sequen
 def _refuse_many(paths: Sequence[str]) -> None:
     """Check the size of the files before they are parsed."""
     if (n_bytes := sum(Path(path).stat().st_size for path in paths)) > MOST_BYTES:
-        raise UsageError(
-            f"`results.jsonl` must have at most {MOST_BYTES / 1e6:g} MB in all files, got {n_bytes / 1e6:.1f} MB"
+        raise UsageError.about(
+            "results.jsonl",
+            f"must have at most {MOST_BYTES / 1e6:g} MB in all files, got {n_bytes / 1e6:.1f} MB",
         )
     if (n_lines := sum(Path(path).read_bytes().count(b"\n") for path in paths)) > MOST_RECORDS:
-        raise UsageError(f"`results.jsonl` must have at most {MOST_RECORDS:,} records in all files, got {n_lines:,}")
+        raise UsageError.about(
+            "results.jsonl", f"must have at most {MOST_RECORDS:,} records in all files, got {n_lines:,}"
+        )
 
 
 def _n_cells(records: Sequence[Record]) -> int:

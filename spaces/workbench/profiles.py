@@ -50,7 +50,9 @@ def refuse_missing(name: str) -> None:
     """
     missing = [described(asset) for asset in assets_of(name) if is_there(asset) is False]
     if missing:
-        raise UsageError(
-            f"`profile` must be 'embedded' until the published models of {name} are here, {len(missing)} missing: "
-            f"{'; '.join(missing)}; run: vlgauge prefetch {name}"
+        raise UsageError.about(
+            "profile",
+            f"must be 'embedded' until the published models of {name} are here, {len(missing)} missing: "
+            f"{'; '.join(missing)}",
+            f"run: vlgauge prefetch {name}",
         )

@@ -109,7 +109,7 @@ def score_rows(metric: Metric, columns: Mapping[str, Sequence[Any] | None], ids:
     kept = [row for row, reason in enumerate(reasons) if not reason]
     left_out = [(ids[row], reason) for row, reason in enumerate(reasons) if reason]
     if not kept:
-        raise UsageError("`rows` must be at least one, got none")
+        raise UsageError.about("rows", "must be at least one, got none")
     return score_checked(metric, rows_of(columns, kept), [ids[row] for row in kept], left_out)
 
 
