@@ -157,7 +157,7 @@ def test_prefetch_fetches_and_checks_torchvisions_weights(torchvision_server, ca
     assert (code, path.read_bytes()) == (0, b"weights")
     assert f"detector {SMALL} of torchvision" in out
     assert digest[:16] in out
-    assert "as its name tells" in out
+    assert "as in its name" in out
     assert prefetch(capsys, "--check", f"detector:{SMALL}")[0] == 0
     assert find_weights(SMALL, None) == path
 

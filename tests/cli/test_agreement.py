@@ -79,7 +79,7 @@ def test_a_file_of_scores_is_joined_by_id(folder, capsys):
     capsys.readouterr()
     assert run("--ratings", "human", "--run", "scores.json") == 0
     out = capsys.readouterr().out
-    assert "rovist_nr: ids that only one file has: 2" in out
+    assert "rovist_nr: ids in only one file: 2" in out
     assert "rovist_nr: rows without a score or a rating, left out: 1" in out
     expected = agreement([math.nan, 1.0, 4.5, 2.0, 5.0], RATINGS, resamples=50).correlations["tau_b"]
     assert f"{expected.value:.4f} [{expected.low:.4f}, {expected.high:.4f}]{FEW_MARK}" in out

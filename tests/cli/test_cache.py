@@ -40,7 +40,7 @@ def test_cache_info_and_clear(capsys, features, monkeypatch):
 
 def test_cache_needs_a_folder(capsys, monkeypatch, tmp_path):
     monkeypatch.delenv("VLGAUGE_FEATURES", raising=False)
-    assert "--folder is needed, because VLGAUGE_FEATURES is not set" in run(capsys, "cache", "info")[2]
+    assert "--folder is required, because VLGAUGE_FEATURES is not set" in run(capsys, "cache", "info")[2]
     assert "nowhere is not a folder" in run(capsys, "cache", "clear", "--folder", tmp_path / "nowhere")[2]
     with pytest.raises(SystemExit, match="2"):
         main(["cache"])

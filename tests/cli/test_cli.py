@@ -495,9 +495,9 @@ def test_ids_that_repeat_are_told_once(tmp_path, capsys, ids, told):
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("--confidence", "95", "must lie between 0 and 1, such as 0.95, got '95'"),
-        ("-w", "18", "must be a whole number from 0 to 17, got '18'"),
-        ("-w", "-1", "must be a whole number from 0 to 17, got '-1'"),
+        ("--confidence", "95", "must be between 0 and 1, such as 0.95, got '95'"),
+        ("-w", "18", "must be an integer from 0 to 17, got '18'"),
+        ("-w", "-1", "must be an integer from 0 to 17, got '-1'"),
     ],
 )
 def test_other_digits_and_levels_are_refused(capsys, option, value, message):

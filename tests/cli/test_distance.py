@@ -119,7 +119,7 @@ def test_published_files_are_compared_where_both_have_a_story(scores, capsys):
     record = record_of(capsys, "d-hm", "llava", "gt")
     assert (record["ids"], record["left_out"]) == (["a", "c"], 2)
     assert main(["d-hm", "llava", "gt"]) == 0
-    assert "2 stories left out, which only one side has" in capsys.readouterr().out
+    assert "2 stories skipped, because only one side has them" in capsys.readouterr().out
 
 
 class FakeMetric:

@@ -189,9 +189,9 @@ def test_fit_theta_command(run, tmp_path):
         (("correlation", "--ratings", "huge"), "--ratings must be a column of finite numbers, got [3, inf] in row 0"),
         (
             ("correlation", "--ratings", "rating", "--resamples", "-1"),
-            "--resamples must be a whole number of at least 0",
+            "--resamples must be an integer of at least 0",
         ),
-        (("random-pairs", "--seed", "-1"), "--seed must be a whole number of at least 0, got -1"),
+        (("random-pairs", "--seed", "-1"), "--seed must be an integer of at least 0, got -1"),
         (("correlation", "--ratings", "none"), "must have the column 'none'"),
         (("ablations", "--noun-phrases", "phrases"), "--noun-phrases is not supported"),
         (("fit-theta", "--theta", "nowhere/theta.json"), "--theta must be a file in an existing folder"),

@@ -243,7 +243,7 @@ def test_segments_of_videos(here, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "--metric, --baselines, --scores or --write-rows must be given, got none of them"),
+        ((), "one of --metric, --baselines, --scores and --write-rows is required"),
         (
             ("--metric", "pac_s", "--scores", "s.json"),
             "--metric and --baselines cannot be combined with --scores",
@@ -252,7 +252,7 @@ def test_segments_of_videos(here, capsys):
         (("--metric", "pac"), "`name` must be one of the installed metrics"),
         (("--metric", "pac_s,clip_s,pac_s"), "METRIC must name each metric once, got 'pac_s' more than once"),
         (("--metric", "length,cider,length"), "METRIC must name each metric once, got 'length' more than once"),
-        (("--metric", ","), "METRIC must be the name of a metric, or several with commas between them, got ''"),
+        (("--metric", ","), "METRIC must be one or more names of metrics, separated by commas, got ''"),
         (("--metric", "cider", "--idf", "f"), "--idf requires a metric that weighs words, got cider"),
         (("--metric", "cider", "--against", "meteor"), "--against must be one of cider, got 'meteor'"),
         (

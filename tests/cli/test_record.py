@@ -32,7 +32,7 @@ def test_a_score_is_recorded_once_and_checked(capsys):
     assert (record.model.name, record.dataset.name, record.dataset.config) == ("Teller", "vist", "default")
     assert (record.n, record.undefined, record.higher_is_better, record.source.org) == (2, 1, True, "org")
     assert score(*WORDS, "--model-name", "Teller", "--source-url", "https://x.org/s", "--source-org", "org") == 0
-    assert "nothing, as all was there already" in capsys.readouterr().err
+    assert "nothing, because all records exist already" in capsys.readouterr().err
     assert main(["record", "check", "results.jsonl"]) == 0
     out = capsys.readouterr().out
     assert "1 record: what follows from metric and signature is right" in out
@@ -204,6 +204,6 @@ def test_scores_of_an_older_export_are_not_left_behind(stories, capsys):
     own.write_text("kept", encoding="utf-8")
     capsys.readouterr()
     assert main(words) == 0
-    assert f"removed, as this export has no such scores: {parquet.relative_to(stories)}" in capsys.readouterr().err
+    assert f"removed, because this export has no such scores: {parquet.relative_to(stories)}" in capsys.readouterr().err
     assert not parquet.exists()
     assert own.exists()

@@ -54,10 +54,10 @@ def test_studies_print_write_and_draw(file, tmp_path, capsys, study, options, ti
     assert drawn in plot.read_text()
     if study == "central":
         assert "words more than the others of the image: 0.00 [0.00, 0.00]†, 3 images" in table
-        assert "of captions dealt to the images at random: 0.00 [0.00, 0.00]†, 3 images" in table
+        assert "of captions assigned to the images at random: 0.00 [0.00, 0.00]†, 3 images" in table
         assert "more than by chance: 0.00 [0.00, 0.00]†, 3 images" in table
         assert len(json.loads(out.read_text())["by_chance"]) == n_rows
-        assert "captions dealt at random 0.00" in plot.read_text()
+        assert "captions assigned at random 0.00" in plot.read_text()
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_studies_print_write_and_draw(file, tmp_path, capsys, study, options, ti
         (["splits", "--size", "5"], "`references` must have 10 captions of an image for two groups, got 8"),
         (["unique-versus-correct"], "`references` must have 20 captions of an image, 10 per side, got 8"),
         (["central", "--metrics", "trm,mmd_bert"], "--metrics must be trm, with one distance, for central captions"),
-        (["central", "--seed", "-1"], "--seed must be a whole number of at least 0, got -1"),
+        (["central", "--seed", "-1"], "--seed must be an integer of at least 0, got -1"),
         (["central", "--plot", "picture.gif"], "--plot must end in one of .png, .svg, .pdf, got 'picture.gif'"),
         (["splits", "--output", "nowhere/rows.json"], "--output must be a file in an existing folder"),
     ],
@@ -128,7 +128,7 @@ def test_mauve_prints_writes_and_draws(mauve, tmp_path, capsys, curve, drawn):
     assert "encoder: bow:local@sha256-" in printed.out
     assert "fewer than 100" in printed.err
     rows = json.loads(out.read_text())["rows"]
-    assert [row["candidates from"] for row in rows] == ["model", "people", "model, people's sizes"]
+    assert [row["candidates from"] for row in rows] == ["model", "people", "model, human set sizes"]
     assert [row["curve"] for row in rows] == [curve] * 3
     assert drawn in plot.read_text()
 

@@ -171,7 +171,7 @@ def test_report_of_a_published_corpus_with_a_test_file(capsys, emotions):
             ["style-report", EXAMPLES, "--test", EXAMPLES, "--group-column", "x"],
             "--test cannot be combined with --held-out",
         ),
-        (["style-report", EXAMPLES, "--seed", "-1"], "`seed` must be a whole number of at least 0, got -1"),
+        (["style-report", EXAMPLES, "--seed", "-1"], "`seed` must be an integer of at least 0, got -1"),
         (["style-report", EXAMPLES, "--kind", "senticap", "--caption", "x"], "--caption is for --kind table"),
         (["style-fit", EXAMPLES, "-o", "t.parquet", "--kind", "senticap", "--style", "x"], "--style is for --kind"),
         (["style-report", EXAMPLES, "--kind", "senticap", "--input-format", "csv"], "--input-format is for --kind"),
@@ -202,7 +202,7 @@ def test_wrong_options_end_with_one_line(capsys, arguments):
         main(arguments)
     err = capsys.readouterr().err
     assert err.count("\n") == 1
-    assert "--shuffle-seed" not in arguments or "--shuffle-seed: must be a whole number or none, got 'y'" in err
+    assert "--shuffle-seed" not in arguments or "--shuffle-seed: must be an integer or none, got 'y'" in err
 
 
 def test_one_style_only(capsys, tmp_path):

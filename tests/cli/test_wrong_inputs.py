@@ -40,7 +40,7 @@ def told(capsys, *words):
             ["--profile", "embedded", "--set", "profile=paper"],
             "--profile cannot be combined with a profile in the settings of rouge_l, got 'embedded' and 'paper'",
         ),
-        (["--limit", "x"], "argument --limit: must be a whole number of at least 1, got 'x'; see vlgauge score --help"),
+        (["--limit", "x"], "argument --limit: must be an integer of at least 1, got 'x'; see vlgauge score --help"),
         (["--annotations", "junk.json"], "--annotations must be UTF-8 text, got byte 0xff in line 1 of 'junk.json'"),
     ],
     ids=lambda one: one[0] if isinstance(one, list) else "",

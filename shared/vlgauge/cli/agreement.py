@@ -41,18 +41,22 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     rated.add_argument("--rankings", metavar="COLUMN", help="ranks, 1 is best; a list counts as its mean")
     scored = parser.add_mutually_exclusive_group(required=True)
     scored.add_argument("--metrics", metavar="METRIC,...", help="score FILE with these metrics")
-    scored.add_argument("--scores", metavar="COLUMN,...", help="columns of FILE that hold scores")
+    scored.add_argument("--scores", metavar="COLUMN,...", help="columns of FILE with scores")
     scored.add_argument("--run", metavar="SCORES", dest="scores_file", help="file of scores, joined by id")
     add_scoring(parser)
     parser.add_argument("--groups", metavar="COLUMN", help="resample rows with equal values in this column together")
     parser.add_argument(
-        "--confidence", type=level, default=0.95, metavar="LEVEL", help="level of the intervals (default: 0.95)"
+        "--confidence",
+        type=level,
+        default=0.95,
+        metavar="LEVEL",
+        help="confidence level of the intervals (default: 0.95)",
     )
-    words = f"samples of the intervals; 0 for none (default: {RESAMPLES})"
+    words = f"number of bootstrap samples; 0 for no intervals (default: {RESAMPLES})"
     parser.add_argument("--resamples", type=partial(at_least, 0), default=RESAMPLES, metavar="N", help=words)
     parser.add_argument("--seed", type=partial(at_least, 0), default=0, help="seed of the intervals (default: 0)")
     parser.add_argument("--format", choices=("json", *FORMS), default="text", help="output format (default: text)")
-    parser.add_argument("--output", metavar="FILE", help="write all numbers as JSON to this file")
+    parser.add_argument("--output", metavar="FILE", help="write all results as JSON to this file")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -205,17 +209,17 @@ def as_table(
         tested = one.correlations["tau_b"]
         cells.append(Cell(pvalue_text(tested.pvalue, least=tested.least_pvalue), right=True))
         rows.append([*cells, Cell(str(one.n), right=True)])
-    notes = [f"{100 * confidence:g} % intervals by bootstrap; p of no association, by tau-b: {PVALUE_NOTE}"]
+    notes = [f"{100 * confidence:g}% bootstrap intervals; p of no association, by tau-b: {PVALUE_NOTE}"]
     has_interval = any(not math.isnan(one.correlations["tau_b"].low) for one in found.values() if one.is_of_few)
     notes += few_notes([has_interval])
     if groups:
-        notes.append(f"the intervals draw whole groups of {groups}; p takes every row as independent of the others")
+        notes.append(f"the intervals resample whole groups of {groups}; p treats all rows as independent")
     lower = [name for name in found if direction_of(name) is False]
     if lower:
         notes.append(f"{', '.join(lower)}: lower is better, so that agreement is below 0")
     for name, one in found.items():
         if unmatched[name]:
-            notes.append(f"{name}: ids that only one file has: {unmatched[name]}")
+            notes.append(f"{name}: ids in only one file: {unmatched[name]}")
         if one.n_dropped:
             notes.append(f"{name}: rows without a score or a rating, left out: {one.n_dropped}")
         if math.isnan(one.correlations["tau_b"].value):

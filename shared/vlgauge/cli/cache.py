@@ -16,8 +16,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     for name, action, purpose in (
-        ("info", run_info, "list the encoders whose vectors are kept"),
-        ("clear", run_clear, "remove every vector, and nothing else"),
+        ("info", run_info, "list the encoders with cached features"),
+        ("clear", run_clear, "remove all cached features"),
     ):
         command = actions.add_parser(name, help=purpose, description=f"{purpose.capitalize()}.")
         command.add_argument("--folder", metavar="DIR", help=f"default: ${VARIABLE}")
@@ -72,7 +72,7 @@ def chosen_folder(folder: str | None) -> Path:
     """
     chosen = folder or os.environ.get(VARIABLE)
     if not chosen:
-        raise UsageError(f"--folder is needed, because {VARIABLE} is not set")
+        raise UsageError(f"--folder is required, because {VARIABLE} is not set")
     root = Path(chosen).expanduser()
     if not root.is_dir():
         raise MissingFileError(

@@ -16,23 +16,23 @@ from vlgauge.stats import check_resampling
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.description = (
-        "Fit w and an offset to the cosines of a backbone, so that pairs that belong together have mean 1 and shuffled "
-        "ones mean 0, for clip_s(calibration=OUT). The order of captions stays; nothing is clamped; it claims no more."
+        "Fit w and an offset to the cosines of a backbone, so that matching pairs have mean 1 and shuffled pairs mean "
+        "0, for clip_s(calibration=OUT). The order of captions does not change, and nothing is clamped."
     )
     parser.add_argument("backbone", metavar="BACKBONE", help="see `vlgauge backbones`")
-    parser.add_argument("file", metavar="FILE", help=f"captions and images that fit: {', '.join(READERS)}")
+    parser.add_argument("file", metavar="FILE", help=f"matching captions and images: {', '.join(READERS)}")
     parser.add_argument("-o", "--output", metavar="OUT", required=True, help="file to write, .json")
     parser.add_argument("--predictions", metavar="NAME", default="predictions", help="column of the captions")
     parser.add_argument("--images", metavar="NAME", default="images", help="column of the images")
     parser.add_argument("--weights", metavar="FILE", help="weights of the backbone (default: from the Hub)")
-    parser.add_argument("--profile", choices=PROFILES, help="embedded: the toy, with BACKBONE vlgauge-toy-clip")
+    parser.add_argument("--profile", choices=PROFILES, help="embedded: the demo CLIP, with BACKBONE vlgauge-toy-clip")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda (default: auto)")
-    parser.add_argument("--level", type=float, default=0.95, help="level of the intervals (default: 0.95)")
+    parser.add_argument("--level", type=float, default=0.95, help="confidence level of the intervals (default: 0.95)")
     parser.add_argument(
-        "--resamples", type=int, default=1000, metavar="N", help="samples of the intervals (default: 1000)"
+        "--resamples", type=int, default=1000, metavar="N", help="number of bootstrap samples (default: 1000)"
     )
     parser.add_argument("--seed", type=partial(at_least, 0), default=0, help="seed of the samples (default: 0)")
-    parser.add_argument("--no-progress", action="store_true", help="never show a bar")
+    parser.add_argument("--no-progress", action="store_true", help="disable progress bars")
     add_limits(parser)
 
 
@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
         low, high = getattr(found, f"{name}_interval")
         print(f"{name} {getattr(found, name):.4f} ({percent} interval {low:.4f} to {high:.4f})")
     print(
-        f"{found.n_rows} captions of {found.n_pictures} pictures, {found.backbone}: right pairs have mean 1, shuffled "
-        f"ones mean 0; {options.output}"
+        f"{found.n_rows} captions of {found.n_pictures} images, {found.backbone}: matching pairs have mean 1, "
+        f"shuffled pairs mean 0; {options.output}"
     )
     return 0

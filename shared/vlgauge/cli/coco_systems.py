@@ -65,8 +65,8 @@ def table_of(systems: CocoSystems, found: Mapping[str, Mapping[str, SystemValue]
         for name in systems.columns
     ]
     notes = [
-        f"{family}: {one.undefined} captions of {name} have no score; the numbers are of the {one.n} images for which "
-        "every captioner has one"
+        f"{family}: {one.undefined} captions of {name} have no score; the results cover the {one.n} images for which "
+        f"every captioner has one"
         for family, own in found.items()
         for name, one in own.items()
         if one.undefined

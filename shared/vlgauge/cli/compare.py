@@ -57,8 +57,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("metric", metavar="METRIC", help=words)
     words = "predictions or scores: one file per system, or one file with all (see --predictions, --system)"
     parser.add_argument("files", nargs="+", metavar="FILE", help=words)
-    parser.add_argument("--names", metavar="NAME,...", help="names of the systems (default: names of the files)")
-    words = "column of a single FILE that names the system of each row; --id names its rows"
+    parser.add_argument("--names", metavar="NAME,...", help="names of the systems (default: file names)")
+    words = "column of system names in a single FILE; --id is the column of row ids"
     parser.add_argument("--system", metavar="COLUMN", help=words)
     parser.add_argument(
         "--baseline", metavar="NAME", help="compare the other systems with this one only, not all pairs"
@@ -67,9 +67,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_suite_options(parser)
     words = "resample rows with equal values in this column together, such as the captions of one image"
     parser.add_argument("--groups", metavar="COLUMN", help=words)
-    parser.add_argument("--groups-file", metavar="FILE", help="table with ids and that column (default: first FILE)")
-    parser.add_argument("--level", type=float, default=0.95, help="level of the intervals (default: 0.95)")
-    words = "samples of intervals and tests (default: 10000 for intervals, as many as the pairs need for tests)"
+    parser.add_argument(
+        "--groups-file", metavar="FILE", help="table with ids and the group column (default: first FILE)"
+    )
+    parser.add_argument("--level", type=float, default=0.95, help="confidence level of the intervals (default: 0.95)")
+    words = "number of bootstrap samples and permutations (default: 10000 for intervals, as many as required for tests)"
     parser.add_argument("--resamples", type=int, metavar="N", help=words)
     words = "tests that Holm's correction covers: the pairs of all metrics together (default), or of each metric"
     parser.add_argument("--family", choices=FAMILIES, default=FAMILIES[0], help=words)
@@ -79,19 +81,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     words = "write a page that explains these rows for both systems, side by side (.html)"
     parser.add_argument("--report", metavar="FILE", help=words)
-    words = "draw the differences with their intervals to this file (.png, .svg or .pdf; extra plots)"
+    words = "plot the differences with their intervals to this file (.png, .svg or .pdf; extra plots)"
     parser.add_argument("--plot", metavar="FILE", help=words)
     parser.add_argument("--format", choices=("json", *FORMS), default="text", help="output format (default: text)")
     parser.add_argument("--output", metavar="FILE", help="write the whole comparison as JSON to this file")
-    group = parser.add_argument_group("tables", "how to write the numbers; --booktabs makes a table for a paper")
+    group = parser.add_argument_group("tables", "number format; --booktabs writes a table for a paper")
     group.add_argument(
-        "-w", "--digits", type=digits, default=DIGITS, metavar="N", help="digits after the point (default: 4)"
+        "-w", "--digits", type=digits, default=DIGITS, metavar="N", help="digits after the decimal point (default: 4)"
     )
     group.add_argument("--scale", type=scale, default=1.0, metavar="X", help="multiply by X, such as 100 (default: 1)")
-    group.add_argument("--no-intervals", action="store_true", help="leave out the intervals")
+    group.add_argument("--no-intervals", action="store_true", help="omit the intervals")
     words = "with --format latex: one booktabs float with a row per system and a column per metric"
     group.add_argument("--booktabs", action="store_true", help=words)
-    group.add_argument("--caption", metavar="LATEX", help="caption; the meaning of the marks follows it")
+    group.add_argument(
+        "--caption", metavar="LATEX", help="caption of the LaTeX table, followed by a legend of the marks"
+    )
     group.add_argument("--label", metavar="NAME", help="label of the LaTeX table")
 
 
@@ -189,8 +193,8 @@ def _systems(scores: Sequence[str], options: argparse.Namespace) -> dict[str, Gi
         return {name: _read(file, scores, options) for name, file in zip(names, options.files, strict=True)}
     if options.system is None and len(titles) < 2:
         raise UsageError(
-            f"FILE must come at least twice, one per system, got {path!r} only; or once with a column of predictions "
-            "per system, --predictions ours,base, or with a column that names the system of each row, --system COLUMN"
+            f"FILE must be at least two files, one per system, got only {path!r}; or one file with a column of "
+            f"predictions per system, --predictions ours,base, or with a column of system names, --system COLUMN"
         )
     if options.names is not None:
         raise UsageError("--names requires a FILE per system; in one FILE the systems are named by columns or cells")

@@ -29,14 +29,16 @@ KINDS = ("pac_s", "polos", "custom")
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    parser.add_argument("checkpoint", metavar="CHECKPOINT", help="the released file, or a folder with it")
+    parser.add_argument("checkpoint", metavar="CHECKPOINT", help="released file, or the folder that contains it")
     parser.add_argument("--backbone", metavar="NAME", help="backbone, such as ViT-B/32 (default for polos)")
     parser.add_argument("--base", metavar="FILE", help="weights of the backbone (default: from the Hub)")
     parser.add_argument("--kind", choices=KINDS, default="pac_s", help="kind of the weights (default: pac_s)")
     parser.add_argument(
         "--text-encoder", metavar="NAME", help="text encoder of polos: folder or Hub id (default: SimCSE)"
     )
-    parser.add_argument("-o", "--output", metavar="FILE", help="safetensors to write (default: where metrics look)")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="safetensors file to write (default: the path that metrics load)"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -49,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
         UsageError: If an option or the content of a file is not valid.
     """
     if options.backbone is None and options.kind != "polos":
-        raise UsageError("--backbone is missing: name the CLIP that the checkpoint was made of, such as ViT-B/32")
+        raise UsageError("--backbone is required: the CLIP that the checkpoint was trained from, such as ViT-B/32")
     row = architecture_of(options.backbone or DEFAULT)
     if options.output is None and options.kind == "custom":
         raise UsageError("--output is required for --kind custom; only weights of PAC-S and Polos have a default path")
@@ -93,7 +95,7 @@ def _base(row: ClipArchitecture, base: str | None) -> Path:
     try:
         return find_weights(row, None)
     except WeightsNotFoundError as error:
-        raise WeightsNotFoundError(f"the base cannot be compared with, give it as --base FILE: {error}") from error
+        raise WeightsNotFoundError(f"the base weights are not available, pass them as --base FILE: {error}") from error
 
 
 def paper_place(row: ClipArchitecture, found: Conversion) -> Path:

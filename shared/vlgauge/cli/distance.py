@@ -47,30 +47,30 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.description = (
         f"{__doc__} MODEL and HUMAN are files with the columns {', '.join(METRICS)}; or results of "
-        "`vlgauge score ... --output`; or what STEM_G.json, STEM_C.csv and STEM_R.csv have in common (only the stories "
-        "that both sides have are compared then, as the authors do); or stories, with --score."
+        "`vlgauge score ... --output`; or the common prefix STEM of STEM_G.json, STEM_C.csv and STEM_R.csv (then only "
+        "common stories are compared, as in the authors' code); or stories, with --score."
     )
-    parser.add_argument("model", metavar="MODEL", help="scores, or stories, of the model")
-    parser.add_argument("human", metavar="HUMAN", help="scores, or stories, of people, matched by id")
-    parser.add_argument("--input-format", choices=list(READERS), help="format of the files (default: by their endings)")
+    parser.add_argument("model", metavar="MODEL", help="scores or stories of the model")
+    parser.add_argument("human", metavar="HUMAN", help="human scores or stories, joined by id")
+    parser.add_argument("--input-format", choices=list(READERS), help="format of the files (default: by extension)")
     add_limits(parser)
-    parser.add_argument("--id", metavar="COLUMN", help="column that names the stories (default: id, if there)")
-    parser.add_argument("--common", action="store_true", help="compare only the stories that both sides have")
-    parser.add_argument("--no-tanh", action="store_true", help="use groovist itself, not its tanh")
+    parser.add_argument("--id", metavar="COLUMN", help="column of story ids (default: id, if present)")
+    parser.add_argument("--common", action="store_true", help="compare only the common stories")
+    parser.add_argument("--no-tanh", action="store_true", help="use groovist scores without tanh")
     parser.add_argument("--score", action="store_true", help=f"compute {', '.join(METRICS)} from the stories")
     for column in ("predictions", "images"):
         parser.add_argument(f"--{column}", metavar="COLUMN", help=f"column of the {column}, with --score")
-    words = "a setting for --score, such as groovist.theta=0.6; rovist_c has context=prefix unless told otherwise"
+    words = "a setting for --score, such as groovist.theta=0.6; rovist_c has context=prefix by default"
     parser.add_argument("--set", action="append", default=[], metavar="METRIC.NAME=VALUE", help=words)
     parser.add_argument("--profile", choices=PROFILES, help="profile of the metrics, with --score")
     parser.add_argument(
-        "--resamples", type=int, default=10_000, metavar="N", help="samples of the interval (default: 10000)"
+        "--resamples", type=int, default=10_000, metavar="N", help="number of bootstrap samples (default: 10000)"
     )
     parser.add_argument("--seed", type=partial(at_least, 0), default=0, help="seed of the interval (default: 0)")
     parser.add_argument("--format", choices=("table", "json"), help="output format (default: table)")
     parser.add_argument("--output", metavar="FILE", help="write the whole result as JSON to this file")
     parser.add_argument("--rows", type=int, default=20, metavar="N", help="rows in the table; 0 for all (default: 20)")
-    parser.add_argument("--no-progress", action="store_true", help="never show a bar")
+    parser.add_argument("--no-progress", action="store_true", help="disable progress bars")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -149,7 +149,8 @@ def warn_of_signatures(sides: Mapping[str, Mapping[str, str]]) -> None:
                 warn(f"{told}, all published distances with {usual}; score with --set {name}.{setting}={usual}")
         if len(set(known.values())) > 1:
             warn(
-                f"{' and '.join(known)} have {name} made in different ways ({_unlike(*known.values())}), which is part "
+                f"{' and '.join(known)} have {name} computed in different ways ({_unlike(*known.values())}), which is "
+                f"part "
                 "of their distance; score both with the same settings and version"
             )
 
@@ -224,7 +225,7 @@ def summary(record: Mapping[str, Any], paired: PairedRows, limit: int) -> str:
         lines.append(f"{FEW_MARK} {FEW_NOTE}")
     lines.append(f"{len(paired.ids)} stories compared, {record[f'{NAME}_undefined']} of them undefined")
     if paired.n_left_out:
-        lines.append(f"{paired.n_left_out} stories left out, which only one side has")
+        lines.append(f"{paired.n_left_out} stories skipped, because only one side has them")
     signatures = [signature for side in record["signatures"].values() for signature in side.values()]
     return "\n".join([*lines, record[f"{NAME}_signature"], *dict.fromkeys(signatures)])
 

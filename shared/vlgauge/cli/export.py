@@ -27,10 +27,10 @@ from vlgauge.leaderboard.sending import card_of_dataset, plan, send
 
 _PURPOSES = {
     "eval-results": "files .eval_results/*.yaml of models",
-    "model-index": "front matter of the cards of models",
-    "dataset-card": "tables between the two markers of the card of a data set",
-    "eval-yaml": "eval.yaml of data sets: the tasks of their leaderboards",
-    "results-repository": "a data set that holds the records, tables and the scores of each row",
+    "model-index": "front matter of model cards",
+    "dataset-card": "tables between the two markers of a dataset card",
+    "eval-yaml": "eval.yaml of datasets: tasks of their leaderboards",
+    "results-repository": "a dataset with the records, tables and row scores",
 }
 _WITH_DIRECTION = ("eval-results", "eval-yaml")
 _WITH_TABLES = ("dataset-card", "results-repository")
@@ -41,23 +41,23 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     forms = parser.add_subparsers(dest="form", required=True, metavar="FORM")
     for form, purpose in _PURPOSES.items():
         command = forms.add_parser(form, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.")
-        command.add_argument("files", metavar="FILE", nargs="+", help="records, results.jsonl, one or several")
+        command.add_argument("files", metavar="FILE", nargs="+", help="one or more files of records (results.jsonl)")
         for name in ("metric", "model", "dataset"):
-            command.add_argument(f"--{name}", help=f"only the records of this {name.replace('dataset', 'data set')}")
+            command.add_argument(f"--{name}", help=f"only the records of this {name}")
         command.add_argument("--profile", choices=PROFILES, help="only the records of this profile")
         if form in _WITH_DIRECTION:
-            words = "what to do where lower is better, as the Hub ranks from high to low (default: skip)"
+            words = "scores for which lower is better, because the Hub ranks from high to low (default: skip)"
             command.add_argument("--lower-is-better", choices=LOWER_IS_BETTER, default="skip", help=words)
         if form in _WITH_TABLES:
-            command.add_argument("--by", metavar="METRIC", help="metric that sorts the tables")
+            command.add_argument("--by", metavar="METRIC", help="metric to sort the tables by")
         if form == "dataset-card":
             command.add_argument("--card", metavar="README.md", help="the card (default with --send: from the Hub)")
-            words = "give results of one metric with different signatures a column each"
+            words = "show results of one metric with different signatures in separate columns"
             command.add_argument("--split-signatures", action="store_true", help=words)
         if form == "eval-yaml":
             command.add_argument("--description", help="description of the leaderboard")
         if form == "results-repository":
-            command.add_argument("--repository", metavar="OWNER/NAME", required=True, help="id of the data set")
+            command.add_argument("--repository", metavar="OWNER/NAME", required=True, help="id of the dataset")
         if form in _WITH_TABLES:
             add_scores_option(command, "for rank groups")
         command.add_argument("--output", metavar="DIR", help="write the files below this folder, by repository")
@@ -77,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
     exports = _exports(records, options)
     if not exports:
         named = " and ".join(map(repr, options.files))
-        raise UsageError(f"FILE must have a record for {options.form}, got none that it can hold in {named}")
+        raise UsageError(f"FILE must have a record for {options.form}, got no suitable record in {named}")
     if options.output:
         _write(exports, Path(options.output), whole=options.form == "results-repository")
     if options.send:
@@ -110,7 +110,7 @@ def _write(exports: Sequence[Export], folder: Path, *, whole: bool) -> None:
     for root in sorted({folder / export.repository for export in exports}):
         for older in sorted(set(root.glob(SCORE_FILES)) - written):
             older.unlink()
-            sys.stderr.write(f"removed, as this export has no such scores: {printable(str(older))}\n")
+            sys.stderr.write(f"removed, because this export has no such scores: {printable(str(older))}\n")
 
 
 def _chosen(records: Sequence[Record], options: argparse.Namespace) -> list[Record]:
@@ -122,7 +122,7 @@ def _chosen(records: Sequence[Record], options: argparse.Namespace) -> list[Reco
             chosen.append(record)
     if not chosen:
         raise UsageError(
-            f"FILE must have a record that the options choose, got none in {' and '.join(map(repr, options.files))}"
+            f"FILE must have a record that matches the options, got none in {' and '.join(map(repr, options.files))}"
         )
     return chosen
 
@@ -138,9 +138,7 @@ def _exports(records: Sequence[Record], options: argparse.Namespace) -> list[Exp
     if options.form == "results-repository":
         return results_repository(records, options.repository, runs, by=options.by)
     if options.card is None and not options.send:
-        raise UsageError(
-            "--card must name the card of the data set, such as README.md, got none; with --send it comes from the Hub"
-        )
+        raise UsageError("--card is required: the dataset card, such as README.md; or pass --send to download it")
     card = card_of_dataset(records[0].dataset.id) if options.card is None else _card(options.card)
     return dataset_card(records, card, runs, by=options.by, split_signatures=options.split_signatures)
 

@@ -51,15 +51,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.description = __doc__
     experiments = parser.add_subparsers(dest="experiment", required=True, metavar="EXPERIMENT")
-    one = _add(experiments, "random-pairs", "do stories score higher with their own images than random stories do?")
+    one = _add(experiments, "random-pairs", "compare stories with random stories for the same images")
     words = f"of {', '.join(PAIRED)}, with commas (default: {NAME}); the same random stories for all"
     one.add_argument("--metrics", default=NAME, help=words)
-    words = "stories beside each sequence (default: 5)"
+    words = "random stories per sequence (default: 5)"
     one.add_argument("--random", type=int, default=5, metavar="N", help=words)
     one.set_defaults(run=run_random_pairs)
-    one = _add(experiments, "correlation", "Kendall's tau-c with ratings, over all stories and where T or P are high")
+    one = _add(
+        experiments, "correlation", "Kendall's tau-c with ratings, over all stories and over stories with high T or P"
+    )
     one.add_argument("--ratings", metavar="COLUMN", required=True, help="column of the ratings")
-    one.add_argument("--resamples", type=int, default=1000, metavar="N", help="samples of the interval (default: 1000)")
+    one.add_argument(
+        "--resamples", type=int, default=1000, metavar="N", help="number of bootstrap samples (default: 1000)"
+    )
     one.set_defaults(run=run_correlation)
     one = _add(experiments, "analyses", "T, P and the coverage of the images by the stories, without ratings")
     one.add_argument(
@@ -73,7 +77,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     one = _add(experiments, "ablations", "all variants of Tables 2 and 3 of the paper, from one comparison")
     one.add_argument("--ratings", metavar="COLUMN", help="column of the ratings, for tau-c")
     one.add_argument("--idf", metavar="FILE", help="fitted idf (default: fitted on the stories of FILE)")
-    one.add_argument("--resamples", type=int, default=1000, metavar="N", help="samples of the interval (default: 1000)")
+    one.add_argument(
+        "--resamples", type=int, default=1000, metavar="N", help="number of bootstrap samples (default: 1000)"
+    )
     one.add_argument("--random", type=int, default=5, metavar="N", help=words)
     one.set_defaults(run=run_ablations)
     one = _add(experiments, "fit-theta", "fit theta on the stories and write it, for --set theta=THETA")
@@ -84,20 +90,20 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def _add(experiments: Any, name: str, words: str) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = experiments.add_parser(name, help=words, description=words[0].upper() + words[1:])
     parser.add_argument("file", metavar="FILE", help="JSONL, JSON or Parquet file, one story per row")
-    parser.add_argument("--input-format", choices=list(READERS), help="format of FILE (default: by its ending)")
+    parser.add_argument("--input-format", choices=list(READERS), help="format of FILE (default: by extension)")
     add_limits(parser)
     parser.add_argument("--predictions", metavar="COLUMN", default="predictions", help="column of the stories")
     parser.add_argument("--images", metavar="COLUMN", default="images", help="column with the lists of image files")
     parser.add_argument(
         "--regions", metavar="COLUMN", help="column of the regions of each image (default: detect them)"
     )
-    words = "column of the phrases of each story; else they are extracted"
+    words = "column of the noun phrases of each story (default: extract them)"
     parser.add_argument("--noun-phrases", metavar="COLUMN", help=words)
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of groovist")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="set an option of groovist")
     parser.add_argument("--profile", choices=PROFILES, help="paper: published weights; embedded: small bundled models")
-    parser.add_argument("--seed", type=int, default=0, help="seed of random choices (default: 0)")
-    parser.add_argument("--output", metavar="FILE", help="write all numbers as JSON to this file")
-    parser.add_argument("--no-progress", action="store_true", help="never show a bar")
+    parser.add_argument("--seed", type=int, default=0, help="random seed (default: 0)")
+    parser.add_argument("--output", metavar="FILE", help="write all results as JSON to this file")
+    parser.add_argument("--no-progress", action="store_true", help="disable progress bars")
     return parser
 
 
@@ -300,14 +306,16 @@ def _check_ablated(settings: Mapping[str, Any]) -> None:
     if settings.get("concreteness", "brysbaert") in (None, "idf"):
         varied.append("concreteness")
     if varied:
-        raise UsageError(f"--set must leave {varied[0]} out for ablations, which vary it, got {settings[varied[0]]!r}")
+        raise UsageError(
+            f"--set {varied[0]} is not supported for ablations, which vary it, got {settings[varied[0]]!r}"
+        )
 
 
 def _read(options: argparse.Namespace) -> tuple[Stories, Rows]:
     check_target(options.output, [options.file])
     for name in ("seed", "resamples"):
         if getattr(options, name, 0) < 0:
-            raise UsageError(f"--{name} must be a whole number of at least 0, got {getattr(options, name)}")
+            raise UsageError(f"--{name} must be an integer of at least 0, got {getattr(options, name)}")
     rows = read_rows(options.file, options.input_format)
     columns = {name: getattr(options, name) for name in ("predictions", "images", "regions", "noun_phrases")}
     cells = {name: take_column(rows, title) if title else None for name, title in columns.items()}

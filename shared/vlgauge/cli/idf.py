@@ -26,10 +26,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     source.add_argument("--stories", metavar="FILE", help=f"one story per row: {', '.join(READERS)}, or - for JSONL")
     source.add_argument("--references", metavar="FILE", help="references of one caption per row, in the same formats")
     source.add_argument("--pickle", metavar="FILE", help="a pickled {word: idf}")
-    parser.add_argument("--input-format", choices=list(READERS), help="format of FILE (default: by its ending)")
+    parser.add_argument("--input-format", choices=list(READERS), help="format of FILE (default: by extension)")
     words = f"of the stories (default: {COLUMN}) or the references (default: {REFERENCES})"
     parser.add_argument("--column", metavar="NAME", help=words)
-    parser.add_argument("--lowercase", action="store_true", help="words that differ only in case are the same")
+    parser.add_argument("--lowercase", action="store_true", help="ignore case")
     words = "count an end token in each reference, for cider with eos=true"
     parser.add_argument("--eos", action="store_true", help=words)
     add_limits(parser)
@@ -62,7 +62,7 @@ def _count_references(options: argparse.Namespace) -> int:
     cells = take_columns(read_rows(options.references, options.input_format), options.column or REFERENCES)
     references = References(REFERENCES).store_all(cells)
     if not any(references):
-        raise UsageError("FILE must have a reference in at least one row, got none; name their column by --column")
+        raise UsageError("FILE must have a reference in at least one row, got none; choose their column with --column")
     table = DocumentFrequency.from_references(references, eos=options.eos)
     table.save(options.output)
     print(f"n-grams of the references of {table.n_documents} rows: {options.output}")

@@ -14,11 +14,11 @@ from vlgauge.inputs.media.tables import Rows, take_column
 
 # Description of each limit of `RowLimits`.
 _LIMITED = {
-    "picture_bytes": "bytes of the file of a picture",
-    "clip_bytes": "bytes of the file of a clip",
-    "pixels": "pixels of a picture",
-    "characters": "characters of a text",
-    "run_bytes": "bytes of all pictures and clips together",
+    "picture_bytes": "size of an image file in bytes",
+    "clip_bytes": "size of a video file in bytes",
+    "pixels": "pixels per image",
+    "characters": "characters per text",
+    "run_bytes": "total size of all images and videos in bytes",
 }
 
 
@@ -26,12 +26,12 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
     """Add the options that change the limits of input files."""
     usual = Limits()
     for option, what in (
-        ("max_bytes", "bytes of a file"),
-        ("max_unpacked", "bytes that a packed file may unpack to"),
-        ("max_rows", "rows of a table"),
-        ("max_row", "characters of a row"),
+        ("max_bytes", "file size in bytes"),
+        ("max_unpacked", "decompressed size in bytes"),
+        ("max_rows", "rows per table"),
+        ("max_row", "characters per row"),
     ):
-        words = f"most {what} (default: {getattr(usual, option):,})".replace("%", "%%")
+        words = f"maximum {what} (default: {getattr(usual, option):,})".replace("%", "%%")
         parser.add_argument(f"--{option.replace('_', '-')}", type=int, metavar="N", help=words)
     words = "decode images, videos and text tables in worker processes, too"
     parser.add_argument("--untrusted", action="store_true", help=words)
@@ -53,22 +53,22 @@ def at_least(minimum: int, text: str) -> int:
     except ValueError:
         number = minimum - 1
     if number < minimum:
-        raise argparse.ArgumentTypeError(f"must be a whole number of at least {minimum}, got {shown(text)}")
+        raise argparse.ArgumentTypeError(f"must be an integer of at least {minimum}, got {shown(text)}")
     return number
 
 
 def add_row_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that select rows, and the limits of rows of datasets, archives and folders."""
     group = parser.add_argument_group(
-        "rows", "rows of hub:, .tar and folders that cannot be scored are left out and counted"
+        "rows", "rows of hub:, .tar and folder inputs that cannot be scored are skipped and counted"
     )
     group.add_argument("--limit", type=partial(at_least, 1), metavar="N", help="score N rows (default: all)")
     group.add_argument("--skip", type=partial(at_least, 0), default=0, metavar="N", help="skip the first N rows")
     group.add_argument(
-        "--revision", metavar="COMMIT", help="commit, branch or tag of a hub: data set (default: newest commit)"
+        "--revision", metavar="COMMIT", help="commit, branch or tag of a hub: dataset (default: newest commit)"
     )
     for limit in fields(RowLimits):
-        words = f"most {_LIMITED[limit.name]} (default: {limit.default:,})"
+        words = f"maximum {_LIMITED[limit.name]} (default: {limit.default:,})"
         option = f"--max-{limit.name.replace('_', '-')}"
         group.add_argument(option, type=partial(at_least, 1), metavar="N", help=words)
 

@@ -56,7 +56,7 @@ def check_result_target(target: str | None, source: str, *, details: bool = Fals
     """
     ending = "" if target is None else Path(target).suffix.lower()
     if details and ending in TABLES:
-        raise UsageError(f"--output must end in .json next to --details, which fit no table, got {target!r}")
+        raise UsageError(f"--output must end in .json with --details, which do not fit in a table, got {target!r}")
     check_target(target, [source], endings=RESULT_ENDINGS, beside=SIDECAR if ending in WITH_SIDECAR else "")
 
 
@@ -109,4 +109,4 @@ def write_result(target: str, record: Mapping[str, Any]) -> None:
         write_output(f"{target}{added}", content)
     if ending == ".csv" and any(isinstance(one, str) and one.startswith(_FORMULA) for one in record["ids"]):
         signs = " ".join(_FORMULA)
-        sys.stderr.write(f"{target} has ids that begin with one of {signs}, which a spreadsheet takes for formulas\n")
+        sys.stderr.write(f"{target} has ids that begin with one of {signs}, which spreadsheets interpret as formulas\n")

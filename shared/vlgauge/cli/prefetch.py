@@ -32,8 +32,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "layers:ID, judge:ID, factual:ID, detector:NAME)",
     )
     mode = parser.add_mutually_exclusive_group()
-    mode.add_argument("--list", action="store_true", help="list what would be fetched, and by hand, without network")
-    mode.add_argument("--check", action="store_true", help="exit with 1 if something is missing, without network")
+    mode.add_argument("--list", action="store_true", help="list automatic and manual downloads, without network access")
+    mode.add_argument("--check", action="store_true", help="exit with 1 if a file is missing, without network access")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -92,9 +92,9 @@ def fetch(assets: list[Asset]) -> int:
     """
     for asset in assets:
         if isinstance(asset, ManualDownload) and is_there(asset):
-            print(f"{asset.what}: there")
+            print(f"{asset.what}: present")
         elif isinstance(asset, ManualDownload):
-            print("\n".join([f"{asset.what}: by hand: {asset.steps}", *manual_facts(asset)]), flush=True)
+            print("\n".join([f"{asset.what}: manual download: {asset.steps}", *manual_facts(asset)]), flush=True)
     lacking = []
     for asset in sorted(assets, key=lambda asset: isinstance(asset, Download)):
         try:
@@ -110,7 +110,7 @@ def fetch(assets: list[Asset]) -> int:
 
 
 def _fetch(files: HubFiles) -> None:
-    print(f"{title(files)}\n  licence: {licence_of(files)}", flush=True)
+    print(f"{title(files)}\n  license: {licence_of(files)}", flush=True)
     for name, n_bytes in sizes(files).items():
         print(f"  {name} ({megabytes(n_bytes)})", flush=True)
     folder = folder_of(files)
@@ -123,9 +123,9 @@ def _fetch(files: HubFiles) -> None:
 
 
 def _download(file: Download) -> None:
-    print(f"{file.what}\n  licence: {licence_of(file)}", flush=True)
+    print(f"{file.what}\n  license: {licence_of(file)}", flush=True)
     path = file.fetch()
-    row = [path.name, megabytes(path.stat().st_size), sha256_of(path)[:16], "as its name tells"]
+    row = [path.name, megabytes(path.stat().st_size), sha256_of(path)[:16], "as in its name"]
     print(to_table(_COLUMNS, [row]), flush=True)
 
 

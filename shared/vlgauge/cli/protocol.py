@@ -51,23 +51,23 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("name", metavar="NAME", choices=NAMES, help=", ".join(NAMES))
     parser.add_argument(
-        "data", metavar="DATA", nargs="+", help="the published files, see below, or folders that hold them"
+        "data", metavar="DATA", nargs="+", help="published files (see below), or folders that contain them"
     )
-    parser.add_argument("--images", metavar="FOLDER", help="the images (default: the folder of DATA)")
-    parser.add_argument("--videos", metavar="FOLDER", help="the videos (default: the folder of DATA)")
+    parser.add_argument("--images", metavar="FOLDER", help="folder of the images (default: the folder of DATA)")
+    parser.add_argument("--videos", metavar="FOLDER", help="folder of the videos (default: the folder of DATA)")
     parser.add_argument(
         "--missing",
         choices=("error", "nan"),
         default="error",
-        help="rows whose file is missing: refuse them, or leave them undefined",
+        help="rows without their file: raise an error, or leave them undefined",
     )
     add_limits(parser)
-    words = "metrics that score the rows, with commas; see `vlgauge list`; or length"
+    words = "metrics, separated by commas (see `vlgauge list`), or length"
     parser.add_argument("--metric", metavar="METRIC,...", help=words)
     parser.add_argument("--baselines", action="store_true", help=f"also {', '.join(BASELINES)}")
     words = "compare the others with this one (bleu_1, pac_s, ref_pac_s, ...), not all pairs"
     parser.add_argument("--against", metavar="NAME", help=words)
-    words = "a setting, of every metric that has it; METRIC.NAME=VALUE for one of several"
+    words = "set an option of every metric that has it; METRIC.NAME=VALUE applies to one metric only"
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=words)
     parser.add_argument("--profile", choices=PROFILES, help="paper: published weights; embedded: small bundled models")
     parser.add_argument("--idf", metavar="FILE", help="corpus of word weights: VATEX's or ActivityNet's train captions")
@@ -75,7 +75,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--write-rows", metavar="FILE", help="write the rows as JSONL, to score them elsewhere")
     words = "references per row: a number, all, or none; several with commas for one table of each"
     parser.add_argument("--references", metavar="N,...", type=_counts, help=words)
-    words = f"draw the first figure over the numbers of references ({', '.join(PICTURES)})"
+    words = f"plot the first figure over the number of references ({', '.join(PICTURES)})"
     parser.add_argument("--plot", metavar="FILE", help=words)
     parser.add_argument("--average", action="store_true", default=None, help="average the ratings of a caption first")
     words = "only captions about which the raters agree, one row each"
@@ -86,19 +86,22 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--score-ties", choices=("wrong", "half", "second"), help="how to count equal scores of two captions"
     )
     parser.add_argument(
-        "--zero", type=float, metavar="SCORE", help="score that stands for a cosine of 0 (default: 0.5, as for specs)"
+        "--zero",
+        type=float,
+        metavar="SCORE",
+        help="score that corresponds to a cosine of 0 (default: 0.5, as for specs)",
     )
-    words = "count answers whatever the answers to the questions they depend on"
+    words = "count answers even if the answers to the questions they depend on are wrong"
     parser.add_argument("--independent", action="store_true", default=None, help=words)
-    parser.add_argument("--level", type=float, default=0.95, help="level of the intervals (default: 0.95)")
-    words = "samples of intervals and p-values; 0 for none (default: 1000, of many metrics as many as their pairs need)"
+    parser.add_argument("--level", type=float, default=0.95, help="confidence level of the intervals (default: 0.95)")
+    words = "number of bootstrap samples; 0 for none (default: 1000, or as many as the pairs of metrics require)"
     parser.add_argument("--resamples", type=int, metavar="N", help=words)
     parser.add_argument(
         "--seed", type=partial(at_least, 0), default=0, help="seed of draws, random ties and intervals (default: 0)"
     )
     parser.add_argument("--format", choices=("json", *FORMS), default="text", help="output format (default: text)")
     parser.add_argument("--output", metavar="FILE", help="write the whole result as JSON to this file")
-    parser.add_argument("--no-progress", action="store_true", help="never show a bar")
+    parser.add_argument("--no-progress", action="store_true", help="disable progress bars")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -119,7 +122,7 @@ def run(options: argparse.Namespace) -> int:
         _write_rows(next(iter(tasks.values())), options.write_rows)
     first = next(iter(tasks.values()))
     if not (_asked(options) or options.write_rows or first.released):
-        raise UsageError("--metric, --baselines, --scores or --write-rows must be given, got none of them")
+        raise UsageError("one of --metric, --baselines, --scores and --write-rows is required")
     if not (_asked(options) or first.released):
         return 0
     metrics = [] if options.scores else _metrics(options, video="videos" in first.columns)
@@ -271,7 +274,7 @@ def _counts(text: str) -> dict[str, int | None]:
     """Parse numbers of references. The keys are the words of the user, the values are None for all."""
     found: dict[str, int | None] = {}
     for word in [part.strip() for part in text.split(",")]:
-        count = None if word == "all" else 0 if word == "none" else _whole(word, "a whole number, all or none")
+        count = None if word == "all" else 0 if word == "none" else _whole(word, "an integer, all or none")
         if count in found.values():
             raise argparse.ArgumentTypeError(f"must have each number once, got {text!r}")
         found[word] = count
@@ -279,7 +282,7 @@ def _counts(text: str) -> dict[str, int | None]:
 
 
 def _draws(text: str) -> int | str:
-    return text if text == "fixed" else _whole(text, "a whole number or fixed")
+    return text if text == "fixed" else _whole(text, "an integer or fixed")
 
 
 def _whole(text: str, expected: str) -> int:

@@ -17,7 +17,7 @@ LAYOUTS = {
         "or pascal_50s.json: {kind: [{image, captions, label, references}]}",
     ),
     "abstract50s": (
-        "consensus_abstract.mat (triplets); for metrics that look at pictures also",
+        "consensus_abstract.mat (triplets); for metrics of images also",
         "abstract50S.mat (abs_sent)",
     ),
     "foil": (
@@ -67,7 +67,7 @@ LAYOUTS = {
 def layouts() -> str:
     """Return a paragraph per protocol with its files and their content."""
     width = max(map(len, LAYOUTS)) + 2
-    found = ["DATA, as it was published; a folder that holds such files does, too:"]
+    found = ["DATA, as published; a folder that contains the files is accepted, too:"]
     for name, (first, *others) in LAYOUTS.items():
         found += [f"  {name:{width}}{first}", *(f"{'':{width + 2}}{line}" for line in others)]
     return "\n".join(found)

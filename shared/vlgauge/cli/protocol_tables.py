@@ -11,7 +11,7 @@ from vlgauge.research.protocols import Evaluation, Figure, Judgement, Scores, Ta
 from vlgauge.research.studies.published import Row, rows_beside, verdict
 from vlgauge.stats import alpha
 
-EMBEDDED = "embedded profile: a toy trained on drawn scenes; these are no figures of the published metric"
+EMBEDDED = "embedded profile: a demo model trained on synthetic scenes; these are not figures of the published metric"
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def _correction(judgement: Judgement) -> str:
     """Describe the tests that Holm's correction covers."""
     pairs = f"{judgement.n_pairs} {'pairs' if judgement.n_pairs > 1 else 'pair'} of metrics"
     n_figures = len({one.figure for one in judgement.differences})
-    by_itself = f", each of the {n_figures} figures by itself" if n_figures > 1 else ""
+    by_itself = f", separately for each of the {n_figures} figures" if n_figures > 1 else ""
     return f"p (Holm) corrects for {pairs}{by_itself}; significant at {float(alpha(judgement.level)):.2g}."
 
 

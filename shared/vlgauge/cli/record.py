@@ -21,17 +21,17 @@ ENDINGS = (".jsonl",)
 _SHOWN_MODELS = 5  # models named in a message
 _NEEDED = ("model", "dataset", "split")
 _OTHERS = {
-    "model_name": "name of the model for people (default: the end of its id)",
+    "model_name": "display name of the model (default: last part of its id)",
     "model_revision": "commit of the model",
-    "dataset_name": "name of the data set for people (default: the end of its id)",
-    "dataset_config": "configuration of the data set (default: default)",
-    "dataset_revision": "commit of the data set",
-    "source_url": "address with more, such as the scores per row",
-    "source_name": "name of that for people",
-    "source_user": "who published it on the Hub",
-    "source_org": "which organization published it on the Hub",
-    "notes": "anything else",
-    "date": "when, by ISO 8601 (default: today)",
+    "dataset_name": "display name of the dataset (default: last part of its id)",
+    "dataset_config": "configuration of the dataset (default: default)",
+    "dataset_revision": "commit of the dataset",
+    "source_url": "URL with details, such as row scores",
+    "source_name": "display name of the source",
+    "source_user": "Hub user who published it",
+    "source_org": "Hub organization that published it",
+    "notes": "notes",
+    "date": "date in ISO 8601 (default: today)",
 }
 
 
@@ -55,7 +55,7 @@ def run_check(options: argparse.Namespace) -> int:
     """
     records = read_records(options.file)
     if not records:
-        raise UsageError(f"FILE must hold at least one record, got none in {options.file!r}")
+        raise UsageError(f"FILE must contain at least one record, got none in {options.file!r}")
     scored = {one.record.key: one for one in scores_of_records(records, given_scores(records, options.scores))}
     rows = []
     for one in records:
@@ -70,7 +70,7 @@ def run_check(options: argparse.Namespace) -> int:
             one.undefined,
         ]
         rows.append([*row, _told(scored.get(one.key), one)])
-    header = ["metric", "model", "data set", "split", "profile", "value", "n", "undefined", "scores"]
+    header = ["metric", "model", "dataset", "split", "profile", "value", "n", "undefined", "scores"]
     print(to_table(header, rows))
     print("\n" + _summary(records, scored.values()))
     return 0
@@ -85,9 +85,9 @@ def _told(checked: Checked | None, record: Record) -> str:
 
 def _summary(records: Sequence[Record], scored: Collection[Checked]) -> str:
     count = f"{len(records)} record{'s' if len(records) != 1 else ''}"
-    held = f"{count}: what follows from metric and signature is right, and the numbers do not contradict one another"
+    held = f"{count}: all fields agree with metric and signature, and the values are consistent"
     if not scored:
-        return f"{held}; whether they are those of the scores, --scores MODEL=FILE says"
+        return f"{held}; pass --scores MODEL=FILE to compare them with the scores"
     whole = sum(not one.interval for one in scored)
     return f"{held}; {len(scored)} with the value and counts of their scores, {whole} of these with their interval"
 
@@ -125,9 +125,9 @@ def add_record_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of commands that record their scores."""
     group = parser.add_argument_group("records", "lines in a file of results, for exports and leaderboards")
     group.add_argument("--record", metavar="FILE", help="add a record per metric to this file (results.jsonl)")
-    group.add_argument("--model", metavar="OWNER/NAME", help="id on the Hub of the model that made the predictions")
-    group.add_argument("--dataset", metavar="OWNER/NAME", help="id of the data set on the Hub")
-    group.add_argument("--split", help="split of the data set, also of hub:OWNER/NAME")
+    group.add_argument("--model", metavar="OWNER/NAME", help="Hub id of the model that generated the predictions")
+    group.add_argument("--dataset", metavar="OWNER/NAME", help="Hub id of the dataset")
+    group.add_argument("--split", help="split of the dataset, including hub:OWNER/NAME")
     words = "scores to record, such as clip_s,ref_clip_s (default: the main score of each metric)"
     group.add_argument("--record-scores", metavar="SCORE,...", help=words)
     for name, words in _OTHERS.items():
@@ -185,7 +185,7 @@ def record_results(
             )
         found.append(_record(result, name, options, ids, groups))
     added = append_records(options.record, found)
-    names = ", ".join(record.metric for record in added) or "nothing, as all was there already"
+    names = ", ".join(record.metric for record in added) or "nothing, because all records exist already"
     sys.stderr.write(f"recorded in {printable(options.record)}: {names}\n")
 
 

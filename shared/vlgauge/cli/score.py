@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 _FILE_HELP = (
     "JSONL, JSON, CSV, TSV or Parquet file, .txt with one prediction per line; - for standard input; hub:OWNER/NAME or "
-    "hub:OWNER/NAME:CONFIG, a data set of the Hub; a .tar of WebDataset; a folder of pictures or clips"
+    "hub:OWNER/NAME:CONFIG, a dataset of the Hub; a .tar of WebDataset; a folder of images or videos"
 )
 MARKUP = ("markdown", "latex")
 # Fields of a file of scores that are not part of the result of a metric.
@@ -89,34 +89,36 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     words = f"{_FILE_HELP}; several with --engine ray"
     file = parser.add_argument("file", metavar="FILE", nargs="+", help=words)
     parser.add_argument(
-        "--metrics", action=_InPlaceOfMetric, file=file, metavar="METRIC,...", help="the same as METRIC"
+        "--metrics", action=_InPlaceOfMetric, file=file, metavar="METRIC,...", help="alternative to METRIC"
     )
     add_scoring(parser)
     add_suite_options(parser)
     add_row_options(parser)
-    words = "score K captions of the system per row, drawn with --seed; keep all references"
+    words = "sample K predictions per row (see --seed) and keep all references"
     parser.add_argument("--captions-per-row", type=partial(at_least, 1), metavar="K", help=words)
     parser.add_argument("--seed", type=partial(at_least, 0), default=0, help="seed of --captions-per-row (default: 0)")
     parser.add_argument("--details", action="store_true", help="add the details of each score (JSON)")
-    words = "output format (default: table); markdown and latex are those of a suite"
+    words = "output format (default: table); markdown and latex require a suite"
     parser.add_argument("--format", choices=("table", "json", *MARKUP), help=words)
-    parser.add_argument("--scale", type=scale, default=1.0, metavar="X", help="multiply the table of a suite by X")
+    parser.add_argument(
+        "--scale", type=scale, default=1.0, metavar="X", help="multiply the values in the table of a suite by X"
+    )
     words = f"write the result, as {', '.join(RESULT_ENDINGS)}; with --engine ray a folder"
     parser.add_argument("--output", metavar="FILE", help=words)
     parser.add_argument(
-        "-q", "--quiet", action="store_true", help="print only the number, for several metrics after their names"
+        "-q", "--quiet", action="store_true", help="print only the scores, prefixed with metric names if several"
     )
     parser.add_argument(
-        "-w", "--digits", type=digits, default=DIGITS, metavar="N", help="digits after the point (default: 4)"
+        "-w", "--digits", type=digits, default=DIGITS, metavar="N", help="digits after the decimal point (default: 4)"
     )
-    words = "level of the bootstrap intervals (default: 0.95)"
+    words = "confidence level of the bootstrap intervals (default: 0.95)"
     parser.add_argument("--confidence", type=level, default=CONFIDENCE, metavar="LEVEL", help=words)
-    words = "rows with equal values in this column, such as captions of one image, are drawn together by the intervals"
+    words = "resample rows with equal values in this column together, such as captions of one image"
     parser.add_argument("--groups", metavar="COLUMN", help=words)
     parser.add_argument("--report", metavar="FILE", help="write a page that explains the worst and best rows (.html)")
-    words = "draw the scores to this file (.png, .svg or .pdf; extra plots)"
+    words = "plot the scores to this file (.png, .svg or .pdf; extra plots)"
     parser.add_argument("--plot", metavar="FILE", help=words)
-    words = "what --plot draws (default: distribution)"
+    words = "kind of plot (default: distribution)"
     parser.add_argument("--plot-kind", choices=("distribution", "correlation", "length"), help=words)
     parser.add_argument("--rows", type=int, default=20, metavar="N", help="rows in the table; 0 for all (default: 20)")
     add_record_options(parser)
@@ -158,7 +160,7 @@ def run(options: argparse.Namespace) -> int:
     if suite is not None:
         choose_metrics(suite, (), without)
         if options.scale != 1.0 and (options.quiet or options.format == "json"):
-            raise UsageError("--scale requires the table of a suite, which --quiet and --format json leave out")
+            raise UsageError("--scale requires the table of a suite, which --quiet and --format json omit")
     scored_names = metric_list(names) if suite is None else [name for name in suite.metrics if name not in without]
     settings = settings_by_metric(options.set, scored_names)
     check_result_target(options.output, file, details=options.details)
@@ -330,7 +332,7 @@ def digits(text: str) -> int:
     """
     number = int(text)
     if not 0 <= number <= MOST_DIGITS:
-        raise argparse.ArgumentTypeError(f"must be a whole number from 0 to {MOST_DIGITS}, got {text!r}")
+        raise argparse.ArgumentTypeError(f"must be an integer from 0 to {MOST_DIGITS}, got {text!r}")
     return number
 
 
@@ -356,5 +358,5 @@ def level(text: str) -> float:
     """
     number = float(text)
     if not 0.0 < number < 1.0:
-        raise argparse.ArgumentTypeError(f"must lie between 0 and 1, such as 0.95, got {text!r}")
+        raise argparse.ArgumentTypeError(f"must be between 0 and 1, such as 0.95, got {text!r}")
     return number

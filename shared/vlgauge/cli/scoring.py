@@ -27,17 +27,17 @@ _OF_PYTHON = {("distance", "precomputed"): "distances"}
 
 def add_scoring(parser: argparse.ArgumentParser) -> None:
     """Add the options for the columns of a file and for its scoring."""
-    parser.add_argument("--input-format", choices=list(READERS), help="format of FILE (default: by its ending)")
+    parser.add_argument("--input-format", choices=list(READERS), help="format of FILE (default: by extension)")
     add_limits(parser)
     for column in COLUMNS:
         several = ", or several with commas" if column == "references" else ""
-        parser.add_argument(f"--{column}", metavar="COLUMN", help=f"column of FILE that holds the {column}{several}")
-    parser.add_argument("--id", metavar="COLUMN", help="column of FILE that names the rows (default: id, if there)")
-    words = "a setting, of every metric that has it; METRIC.NAME=VALUE for one of several"
+        parser.add_argument(f"--{column}", metavar="COLUMN", help=f"column of the {column} in FILE{several}")
+    parser.add_argument("--id", metavar="COLUMN", help="column of row ids in FILE (default: id, if present)")
+    words = "set an option of every metric that has it; METRIC.NAME=VALUE applies to one metric only"
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=words)
     parser.add_argument("--config", metavar="NAME", help="configuration, for metrics that have several")
     parser.add_argument("--profile", choices=PROFILES, help="paper: published weights; embedded: small bundled models")
-    parser.add_argument("--no-progress", action="store_true", help="never show a bar")
+    parser.add_argument("--no-progress", action="store_true", help="disable progress bars")
 
 
 def add_suite_options(parser: argparse.ArgumentParser) -> None:
@@ -75,7 +75,7 @@ def metric_list(text: str) -> list[str]:
     """
     names = names_in(text)
     if not names:
-        raise UsageError(f"METRIC must be the name of a metric, or several with commas between them, got {text!r}")
+        raise UsageError(f"METRIC must be one or more names of metrics, separated by commas, got {text!r}")
     for name in names:
         metric_folder(name)
         if names.count(name) > 1:
@@ -143,8 +143,8 @@ def refuse_settings_of_python(settings: Settings) -> None:
     for (name, value), keyword in _OF_PYTHON.items():
         if settings.get(name) == value:
             raise UsageError(
-                f"--set must name a {name} that a command can compute, got {value!r}, which is for Python, where "
-                f"`compute` takes `{keyword}`"
+                f"--set must name a {name} that a command can compute, got {value!r}, which requires `{keyword}` of "
+                f"`compute` in Python"
             )
 
 
@@ -167,7 +167,7 @@ def _put(settings: Settings, path: Sequence[str], value: Any, word: str) -> None
     for name in path[:-1]:
         settings = settings.setdefault(name, {})
         if not isinstance(settings, dict):
-            raise UsageError(f"--set must give a setting or parts of it, got both for {word!r}")
+            raise UsageError(f"--set must name a setting or parts of it, got both for {word!r}")
     if path[-1] in settings:
         raise UsageError(f"--set must name each setting once, got {word!r} more than once")
     settings[path[-1]] = value

@@ -29,7 +29,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.description = __doc__
     parser.add_argument("file", metavar="FILE", help="JSONL, JSON, CSV, TSV or Parquet file of caption sets")
-    parser.add_argument("--input-format", choices=list(READERS), help="format of FILE (default: by its ending)")
+    parser.add_argument("--input-format", choices=list(READERS), help="format of FILE (default: by extension)")
     add_limits(parser)
     parser.add_argument("--predictions", metavar="COLUMN", default="predictions", help="column of the candidates")
     parser.add_argument("--references", metavar="COLUMN", default="references", help="column of the references")
@@ -38,16 +38,22 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default=DEFAULT_METRICS,
         help=f"METRIC or METRIC:NAME=VALUE;... (default: {DEFAULT_METRICS})",
     )
-    parser.add_argument("--sizes", metavar="K,K,...", help="numbers of candidates (default: 1 to the largest there is)")
-    parser.add_argument("--no-human", action="store_true", help="leave out people's captions against people's")
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of every metric")
+    parser.add_argument("--sizes", metavar="K,K,...", help="numbers of candidates (default: 1 to the largest number)")
+    parser.add_argument(
+        "--no-human", action="store_true", help="omit the comparison of human captions with human captions"
+    )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="set an option of every metric"
+    )
     parser.add_argument("--profile", choices=PROFILES, help="paper: published weights; embedded: small bundled models")
     parser.add_argument("--output", metavar="FILE", help="write the rows as JSON to this file")
-    parser.add_argument("--plot", metavar="FILE", help=f"draw mean ln p over the candidates ({', '.join(PICTURES)})")
     parser.add_argument(
-        "--seed", type=partial(at_least, 0), default=0, help="seed of the split of people's captions (default: 0)"
+        "--plot", metavar="FILE", help=f"plot mean ln p over the number of candidates ({', '.join(PICTURES)})"
     )
-    parser.add_argument("--no-progress", action="store_true", help="never show a bar")
+    parser.add_argument(
+        "--seed", type=partial(at_least, 0), default=0, help="seed of the split of human captions (default: 0)"
+    )
+    parser.add_argument("--no-progress", action="store_true", help="disable progress bars")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -95,7 +101,7 @@ def _against_people(
     as_many = [list(ours[: len(theirs)]) for ours, theirs in zip(predictions, people, strict=True)]
     table = _as_table("people", sensitivity(people, others, metrics, [size]))
     if max(map(len, as_many)) == size:
-        table += _as_table("model, people's sizes", sensitivity(as_many, others, metrics, [size]))
+        table += _as_table("model, human set sizes", sensitivity(as_many, others, metrics, [size]))
     return table
 
 
@@ -136,8 +142,8 @@ def _loaded(label: str, common: dict[str, Any]) -> Any:
     for setting_name in common:
         if setting_name not in setting_names(type(plain)):
             raise UsageError(
-                f"--set must name a setting that every metric has, got {setting_name!r}, which {name} has not; "
-                f"for one of them write --metrics METRIC:{setting_name}=VALUE"
+                f"--set must name a setting that every metric has, got {setting_name!r}, which {name} does not have; "
+                f"for one metric pass --metrics METRIC:{setting_name}=VALUE"
             )
     return load_metric(name, **settings)
 
@@ -146,7 +152,7 @@ def _numbers(text: str) -> list[int]:
     try:
         return [int(word) for word in text.split(",")]
     except ValueError:
-        raise UsageError(f"--sizes must be whole numbers with commas between them, got {text!r}") from None
+        raise UsageError(f"--sizes must be integers separated by commas, got {text!r}") from None
 
 
 def draw(table: Sequence[dict[str, Any]], path: Path) -> None:
@@ -160,7 +166,7 @@ def _plot(figure: Any, table: Sequence[dict[str, Any]]) -> None:
 
     axes = figure.subplots()
     markers = "osv^D*Phx<>"
-    styles = {"model": ("full", "-"), "people": ("none", "none"), "model, people's sizes": ("bottom", "none")}
+    styles = {"model": ("full", "-"), "people": ("none", "none"), "model, human set sizes": ("bottom", "none")}
     for i, label in enumerate(dict.fromkeys(row["metric"] for row in table)):
         marker, colour = markers[i % len(markers)], f"C{i % 10}"
         for source, (fill, line) in styles.items():
@@ -172,7 +178,9 @@ def _plot(figure: Any, table: Sequence[dict[str, Any]]) -> None:
             axes.plot(sizes, found, marker=marker, color=colour, fillstyle=fill, linestyle=line, label=title)
             axes.plot(sizes, expected, marker="_", color=colour, linestyle="--" if line == "-" else "none", alpha=0.5)
     axes.plot([], [], marker="_", color="gray", linestyle="--", label="equal distributions,\nthese sizes")
-    axes.set_xlabel("candidates per example (hollow: people's captions; half full: the model's at the same sizes)")
-    axes.set_ylabel("mean ln p (lower: easier to tell apart)")
+    axes.set_xlabel(
+        "candidates per example (hollow: human captions; half-filled: model captions at the same set sizes)"
+    )
+    axes.set_ylabel("mean ln p (lower: easier to distinguish)")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     figure.legend(loc="outside right upper", fontsize="small")

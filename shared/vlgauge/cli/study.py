@@ -37,7 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.description = __doc__
     studies = parser.add_subparsers(dest="study", required=True, metavar="STUDY")
-    one = _add(studies, "curve", "scores over the sampling temperature, beside scores of equal distributions", "trm")
+    one = _add(studies, "curve", "scores by sampling temperature, with scores of equal distributions", "trm")
     one.add_argument(
         "--predictions",
         metavar="COLUMN,...",
@@ -48,21 +48,23 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     one = _add(
         studies,
         "unique-versus-correct",
-        "scores of candidates that repeat themselves, and of candidates of other images",
+        "scores of repeated candidates and of candidates of other images",
         "trm,trm:distance=cider_d",
     )
     one.add_argument(
         "--per-side", type=int, default=PER_SIDE, metavar="N", help=f"references and candidates (default: {PER_SIDE})"
     )
     one.set_defaults(run=run_unique_versus_correct)
-    one = _add(studies, "splits", "people's captions against people's, at equal sizes", DEFAULT_METRICS)
+    one = _add(studies, "splits", "human captions against human captions, at equal sizes", DEFAULT_METRICS)
     one.add_argument("--size", type=int, metavar="N", help="captions per group (default: halves)")
-    one.add_argument("--draws", type=int, default=1, metavar="N", help="how often to deal them (default: 1)")
+    one.add_argument("--draws", type=int, default=1, metavar="N", help="number of repetitions (default: 1)")
     one.set_defaults(run=run_splits)
-    one = _add(studies, "central", "the caption nearest to the others of its image, and how much it says", "trm")
+    one = _add(studies, "central", "the most central caption of each image, and its length", "trm")
     one.add_argument("--show", type=int, default=5, metavar="N", help="central captions to print (default: 5)")
     one.set_defaults(run=run_central)
-    one = _add(studies, "mauve", "MAUVE of a corpus by a package mauve-text of yours, beside people's", None, SEED)
+    one = _add(
+        studies, "mauve", "MAUVE of a corpus and of human captions (requires the package mauve-text)", None, SEED
+    )
     one.add_argument("--predictions", metavar="COLUMN", default="predictions", help="column of the candidates")
     one.add_argument(
         "--encoder", default=MINILM, metavar="NAME", help=f"sentence encoder, as for mmd_bert (default: {MINILM})"
@@ -73,20 +75,20 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def _add(studies: Any, name: str, words: str, metrics: str | None, seed: int = 0) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = studies.add_parser(name, help=words, description=words[0].upper() + words[1:])
     parser.add_argument("file", metavar="FILE", help="JSONL, JSON, CSV, TSV or Parquet file, an image per row")
-    parser.add_argument("--input-format", choices=list(READERS), help="format of FILE (default: by its ending)")
+    parser.add_argument("--input-format", choices=list(READERS), help="format of FILE (default: by extension)")
     add_limits(parser)
-    parser.add_argument("--references", metavar="COLUMN", default="references", help="column of people's captions")
+    parser.add_argument("--references", metavar="COLUMN", default="references", help="column of the human captions")
     if metrics:
         words = f"METRIC or METRIC:NAME=VALUE;... (default: {metrics})"
         parser.add_argument("--metrics", default=metrics, help=words)
         parser.add_argument(
-            "--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of every metric"
+            "--set", action="append", default=[], metavar="NAME=VALUE", help="set an option of every metric"
         )
     parser.add_argument("--profile", choices=PROFILES, help="paper: published weights; embedded: small bundled models")
-    parser.add_argument("--seed", type=int, default=seed, help=f"seed of random choices (default: {seed})")
+    parser.add_argument("--seed", type=int, default=seed, help=f"random seed (default: {seed})")
     parser.add_argument("--output", metavar="FILE", help="write the rows as JSON to this file")
-    parser.add_argument("--plot", metavar="FILE", help=f"draw the study ({', '.join(PICTURES)})")
-    parser.add_argument("--no-progress", action="store_true", help="never show a bar")
+    parser.add_argument("--plot", metavar="FILE", help=f"plot the study ({', '.join(PICTURES)})")
+    parser.add_argument("--no-progress", action="store_true", help="disable progress bars")
     return parser
 
 
@@ -135,7 +137,8 @@ def by_temperature(cells: Sequence[Any], title: str) -> dict[float, list[Any]]:
             )
         if row and own.keys() != found.keys():
             raise UsageError(
-                f"--predictions must have the same temperatures in every row, got others in row {row} of {title!r}"
+                f"--predictions must have the same temperatures in every row, got different ones in row {row} of "
+                f"{title!r}"
             )
         for number, captions in own.items():
             found.setdefault(number, []).append(captions)
@@ -191,7 +194,7 @@ def run_central(options: argparse.Namespace) -> int:
     found = central_captions(references, metric)
     known = [one for one in found if one is not None]
     if not known:
-        raise UsageError("FILE must have three captions of an image or more, got fewer in every row")
+        raise UsageError("FILE must have at least three captions of an image, got fewer in every row")
     titles = ["central captions", "distance", "the others'", "words", "the others' words"]
     shown = known[: max(options.show, 0)]
     print(to_table(titles, [[one.caption, one.distance, one.others, one.words, one.words_of_others] for one in shown]))
@@ -220,7 +223,7 @@ def run_mauve(options: argparse.Namespace) -> int:
     profile = {"profile": options.profile} if options.profile else {}
     metric = load_metric("mmd_bert", encoder=options.encoder, **profile)
     found = mauve_against_humans(predictions, references, metric, seed=options.seed)
-    titles = ["candidates from", "images", "candidates", "references", "MAUVE (higher: more alike)"]
+    titles = ["candidates from", "images", "candidates", "references", "MAUVE (higher: more similar)"]
     print(to_table(titles, [[row.source, row.images, row.candidates, row.references, row.mauve] for row in found]))
     print(f"\nencoder: {found[0].encoder}")
     records = [asdict(row) for row in found]
@@ -235,7 +238,7 @@ def _print_lengths(found: Sequence[CentralCaption | None], chance: Sequence[Cent
     left_out = f", {len(found) - len(pairs)} left out" if len(pairs) < len(found) else ""
     lines = {
         "words more than the others of the image": [own.more_words for own, _ in pairs],
-        "of captions dealt to the images at random": [other.more_words for _, other in pairs],
+        "of captions assigned to the images at random": [other.more_words for _, other in pairs],
         "more than by chance": [own.more_words - other.more_words for own, other in pairs],
     }
     print()
@@ -254,7 +257,7 @@ def _read(options: argparse.Namespace) -> tuple[Rows, list[Any]]:
     check_target(options.output, [options.file])
     check_picture(options.plot, [options.file])
     if options.seed < 0:
-        raise UsageError(f"--seed must be a whole number of at least 0, got {options.seed}")
+        raise UsageError(f"--seed must be an integer of at least 0, got {options.seed}")
     rows = read_rows(options.file, options.input_format)
     return rows, take_column(rows, options.references)
 
@@ -325,11 +328,11 @@ def _plot_splits(figure: Any, table: Table) -> None:
         np.array([row[key] for row in table])
         for key in ("mean_log_pvalue", "lowest", "highest", "expected_mean_log_pvalue")
     )
-    axes.errorbar(mean, places, xerr=[mean - low, high - mean], fmt="o", label="people against people, and range")
+    axes.errorbar(mean, places, xerr=[mean - low, high - mean], fmt="o", label="human against human, and range")
     axes.plot(expected, places, "k|", markersize=16, label="equal distributions")
     axes.set_yticks(places, [f"{row['metric']} {row['sizes']}" for row in table])
     axes.invert_yaxis()
-    axes.set_xlabel("mean ln p (lower: easier to tell apart)")
+    axes.set_xlabel("mean ln p (lower: easier to distinguish)")
     axes.legend(fontsize="small")
 
 
@@ -339,15 +342,15 @@ def _plot_central(figure: Any, known: Sequence[CentralCaption], chance: Sequence
     axes.hist(differences, bins=30)
     axes.axvline(float(np.mean(differences)), color="C1", label=f"mean {np.mean(differences):.2f}")
     if by_chance:
-        label = f"captions dealt at random {np.mean(by_chance):.2f}"
+        label = f"captions assigned at random {np.mean(by_chance):.2f}"
         axes.axvline(float(np.mean(by_chance)), color="k", linestyle="--", label=label)
-    axes.set(xlabel="words of the central caption less those of the others", ylabel="images")
+    axes.set(xlabel="words of the central caption minus words of the other captions", ylabel="images")
     axes.legend()
 
 
 def _plot_mauve(figure: Any, found: Sequence[MauveRow]) -> None:
     axes = figure.subplots()
-    axes.set_title(f"MAUVE (higher: more alike), {found[0].encoder}", fontsize="small")
+    axes.set_title(f"MAUVE (higher: more similar), {found[0].encoder}", fontsize="small")
     labels = [f"{row.source}, {row.candidates} v {row.references}: {row.mauve:.3f}" for row in found]
     if any(row.curve is None for row in found):
         axes.barh(range(len(found)), [row.mauve for row in found])

@@ -46,12 +46,14 @@ def add_report_options(parser: argparse.ArgumentParser) -> None:
         "with shuffled styles."
     )
     _add_corpus(parser)
-    parser.add_argument("--test", metavar="FILE", help="captions to hold out, in a file of the same kind")
+    parser.add_argument("--test", metavar="FILE", help="held-out captions, in a file of the same kind")
     parser.add_argument(
-        "--held-out", type=float, metavar="SHARE", help=f"share to hold out; 0 for none (default: {SHARE})"
+        "--held-out", type=float, metavar="SHARE", help=f"share of held-out captions; 0 for none (default: {SHARE})"
     )
     parser.add_argument(
-        "--group-column", metavar="COLUMN", help="column whose equal values stay together, such as the image"
+        "--group-column",
+        metavar="COLUMN",
+        help="keep rows with equal values in this column together, such as the image",
     )
     parser.add_argument("--seed", type=int, default=0, help="seed of the held-out share (default: 0)")
     parser.add_argument(
@@ -65,11 +67,11 @@ def add_report_options(parser: argparse.ArgumentParser) -> None:
 def _add_corpus(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("corpus", metavar="FILE", help="captions with styles; for --kind flickrstyle its folder")
     parser.add_argument("--kind", choices=KINDS, default="table", help="kind of FILE (default: table)")
-    parser.add_argument("--input-format", metavar="FORMAT", help="format of a table (default: by the ending of FILE)")
+    parser.add_argument("--input-format", metavar="FORMAT", help="format of a table (default: by extension)")
     add_limits(parser)
     parser.add_argument("--caption", metavar="COLUMN", help="column of a table (default: caption)")
     parser.add_argument("--style", metavar="COLUMN", help="column of a table (default: style)")
-    parser.add_argument("--no-progress", action="store_true", help="never show a bar")
+    parser.add_argument("--no-progress", action="store_true", help="disable progress bars")
 
 
 def run_fit(options: argparse.Namespace) -> int:
@@ -144,7 +146,7 @@ def seed(text: str) -> int | None:
     try:
         return int(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a whole number or none, got {text!r}") from None
+        raise argparse.ArgumentTypeError(f"must be an integer or none, got {text!r}") from None
 
 
 def _read(options: argparse.Namespace, path: str, group: str | None, name: str = "FILE") -> StyledCaptions:
@@ -172,9 +174,9 @@ def _corpus(options: argparse.Namespace, path: str, group: str | None) -> Styled
             raise UsageError(f"{error}; choose columns with {choices}, or --kind for a published corpus") from error
     for option in ("caption", "style", "input_format"):
         if getattr(options, option) is not None:
-            raise UsageError(f"--{option.replace('_', '-')} is for --kind table; {options.kind} has one form only")
+            raise UsageError(f"--{option.replace('_', '-')} requires --kind table; {options.kind} has only one format")
     if group is not None:
-        raise UsageError(f"--group-column is for --kind table; {options.kind} brings its own groups, if any")
+        raise UsageError(f"--group-column requires --kind table; {options.kind} has its own groups, if any")
     if options.kind != "flickrstyle" and Path(path).is_dir():
         raise UsageError(f"FILE must be a file for --kind {options.kind}, got the folder {path!r}")
     return READERS[options.kind](path)

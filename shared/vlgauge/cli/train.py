@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         RECIPES[options.recipe].run(options, say)
     except KeyboardInterrupt:
-        advice = pac_s.advice(options) if options.recipe == "pac_s" else "repeat the command to go on"
+        advice = pac_s.advice(options) if options.recipe == "pac_s" else "repeat the command to continue"
         sys.stderr.write(f"vlgauge train: interrupted; {advice}\n")
         return 130
     return 0

@@ -30,23 +30,23 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "but some could not be checked."
     )
     parser.add_argument("metrics", metavar="METRIC", nargs="*", help="metrics to check (default: all)")
-    words = "every table and figure: command, data, values, checked or not and why"
+    words = "list every table and figure: command, data, values, and whether it is checked"
     parser.add_argument("--list", action="store_true", help=words)
     parser.add_argument("--data", metavar="FOLDER", nargs="+", default=[], help="published files, at any depth")
-    parser.add_argument("--images", metavar="FOLDER", help="images of the data sets (default: beside their files)")
-    parser.add_argument("--videos", metavar="FOLDER", help="videos of the data sets (default: beside their files)")
+    parser.add_argument("--images", metavar="FOLDER", help="images of the datasets (default: next to their files)")
+    parser.add_argument("--videos", metavar="FOLDER", help="videos of the datasets (default: next to their files)")
     parser.add_argument(
         "--backbone",
         choices=sorted({row.backbone for row in rows() if row.backbone}),
         default="ViT-B/32",
         help="backbone of clip_s and pac_s",
     )
-    words = "a setting, of every metric that has it; METRIC.NAME=VALUE for one of several"
+    words = "set an option of every metric that has it; METRIC.NAME=VALUE applies to one metric only"
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=words)
     add_limits(parser)
     parser.add_argument("--format", choices=("json", *FORMS), default="text", help="output format (default: text)")
     parser.add_argument("--output", metavar="FILE", help="write everything as JSON to this file")
-    parser.add_argument("--no-progress", action="store_true", help="never show a bar")
+    parser.add_argument("--no-progress", action="store_true", help="disable progress bars")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -130,7 +130,7 @@ def shown(found: Sequence[Finding], lacking: Sequence[Unchecked], form: str) -> 
     apart = sum(bool(one.row.apart) for one in found)
     missed = sum(not one.is_met for one in found)
     rest = sum(one.n_values for one in lacking)
-    summary = f"{met} numbers are met, {missed} are not, {apart} are shown without a verdict, {rest} were not checked"
+    summary = f"{met} values match, {missed} differ, {apart} are not compared, {rest} were not checked"
     header = ["published in", "row", "number", "published", "ours", "difference", "verdict"]
     texts = [render(Table(header, rows, notes=list(notes)), form)] if rows else []
     if lacking and form == "text":

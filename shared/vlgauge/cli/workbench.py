@@ -13,10 +13,10 @@ MOST_PORTS = 65535
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    parser.description = f"{__doc__} The page is served to this machine alone, until the command is interrupted."
+    parser.description = f"{__doc__} The page is served to this machine only, until the command is interrupted."
     parser.add_argument("--metric", metavar="NAME", help="metric to show first; see `vlgauge list`")
     parser.add_argument("--port", type=int, metavar="N", help="port (default: a free one from 7860 on)")
-    words = "records that the leaderboard shows from the start; may be given again"
+    words = "records that the leaderboard shows at the start; may be repeated"
     parser.add_argument("--results", metavar="FILE", action="append", default=[], help=words)
 
 
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
     workbench.launch(
         page, port=options.port, server_name="127.0.0.1", quiet=True, prevent_thread_lock=True, warmed=True
     )
-    sys.stderr.write(f"the workbench is at {page.local_url}; Ctrl+C ends it\n")
+    sys.stderr.write(f"the workbench is at {page.local_url}; stop it with Ctrl+C\n")
     try:
         page.block_thread()
     finally:

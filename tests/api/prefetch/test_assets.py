@@ -140,7 +140,7 @@ def test_steps_by_hand_are_told_before_the_network_fails(capsys, hub, monkeypatc
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     code, out, err = run(capsys, "prefetch", "pac_s")
     assert code == 2
-    assert "weights of PAC-S for ViT-B/32: by hand" in out
+    assert "weights of PAC-S for ViT-B/32: manual download" in out
     assert err.count("\n") == 1
 
 
@@ -177,11 +177,11 @@ def test_prefetch_tells_what_is_left_to_do_by_hand(capsys, hub, tmp_path, monkey
     assert code == 0
     assert len(hub.calls) == 2  # the same backbone, without duplicates
     for part in (
-        "weights of PAC-S for ViT-B/32: by hand: they carry no licence",
+        "weights of PAC-S for ViT-B/32: manual download: they carry no licence",
         "1F-0Pma-vfJPAiDzeyl-iEdSXZIO1cDae",
         "605 MB",
         "vlgauge convert clip_ViT-B-32.pth --backbone ViT-B/32",
-        "ratings of concreteness: there",
+        "ratings of concreteness: present",
         "python -m spacy download en_core_web_trf-3.8.0 --direct",
         "detector fasterrcnn_resnet50_fpn_v2 of torchvision",
     ):
@@ -189,7 +189,7 @@ def test_prefetch_tells_what_is_left_to_do_by_hand(capsys, hub, tmp_path, monkey
     place = tmp_path / "home" / "adapters" / "pac_s-ViT-B-32-quickgelu.safetensors"
     place.parent.mkdir(parents=True)
     place.write_bytes(b"x")
-    assert "weights of PAC-S for ViT-B/32: there" in run(capsys, "prefetch", "pac_s")[1]
+    assert "weights of PAC-S for ViT-B/32: present" in run(capsys, "prefetch", "pac_s")[1]
 
 
 def test_prefetch_without_network_is_one_line(capsys, monkeypatch, tmp_path, no_sockets):
@@ -282,7 +282,7 @@ def test_files_by_hand_have_an_address_a_licence_a_digest_and_a_setting(capsys, 
             listed = run(capsys, "prefetch", "--list", name)[1]
             assert f"  address: {asset.url or asset.about.origin}\n" in listed
             assert re.match("https://", asset.url or asset.about.origin)
-            assert f"  licence: {asset.about.licence}\n" in listed
+            assert f"  license: {asset.about.licence}\n" in listed
             assert f"  sha256: {asset.sha256 or 'none is known; known by'}" in listed
             assert f"  setting: `{asset.setting}`\n" in listed
             assert asset.setting in settings

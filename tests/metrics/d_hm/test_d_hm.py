@@ -1,4 +1,4 @@
-"""d_HM: the distance of a model's stories from human ones, and the files it is published in."""
+"""d_HM: the compute the distance of generated stories from human-written ones, and the files it is published in."""
 
 import json
 import math

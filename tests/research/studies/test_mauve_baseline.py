@@ -102,7 +102,7 @@ def test_people_and_the_model_take_turns_at_equal_sizes(asked, against_people):
     shown = [(row.source, row.images, row.candidates, row.references, row.mauve) for row in rows]
     assert shown[0] == ("model", 3, 6, 10, 0.75)
     # The image with one reference is not used. The image with one candidate uses one human caption.
-    assert shown[1:] == [("people", 2, 3, 5, 0.75), ("model, people's sizes", 2, 3, 5, 0.75)]
+    assert shown[1:] == [("people", 2, 3, 5, 0.75), ("model, human set sizes", 2, 3, 5, 0.75)]
     (everything, ours), (others, people), (same, as_many) = asked["calls"]
     assert (everything, ours) == ([11, 12, 13, 14, 15, 21, 22, 23, 24, 31], [1, 2, 3, 4, 5, 6])
     assert others == same

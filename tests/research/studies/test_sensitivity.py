@@ -150,7 +150,7 @@ def test_the_command_prints_writes_and_draws(file, tmp_path, capsys):
     rows = json.loads(out.read_text())["rows"]
     assert {row["metric"] for row in rows} >= {"trm", "trm:separate", "trm:base", "trm:distance=rouge_l;ties=paper"}
     sizes = {row["candidates from"]: row["sizes"] for row in rows}
-    assert sizes == {"model": "3v4", "people": "2v2", "model, people's sizes": "2v2"}
+    assert sizes == {"model": "3v4", "people": "2v2", "model, human set sizes": "2v2"}
     titles = table.splitlines()[0].split("  ")
     assert [title.strip() for title in titles if title.strip()][:6] == [
         *("candidates from", "candidates", "sizes", "metric", "pvalue", "excess")
@@ -182,7 +182,7 @@ def test_the_command_prints_writes_and_draws(file, tmp_path, capsys):
             "write --metrics METRIC:distance=VALUE",
         ),
         (["--metrics", "trx"], "must be one of the installed metrics"),
-        (["--sizes", "1;2"], "--sizes must be whole numbers with commas between them, got '1;2'"),
+        (["--sizes", "1;2"], "--sizes must be integers separated by commas, got '1;2'"),
         (["--sizes", "0"], "`sizes`"),
         (["--sizes", "999"], "`sizes` must be at most"),
         (["--output", "nowhere/rows.json"], "--output must be a file in an existing folder"),

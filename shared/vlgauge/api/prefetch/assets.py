@@ -458,7 +458,7 @@ def manual_facts(asset: ManualDownload) -> list[str]:
         return []
     return [
         f"  address: {asset.url or asset.about.origin}",
-        f"  licence: {asset.about.licence}",
+        f"  license: {asset.about.licence}",
         f"  sha256: {asset.sha256 or f'none is known; known by {asset.about.known_by}'}",
         f"  setting: `{asset.setting}`",
     ]

@@ -72,7 +72,7 @@ def mauve_against_humans(
     as_many = [own[: len(texts)] for own, texts in zip(ours, people, strict=True)]
     compared = [("model", ours, theirs)]
     if any(people):
-        compared += [("people", people, others), ("model, people's sizes", as_many, others)]
+        compared += [("people", people, others), ("model, human set sizes", as_many, others)]
     else:
         warn("MAUVE has no reference line here, which needs two references of an image, got fewer in every row")
     with compared_once({"mauve": metric}, together(ours, theirs), theirs, pairs=False):
