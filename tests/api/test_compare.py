@@ -281,11 +281,11 @@ def test_a_table_of_a_paper_keeps_every_caveat_of_the_comparison(intervals):
     found = leaderboard.compare(runs, ["meteor", "cider"], family="metric", groups=labels)
     numbers = Numbers(intervals=intervals)
     told = [one for one in systems_table(found, numbers).notes if "|v:" not in one and not one.startswith("Systems ")]
-    told += [one for one in pairs_table(found, numbers).notes if one.startswith("Each metric is tested by itself")]
-    assert any("in 20 groups, which are drawn whole" in one for one in told)
+    told += [one for one in pairs_table(found, numbers).notes if one.startswith("Each metric is tested separately")]
+    assert any("in 20 groups, which are resampled as a whole" in one for one in told)
     assert sum(one.startswith(("meteor: means, order", "cider: samples of rows", "Each metric")) for one in told) == 3
-    told.append("meteor over all rows of its own: honest 0.4500 (0 undefined), silent 0.7970 (20 undefined).")
-    told.append("meteor with the worst score in place of none: honest 0.4500, silent 0.3985.")
+    told.append("meteor over all its rows: honest 0.4500 (0 undefined), silent 0.7970 (20 undefined).")
+    told.append("meteor with the worst score for missing scores: honest 0.4500, silent 0.3985.")
     notes = paper_table(found, numbers).notes
     latex = paper_latex(found, numbers)
     for one in told:
@@ -374,9 +374,12 @@ def test_wrong_metrics_are_told_in_a_sentence(metrics, match):
 @pytest.mark.parametrize(
     ("words", "match"),
     [
-        (["both.jsonl"], "FILE must come at least twice, one per system, got 'both.jsonl' only; or once with a column"),
+        (
+            ["both.jsonl"],
+            "FILE must be at least two files, one per system, got only 'both.jsonl'; or one file with a column",
+        ),
         (["both.jsonl", "both.jsonl", "--system", "x"], "--system requires one FILE with the rows of all"),
-        (["both.jsonl", "--predictions", "ours,ours"], "--predictions must name each system once, got 'ours' more"),
+        (["both.jsonl", "--predictions", "ours,ours"], "--predictions must have distinct names, got 'ours' more"),
         (["both.jsonl", "--predictions", "ours,base", "--names", "a,b"], "--names requires a FILE per system"),
         (
             ["both.jsonl", "--predictions", "ours,base", "--booktabs"],

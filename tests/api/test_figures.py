@@ -44,9 +44,9 @@ def test_a_distribution_has_the_value_of_the_call_and_its_interval(scores):
         n_scored = sum(score == score for score in scores.scores()[name])
         assert sum(bar.get_height() for bar in panel.containers[0]) == n_scored
         if n_scored < line["n"]:  # a caption without objects
-            assert f"{line['n'] - n_scored} without a score of their own" in panel.get_title(loc="left")
+            assert f"{line['n'] - n_scored} with an undefined score" in panel.get_title(loc="left")
         labels = [text.get_text() for text in panel.get_legend().get_texts()]
-        assert labels[0].startswith("mean" if name == "clip_s" else "value of the corpus")
+        assert labels[0].startswith("mean" if name == "clip_s" else "corpus-level value")
         assert panel.xaxis_inverted() == (line["better"] == "lower")
 
 
@@ -58,7 +58,7 @@ def test_other_scores_are_drawn_by_their_names(scores):
 
 
 def test_toys_are_named_below_and_only_they(scores):
-    assert "say nothing about photographs" in scores.plot()._supxlabel.get_text()
+    assert "are not meaningful for photographs" in scores.plot()._supxlabel.get_text()
     assert scores.plot(scores=["bleu"])._supxlabel is None
 
 

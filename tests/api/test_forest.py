@@ -28,8 +28,8 @@ def compared(first, second):
         ((HIGH, LOW), (LOW, HIGH), "one is better by two of two metrics."),
         ((LOW, HIGH), (HIGH, LOW), "two is better by two of two metrics."),
         ((HIGH, HIGH), (LOW, LOW), "one is better by one of two metrics, two by one."),
-        ((HIGH, MIXED), (LOW, MIXED[::-1]), "one is better by one of two metrics; one does not tell them apart."),
-        ((MIXED, MIXED), (MIXED[::-1], MIXED[::-1]), "Neither is better: no metric tells one and two apart."),
+        ((HIGH, MIXED), (LOW, MIXED[::-1]), "one is better by one of two metrics; one does not distinguish them."),
+        ((MIXED, MIXED), (MIXED[::-1], MIXED[::-1]), "Neither is better: no metric distinguishes one and two."),
     ],
 )
 def test_what_is_found_is_said(first, second, said):

@@ -72,7 +72,7 @@ def test_groups_are_a_column_or_labels_by_id():
     ):
         assert same.summary().equals(found.summary())
     assert (found.run()["groups"], found.run()["grouped_by"]) == (labels, "image")
-    assert "intervals draw whole groups of image, 24 of them" in repr(found)
+    assert "intervals resample whole groups of image (24 groups)" in repr(found)
     assert "over whole groups of image" in found._repr_html_()
     with pytest.raises(ValueError, match=r"'imago'.*`groups`"):
         vlgauge.score(rows, "rouge_l", groups="imago")
@@ -140,7 +140,7 @@ def test_bleu_1_is_of_the_rows_of_bleu():
 def test_a_record_names_its_groups_and_is_checked_with_its_scores(folder, ending, capsys):
     words = ["score", "chrf", "rows.jsonl", "--groups", "image", *RECORD]
     assert main([*words, "--output", f"scores{ending}"]) == 0
-    assert "intervals draw whole groups of image, 24 of them" in capsys.readouterr().out
+    assert "intervals resample whole groups of image (24 groups)" in capsys.readouterr().out
     (record,) = read_records("results.jsonl")
     assert (record.ci.groups, record.ci.grouped_by) == (N_IMAGES, "image")
     assert main(["record", "check", "results.jsonl", "--scores", f"org/teller=scores{ending}"]) == 0
@@ -148,7 +148,7 @@ def test_a_record_names_its_groups_and_is_checked_with_its_scores(folder, ending
     # The groups cannot be sampled again if they are not passed.
     assert main(["score", "chrf", "rows.jsonl", "--output", "alone.json"]) == 0
     assert main(["record", "check", "results.jsonl", "--scores", "org/teller=alone.json"]) == 0
-    assert "24 groups of rows were drawn, which scores do not show" in capsys.readouterr().out
+    assert "24 groups of rows were resampled, which are unknown for scores" in capsys.readouterr().out
 
 
 def test_files_of_scores_are_compared_by_the_groups_that_they_name(folder, capsys):
@@ -227,7 +227,7 @@ def test_groups_of_an_archive(tmp_path, capsys):
     assert main(["score", "clip_s", path, *words, "--groups", "json.image", "--output", str(output)]) == 0
     found = json.loads(output.read_text("utf-8"))
     assert (found["groups"], found["grouped_by"]) == (["i0", "i0", "i1", "i1", "i2", "i2"], "json.image")
-    assert "intervals draw whole groups of json.image, 3 of them" in capsys.readouterr().out
+    assert "intervals resample whole groups of json.image (3 groups)" in capsys.readouterr().out
     same = vlgauge.score(
         path, "clip_s", predictions="json.predictions", groups="json.image", config="image", profile="embedded"
     )

@@ -188,7 +188,7 @@ def test_an_archive_is_read_as_the_command_reads_it(tmp_path, capsys):
     there = capsys.readouterr()
     scores = vlgauge.score(path, "clip_s", profile="embedded", progress=False)
     assert json.loads(scores.to_json()) == json.loads(there.out)
-    assert 'columns taken: predictions="txt" images="png"' in capsys.readouterr().err
+    assert 'columns used: predictions="txt" images="png"' in capsys.readouterr().err
     assert scores.rows["clip_s"].tolist() == scores.results["clip_s"]["clip_s_scores"]
     with pytest.raises(ValueError, match=r"^`videos`"):
         vlgauge.score(path, "rouge_l", videos="png")
@@ -312,7 +312,7 @@ def test_the_notebook_shows_numbers_without_a_colour_of_its_own():
 def test_a_toy_is_named_beside_its_numbers_in_the_terminal_too():
     scores = vlgauge.score(str(EXAMPLES / "captioned_scenes.jsonl"), "clip_s,rouge_l", profile="embedded", limit=2)
     toys = [line for line in repr(scores).splitlines() if "toys" in line]
-    assert toys == [f"clip_s: scores of toys, which {TOY_NUMBERS}"]
+    assert toys == [f"clip_s: scores of demo models, which {TOY_NUMBERS}"]
 
 
 def test_a_small_pvalue_of_the_corpus_is_not_shown_as_zero():
@@ -338,7 +338,7 @@ REFUSED = {
         FRAME["caption"],
         {},
         TypeError,
-        "got (a Series of one column; make a frame|Series; make a list of dicts) of it",
+        "got (a Series of one column; convert it to a DataFrame|Series; convert it to a list of dicts)",
     ),
     "number as title": (
         FRAME,
@@ -385,7 +385,7 @@ REFUSED = {
         TypeError,
         r"^`rows`.*title",
     ),
-    "lists": ([["a", "b"]], {}, TypeError, "^`rows` must be .* got a list with a list; make a dict of each row"),
+    "lists": ([["a", "b"]], {}, TypeError, "^`rows` must be .* got a list with a list; convert each row to a dict"),
     "number": (3, {}, TypeError, r"^`rows`.*got int"),
     "no ids": (
         FRAME,

@@ -290,7 +290,7 @@ def test_stories_with_human_ones_have_their_distance():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["score", "coco,chrf", "x.jsonl"], "the suite coco must be given alone"),
+        (["score", "coco,chrf", "x.jsonl"], "the suite coco cannot be combined with metrics"),
         (
             ["score", "coco", "x.jsonl", "--without", "chrf"],
             "--without must name metrics of the suite coco, got 'chrf'",
@@ -299,7 +299,7 @@ def test_stories_with_human_ones_have_their_distance():
         (["score", "cider", "x.jsonl", "--format", "latex"], "--format latex requires a suite"),
         (["score", "cider", "x.jsonl", "--scale", "100"], "--scale requires a suite"),
         (["compare", "cider", "x.jsonl", "y.jsonl", "--without", "bleu"], "--without requires a suite"),
-        (["score", "sets", "x.jsonl", "--without", "trm,mmd_bert,frechet_bert,diversity"], "leave a metric"),
+        (["score", "sets", "x.jsonl", "--without", "trm,mmd_bert,frechet_bert,diversity"], "must not contain all metrics"),
     ],
 )
 def test_wrong_words_are_one_line(tmp_path, monkeypatch, capsys, words, message):
@@ -323,7 +323,7 @@ def test_spice_of_our_parser_says_so(capsys, tmp_path):
 def test_results_without_annotations_are_told_of_them(files, capsys):
     assert main(["score", "coco", files["results"], "--without", TEXT_ONLY]) == 2
     told = capsys.readouterr().err
-    assert "or give the captions of each image with --annotations FILE" in told
+    assert "or pass the captions of each image with --annotations FILE" in told
     assert "--references caption" not in told  # it would compare captions with themselves
 
 

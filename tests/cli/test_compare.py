@@ -154,7 +154,7 @@ def test_of_unequal_sets_as_many_are_drawn(tmp_path, monkeypatch, capsys):
     assert main(["compare", "trm", "four.jsonl", "three.jsonl", "--format", "json"]) == 0
     out, err = capsys.readouterr()
     assert json.loads(out)["metrics"][0]["value"] == "score"
-    assert "four: of each row as many captions are drawn (seed 0) as the system with fewest has" in err
+    assert "four: for each row, captions are sampled (seed 0) to match the system with the fewest" in err
     assert "|sets:3v3" in json.loads(out)["metrics"][0]["signature"]
     # The same as sampling in advance: one K for all systems, by the ids of the rows.
     for name in ("four", "three"):
@@ -209,7 +209,7 @@ def test_rows_without_a_group_are_no_group(tmp_path, monkeypatch, capsys, ending
             text = "".join(mark.join(cells) + "\n" for cells in (rows[0], *(row.values() for row in rows)))
         (tmp_path / f"{name}.{ending}").write_text(text, encoding="utf-8")
     told = refused(capsys, "rouge_l", f"a.{ending}", f"b.{ending}", "--groups", "album")
-    assert "--groups must be a column that every row has, got 'album', which row '0' lacks" in told
+    assert "--groups must be a column with a value in every row, got 'album', which is missing in row '0'" in told
 
 
 def test_the_baseline_may_be_a_file(files, capsys):
@@ -232,7 +232,7 @@ def test_names_of_files_that_are_called_the_same():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["rovist_nr", "plain.jsonl"], "FILE must come at least twice, one per system, got 'plain.jsonl' only"),
+        (["rovist_nr", "plain.jsonl"], "FILE must be at least two files, one per system, got only 'plain.jsonl'"),
         (
             ["rovist_nr", "plain.jsonl", "plain.jsonl"],
             "--names must be 2 different names, one per FILE, got plain.jsonl",
@@ -244,7 +244,7 @@ def test_names_of_files_that_are_called_the_same():
         (["rovist_nr", "plain.jsonl", "noid.jsonl"], "noid.jsonl: FILE must have the column 'id' in every row"),
         (["rovist_nr", "plain.jsonl", "empty.jsonl"], "`rovist_nr_scores of empty` must be defined for at least one"),
         (["rovist_nr", "plain.jsonl", "same.jsonl", "--groups-file", "x"], "--groups-file requires --groups"),
-        (["rovist_nr", "plain.jsonl", "same.jsonl", "--groups", "page"], "'page', which row '0' lacks"),
+        (["rovist_nr", "plain.jsonl", "same.jsonl", "--groups", "page"], "'page', which is missing in row '0'"),
         (["rovist_nr", "plain.jsonl", "same.jsonl", "--output", "same.jsonl"], "--output must be another file"),
         (
             ["trm", "plain.csv", "same.csv"],
@@ -280,7 +280,7 @@ def test_what_is_refused(files, capsys, words, message):
 @pytest.mark.parametrize(
     ("rows", "told"),
     [
-        ([0, 1, 2, 1], "`ids` must name each row once, other has '1' more than once; give each row a unique id"),
+        ([0, 1, 2, 1], "`ids` must name each row once, other has '1' more than once; use a unique id for each row"),
         ([0, 1], "other has none that plain lacks; score the same rows with every system"),
     ],
 )
@@ -362,7 +362,7 @@ def test_only_the_metric_of_a_toy_is_called_a_toy(tmp_path, monkeypatch, capsys)
     assert main(["compare", *words, "--profile", "embedded"]) == 0
     capsys.readouterr()
     sections = (tmp_path / "why.html").read_text("utf-8").split('<section class="metric differing"')[1:]
-    assert ["A small model trained on drawn scenes" in section for section in sections] == [False, True]
+    assert ["A small demo model trained on synthetic scenes" in section for section in sections] == [False, True]
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def test_scores_of_a_data_set_are_those_of_compute(hub, tmp_path, capsys):
     assert main(["score", "clip_s", "hub:org/pictures", *named, *rows, *kept, *CLIP]) == 0
     captured = capsys.readouterr()
     assert f"org/pictures, default, test, commit {COMMITS[0]}: 5 of 5 rows scored" in captured.out
-    assert "columns taken" not in captured.err
+    assert "columns used" not in captured.err
     colours = [COLOURS[i % 6] for i in range(3, 8)]
     expected = vlgauge.load("clip_s", "image", profile="embedded").compute(
         predictions=[f"A {colour} square." for colour in colours],
@@ -64,8 +64,8 @@ def test_rows_that_cannot_be_scored_are_counted_by_reason(hub, tmp_path, capsys)
     output = tmp_path / "scores.csv"
     assert main(["score", "clip_s", "hub:org/hostile", "--split", "test", "--output", str(output), *CLIP]) == 3
     captured = capsys.readouterr()
-    assert captured.err.startswith("columns taken: --predictions caption --images image --references refs\n")
-    assert captured.err.splitlines()[-1] == "12 of 14 rows were skipped and are in no number"
+    assert captured.err.startswith("columns used: --predictions caption --images image --references refs\n")
+    assert captured.err.splitlines()[-1] == "12 of 14 rows were skipped and are not included in any result"
     told = "2 of 14 rows scored\n6 left out, the first is row 1: an image or video must be bytes or a file of the data"
     assert told in captured.out
     with output.open(newline="") as stream:
@@ -110,7 +110,7 @@ def test_limits_of_rows_are_options(hub, capsys):
         (["hub:org/pictures"], "`split` must be one of test, train, got none"),
         (["hub:org/pictures:large", "--split", "test"], "`config` must be one of default, small, got 'large'"),
         (["hub:org/private", "--split", "test"], "got 'org/private', which is unknown or private"),
-        (["hub:org/pictures", "--split", "test", "--skip", "99"], "got none (there is none from number 99 on)"),
+        (["hub:org/pictures", "--split", "test", "--skip", "99"], "got none (there is no row from number 99 on)"),
         (
             ["hub:org/pictures", "--split", "test", "--styles", "caption"],
             "--styles is not supported by the metrics",
@@ -143,7 +143,7 @@ def test_help_tells_every_limit_of_a_row_with_its_default(capsys, monkeypatch):
     monkeypatch.setattr(RowLimits.__dataclass_fields__["characters"], "default", 12_345)
     with pytest.raises(SystemExit):
         main(["score", "--help"])
-    told = re.findall(r"--max-([a-z]+(?:-[a-z]+)?) N\s+most .*\(default: ([0-9,]+)\)", capsys.readouterr().out)
+    told = re.findall(r"--max-([a-z]+(?:-[a-z]+)?) N\s+maximum .*\(default: ([0-9,]+)\)", capsys.readouterr().out)
     limits = [(limit.name.replace("_", "-"), f"{limit.default:,}") for limit in fields(RowLimits)]
     assert ("characters", "12,345") in limits
     assert [pair for pair in told if pair in limits] == limits
@@ -218,9 +218,9 @@ def test_a_folder_of_images_of_several_endings_is_scored_as_a_whole(tmp_path, ca
         found = json.loads(out)
         assert found["ids"] == sorted(name.rpartition(".")[0] for name in names)
         assert found["left_out"] == []
-        assert ("columns taken: --predictions txt" in told) is not ("--images" in own and "columns taken: --im" in told)
+        assert ("columns used: --predictions txt" in told) is not ("--images" in own and "columns used: --im" in told)
     assert main(["score", "clip_s", folder, "--images", "png", "-q", *CLIP]) == 0
-    assert capsys.readouterr().err.splitlines()[-1] == "3 of 28 rows were skipped and are in no number"
+    assert capsys.readouterr().err.splitlines()[-1] == "3 of 28 rows were skipped and are not included in any result"
 
 
 @pytest.mark.filterwarnings("ignore:[0-9]+ of [0-9]+ rows share their image")
@@ -232,7 +232,7 @@ def test_a_run_that_skipped_rows_says_so_last(tmp_path, capsys, n_broken, code):
     output = tmp_path / "scores.json"
     for own in ([], ["-q"], ["--format", "json"]):
         assert main(["score", "clip_s", folder, "--output", str(output), *own, *CLIP]) == code
-        last = f"{n_broken} of 3 rows were skipped and are in no number"
+        last = f"{n_broken} of 3 rows were skipped and are not included in any result"
         assert (capsys.readouterr().err.splitlines()[-1] == last) is (n_broken > 0)
         assert len(json.loads(output.read_text())["ids"]) == 3 - n_broken
         output.unlink()

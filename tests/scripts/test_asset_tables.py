@@ -57,7 +57,7 @@ def test_a_card_tells_size_and_licence_and_who_fetches():
         assert minilm in tables.section(name)  # whether MiniLM's package is installed or not
     told = tables.section("pac_s")
     assert " | 605 MB | Apache-2.0 there, MIT by OpenAI | vlgauge |\n" in told
-    assert " | about 605 MB | none stated, so nobody may pass it on | you |\n" in told
+    assert " | about 605 MB | none stated, so redistribution is not permitted | you |\n" in told
     assert f"({tables._BY_HAND})" in told
     assert tables._BY_HAND.endswith("/howto/manual_downloads.html")
 
@@ -68,7 +68,7 @@ def test_nothing_that_a_metric_needs_is_untold(name):
         told = about(asset)
         assert "not known" not in (told.size, told.licence, told.known_by)
         assert told.origin.startswith("https://")
-        assert not isinstance(asset, HubFiles) or told.size != "told by `vlgauge prefetch`"
+        assert not isinstance(asset, HubFiles) or told.size != "printed by `vlgauge prefetch`"
 
 
 def test_the_table_has_each_asset_once_with_its_metrics():

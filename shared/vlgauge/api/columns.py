@@ -82,7 +82,7 @@ def _remedy(rows: Rows, column: Column, metrics: Sequence[Metric], titles: Title
             named.append(f"{as_option(column.name, ','.join(title for title, _ in found))} for all of them")
         return f"{instead}choose with {' or '.join(named)}"
     is_of_image = column.name == "references" and "image_id" in rows[0]
-    by_image = f", or give the captions of each image with {as_option('annotations', 'FILE')}" if is_of_image else ""
+    by_image = f", or pass the captions of each image with {as_option('annotations', 'FILE')}" if is_of_image else ""
     return f"{instead}choose with {as_option(column.name, 'COLUMN')}{by_image}"
 
 
@@ -141,8 +141,8 @@ def warn_of_repeated(ids: Sequence[Any], columns: Mapping[str, Sequence[Any] | N
     """
     keys = row_keys(ids)
     together = (
-        "intervals are too narrow and p-values too small where rows that depend on each other are drawn by themselves; "
-        f"name the column that rows of one group have in common with {as_option('groups')}"
+        "intervals are too narrow and p-values too small if dependent rows are resampled independently; pass the "
+        f"column of their groups as {as_option('groups')}"
     )
     if (first := first_repeated(keys)) is not None:
         rows = len(keys) - len(set(keys))
@@ -192,7 +192,7 @@ def draw_captions(
     predictions = columns["predictions"] or []
     there = [len(captions) for captions in predictions]
     if (least := min(there)) < number:
-        raise UsageError(f"{name} must be at most the least number of captions of a row, {least}, got {number}")
+        raise UsageError(f"{name} must be at most the smallest number of captions per row, {least}, got {number}")
     columns["predictions"] = sample_captions(predictions, row_keys(ids), [number] * len(there), seed)
     return there
 

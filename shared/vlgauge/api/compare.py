@@ -34,7 +34,7 @@ from vlgauge.leaderboard import comparison as statistics
 from vlgauge.leaderboard import read_run
 from vlgauge.leaderboard.joined_runs import joined_rows
 
-_OF_ONE = "it belongs to vlgauge.score, whose result is given for a system"
+_OF_ONE = "it is an argument of vlgauge.score, whose result can be passed for a system"
 
 
 @with_argument_hints(
@@ -128,7 +128,7 @@ def compare(
         if annotations is not None:
             systems = _annotated(systems, annotations)
         if len(systems) < 2:
-            raise UsageError.about("rows", f"must be of at least two systems, got {', '.join(systems) or 'none'}")
+            raise UsageError.about("rows", f"must contain at least two systems, got {', '.join(systems) or 'none'}")
         chosen: dict[str, dict[str, Any]] = {}
         if suite is not None:
             chosen = choose_compared(suite, systems, left_out, settings)
@@ -204,7 +204,7 @@ def _systems(
     if system is None:
         raise UsageError.about(
             "rows",
-            'must be of several systems: a dict of tables by name, or one table with predictions=["ours", "base"], '
+            'must contain several systems: a dict of tables by name, or one table with predictions=["ours", "base"], '
             'or with system="model"',
         )
     refuse_no_file(rows)

@@ -165,7 +165,7 @@ class Comparison:
         check_int("n", n, 1)
         known = [compared.metric for compared in self.statistics.metrics]
         if metric is not None and metric not in known:
-            raise UsageError.about("metric", f"must be one that was compared, got {metric!r}", nearest(metric, known))
+            raise UsageError.about("metric", f"must be a compared metric, got {metric!r}", nearest(metric, known))
         texts = {
             name: dict(zip(row_keys(one.ids), one.columns["predictions"] or [], strict=True))
             for name, one in self._scored.items()
@@ -222,7 +222,7 @@ class Comparison:
             raise UsageTypeError.about("models", f"must be a dictionary, got {shown(models)}", OF_SEVERAL["models"])
         if strange := [name for name in models if name not in self._runs]:
             hint = nearest(str(strange[0]), self._runs)
-            raise UsageError.about("models", f"must be of systems that were compared, got {strange[0]!r}", hint)
+            raise UsageError.about("models", f"must have names of compared systems as keys, got {strange[0]!r}", hint)
         names = [compared.metric for compared in self.statistics.metrics]
         how: dict[str, Any] = {"split": split, "date": date, "notes": notes}
         every = (records_of(self._runs[name], names, one, dataset, **how) for name, one in models.items())
@@ -246,5 +246,5 @@ class Comparison:
 
 
 def _numbers(digits: int, scale: float, intervals: bool) -> Numbers:
-    factor = check_float("scale", scale, "the number by which every value is multiplied, such as 100")
+    factor = check_float("scale", scale, "the factor of all values, such as 100")
     return Numbers(check_int("digits", digits, 0), factor, check_bool("intervals", intervals))

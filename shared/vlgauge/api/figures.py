@@ -23,7 +23,7 @@ from vlgauge.leaderboard.table import the_test
 from vlgauge.stats.rating_agreement import coefficient
 
 KINDS = ("distribution", "correlation", "length")
-NEEDS_MATPLOTLIB = 'pictures need matplotlib; run: pip install "vlgauge[plots]"'
+NEEDS_MATPLOTLIB = 'plots require matplotlib; run: pip install "vlgauge[plots]"'
 
 # Colors of Okabe and Ito, which are distinguishable with red-green color blindness.
 BLACK, ORANGE, SKY, GREEN, BLUE, RED, PINK = (
@@ -88,7 +88,7 @@ def _columns(scored: Scored, only: Sequence[str] | None) -> list[_Column]:
         return [found[name] for name in scored.results]
     for name in only:
         if name not in found:
-            raise UsageError.about("scores", f"must be of the result, got {name!r}", nearest(name, found))
+            raise UsageError.about("scores", f"must be in the result, got {name!r}", nearest(name, found))
     return [found[name] for name in only]
 
 
@@ -129,14 +129,14 @@ def _distribution(axes: Any, column: _Column, scored: Scored) -> None:
         axes.hist(defined, bins="auto" if len(defined) > 1 else 1, color=SKY, edgecolor="white", linewidth=0.6)
     number = next(one for one in numbers_of(scored.results, groups=scored.groups) if one.name == column.name)
     if not math.isnan(number.value):
-        kind = "value of the corpus" if counted_of(column.name, column.signature) is not None else "mean"
+        kind = "corpus-level value" if counted_of(column.name, column.signature) is not None else "mean"
         axes.axvline(number.value, color=BLACK, linewidth=1.6, label=f"{kind} {number.value:.4g}")
     if number.low is not None and number.high is not None:
-        words = f"{100 * CONFIDENCE:g} % interval {number.low:.4g} to {number.high:.4g}"
+        words = f"{100 * CONFIDENCE:g}% interval {number.low:.4g} to {number.high:.4g}"
         axes.axvspan(number.low, number.high, facecolor="none", edgecolor=RED, hatch="////", linewidth=0, label=words)
     counts = row_counts(column.name, scored.results[number.metric])
     told = [f"{len(defined)} rows"]
-    told += [f"{counts.silent} without a score of their own"] if counts.silent else []
+    told += [f"{counts.silent} with an undefined score"] if counts.silent else []
     told += [f"{counts.undefined} undefined"] if counts.undefined else []
     axes.set_title(", ".join(told), fontsize=9, loc="left")
     axes.set_ylabel("rows")
@@ -176,9 +176,7 @@ def _words(text: Any) -> float:
 
 def _correlation(columns: Sequence[_Column]) -> Any:
     if len(columns) < 2:
-        raise UsageError.about(
-            "kind", f"must be another one than 'correlation' for a single score, got {columns[0].name}"
-        )
+        raise UsageError.about("kind", f"must not be 'correlation' for a single score, got {columns[0].name}")
     n = len(columns)
     side = max(4.4, 1.0 + 0.8 * n)
     figure = empty_figure(max(_WIDTH, side + 1.2), side)
@@ -195,7 +193,7 @@ def _correlation(columns: Sequence[_Column]) -> Any:
     bar = figure.colorbar(shown, ax=axes, shrink=0.8)
     bar.set_label("Spearman's coefficient over rows")
     if len({one.higher_is_better for one in columns}) > 1:
-        axes.set_title("scores of ↑ and ↓ that agree are below 0", fontsize=8, loc="left")
+        axes.set_title("scores with ↑ and ↓ that agree have negative values", fontsize=8, loc="left")
     _tell_of_toys(figure, [column.signature for column in columns])
     return figure
 
@@ -239,7 +237,7 @@ def comparison_figure(comparison: Comparison) -> Any:
             f"difference in {number_title(compared.metric, signature=compared.signature)}, {words} is better",
         )
         axes.tick_params(labelsize=9)
-    note = f"right of 0 the first is better; filled: told apart by {the_test(comparison)}; "
+    note = f"right of 0 the first is better; filled: significant in {the_test(comparison)}; "
     note += f"{100 * comparison.level:g}% intervals, uncorrected"
     figure.suptitle(note, fontsize=8, x=0.01, ha="left")
     _tell_of_toys(figure, [compared.signature for compared in metrics])
@@ -302,4 +300,4 @@ def _is_score(name: str, wanted: Sequence[str] | None) -> bool:
 def _tell_of_toys(figure: Any, signatures: Sequence[str]) -> None:
     """Add a note below the figure if a demo model computed a score."""
     if any(map(made_by_toy, signatures)):
-        figure.supxlabel(f"toy: scores that {TOY_NUMBERS}", fontsize=8, color=_GREY)
+        figure.supxlabel(f"demo model: scores that {TOY_NUMBERS}", fontsize=8, color=_GREY)

@@ -38,13 +38,13 @@ def summarize_pair(comparison: Comparison, first: str, second: str) -> str:
     if all(pair.too_few for pair in pairs):
         return f"Neither is better: {first} and {second} have {TOO_FEW}."
     if not better[lead]:
-        return f"Neither is better: no metric tells {first} and {second} apart."
+        return f"Neither is better: no metric distinguishes {first} and {second}."
     told = (
         f"{lead} is better by {in_letters(better[lead])} of {in_letters(n)} metrics" if n > 1 else f"{lead} is better"
     )
     told += f", {other} by {in_letters(better[other])}" if better[other] else ""
     if rest:
-        told += f"; {in_letters(rest)} {'does' if rest == 1 else 'do'} not tell them apart"
+        told += f"; {in_letters(rest)} {'does' if rest == 1 else 'do'} not distinguish them"
     return f"{told}."
 
 

@@ -123,7 +123,7 @@ def summary(
         lines.append(f"... and {len(ids) - n_shown} more rows ({where})")
     found = numbers_of(results, confidence, groups)
     numbers = [[one.name, one.value, one.low, one.high, one.better, one.score_range] for one in found]
-    titles = ["result", "value", f"{100 * confidence:g} % from", "to", "better", "range"]
+    titles = ["result", "value", f"{100 * confidence:g}% from", "to", "better", "range"]
     used = [i for i in range(len(titles)) if any(row[i] is not None for row in numbers)]
     cells = [[row[i] for i in used] for row in numbers]
     lines += ["", to_table([titles[i] for i in used], cells, digits), ""]
@@ -156,25 +156,25 @@ def numbers_table(
     signatures = [str(result[f"{name}_signature"]) for name, result in results.items()]
     notes = [*(f"{note}." for note in _toys_of(results))]
     drawn = "the rows" if groups is None else f"whole groups of {groups.name}"
-    notes.append(f"Values with {100 * confidence:g} % bootstrap intervals over {drawn}.")
+    notes.append(f"Values with {100 * confidence:g}% bootstrap intervals over {drawn}.")
     return Table(["score", "value", "n", "range"], rows, notes=[*notes, *signatures])
 
 
 def _toys_of(results: Mapping[str, Mapping[str, Any]]) -> list[str]:
     toys = [name for name, result in results.items() if made_by_toy(str(result[f"{name}_signature"]))]
-    return [f"{', '.join(toys)}: scores of toys, which {TOY_NUMBERS}"] if toys else []
+    return [f"{', '.join(toys)}: scores of demo models, which {TOY_NUMBERS}"] if toys else []
 
 
 def notes_of(results: Mapping[str, Mapping[str, Any]], groups: RowGroups | None = None) -> list[str]:
     """Return notes on the values: which ones are not means, and how their intervals are computed."""
     notes = []
     if added := [name for name, own in results.items() if counted_of(name, str(own[f"{name}_signature"]))]:
-        notes.append(f"{', '.join(added)}: the value is that of the corpus, not the mean of the scores of its rows")
+        notes.append(f"{', '.join(added)}: the value is the corpus-level value, not the mean of the row scores")
     silent = {name: row_counts(name, results[name]).silent for name in added}
     notes += [told_of_silent(name, n_rows) for name, n_rows in silent.items() if n_rows]
     numbers = numbers_of(results, groups=groups)
     if groups is not None and any(one.low is not None for one in numbers):
-        notes.append(f"intervals draw whole groups of {groups.name}, {len(set(groups.labels))} of them")
+        notes.append(f"intervals resample whole groups of {groups.name} ({len(set(groups.labels))} groups)")
     # Components of a marked metric have at most as many rows as the metric, so they are not listed.
     marked = {one.name for one in numbers if one.few and one.name in results}
     if few := [one.name for one in numbers if one.few and (one.name in marked or one.metric not in marked)]:

@@ -60,7 +60,7 @@ def differences_page(comparison: Comparison, scored: Mapping[str, Scored], limit
         headline = summarize_pair(comparison, *names[0])
         charts = [forest(comparison, *names[0])]
     else:
-        headline = f"{len(scored)} systems on {len(comparison.ids)} rows, and where they differ most"
+        headline = f"{len(scored)} systems on {len(comparison.ids)} rows, with the largest differences"
         heading = Markup("<h3>{}</h3>{}")
         charts = [
             heading.format(safe(summarize_pair(comparison, *one)), forest(comparison, *one))

@@ -7,10 +7,10 @@ from vlgauge.leaderboard.record import Dataset, Model, Record
 from vlgauge.leaderboard.records import record_of
 from vlgauge.leaderboard.runs import Run
 
-_DATASET = {"dataset": '`dataset` is the id of the data set, such as dataset="owner/pictures"'}
-_MODELS = '`models` has ids by system, such as models={"ours": "owner/captioner"}'
+_DATASET = {"dataset": '`dataset` is the id of the dataset, such as dataset="owner/images"'}
+_MODELS = '`models` contains ids by system, such as models={"ours": "owner/captioner"}'
 # Hints for missing arguments.
-OF_ONE = {"model": '`model` is the id of what wrote the texts, such as model="owner/captioner"', **_DATASET}
+OF_ONE = {"model": '`model` is the id of the captioning model, such as model="owner/captioner"', **_DATASET}
 OF_SEVERAL = {"models": _MODELS, "model": _MODELS, **_DATASET}
 
 

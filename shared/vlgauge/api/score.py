@@ -38,9 +38,9 @@ Titles = str | Sequence[str] | None
 
 
 ROWS = f"`rows` is {TABLES}"
-METRICS = '`metrics` are names such as "cider,rouge_l", `vlgauge list` has all'
+METRICS = '`metrics` are names such as "cider,rouge_l"; see `vlgauge list`'
 _SYSTEMS = ("system", "baseline", "family", "level", "resamples")
-_OF_SYSTEMS = "systems are compared by vlgauge.compare, which has it"
+_OF_SYSTEMS = "it is an argument of vlgauge.compare, which compares systems"
 
 
 @with_argument_hints("vlgauge.score", {"rows": ROWS, "metrics": METRICS} | dict.fromkeys(_SYSTEMS, _OF_SYSTEMS))
@@ -189,8 +189,8 @@ def named_titles(*titles: Titles) -> dict[str, str | None]:
         if strange := [each for each in every if not isinstance(each, str) and one is not None]:
             raise UsageTypeError.about(
                 name,
-                f"must be the title of a column as a text, or a list of titles, got {shown(strange[0])}",
-                "give the columns texts as titles",
+                f"must be a column name or a list of column names, got {shown(strange[0])}",
+                "rename the columns to strings",
             )
     named = zip(COLUMNS, titles, strict=True)
     return {name: one if one is None or isinstance(one, str) else ",".join(one) for name, one in named}
@@ -251,7 +251,7 @@ def loaded_metrics(
         metric_folder(name, "metrics")
     for name, value in {"profile": profile, "config": config}.items():
         if value is not None and not by_name:
-            raise UsageError.about(name, f"cannot be combined with loaded metrics, which have theirs, got {value!r}")
+            raise UsageError.about(name, f"cannot be combined with loaded metrics, which have their own, got {value!r}")
     loaded = load_metrics(by_name, config=config, profile=profile, progress=progress) if by_name else []
     known = {metric.name: metric for metric in loaded}
     return [known[one] if isinstance(one, str) else one for one in given]
@@ -275,7 +275,7 @@ def read_annotations(annotations: Any) -> Rows:
     rows = rows_of_object(annotations)
     if rows is None:
         raise UsageError.about(
-            "annotations", "must be COCO's annotations or a dictionary of lists of captions, got another one"
+            "annotations", "must be COCO annotations or a dictionary of lists of captions, got another dictionary"
         )
     return rows
 

@@ -38,9 +38,11 @@ def find_suite(names: str) -> Suite | None:
     every = [name.strip() for name in names.split(",") if name.strip()]
     found = [name for name in every if name in SUITES]
     if found and len(every) > 1:
-        raise UsageError(f"the suite {found[0]} must be given alone, got {names!r}; its metrics: {_listed(found[0])}")
+        raise UsageError(
+            f"the suite {found[0]} cannot be combined with metrics, got {names!r}; its metrics: {_listed(found[0])}"
+        )
     if len(every) == 1 and every[0] not in {*metric_names(), *SUITES} and (near := meant(every[0], SUITES)):
-        raise UsageError(f"no metric and no suite is called {every[0]!r}; {near} (suites: {', '.join(SUITES)})")
+        raise UsageError(f"no metric or suite has the name {every[0]!r}; {near} (suites: {', '.join(SUITES)})")
     return SUITES[found[0]] if found else None
 
 
@@ -74,12 +76,12 @@ def choose_metrics(
         if name not in without and suite.needs.get(name, "predictions") in {*titles, "predictions"}
     ]
     if not {*chosen} - {DISTANCE}:  # computed from the other metrics
-        raise UsageError(f"{as_option('without')} must leave a metric of the suite {suite.name}, got all of them")
+        raise UsageError(f"{as_option('without')} must not contain all metrics of the suite {suite.name}")
     there = [name for name in suite.metrics if name not in without]
     if strange := [name for name, own in given.items() if own and name not in there]:
         raise UsageError.about(
             "settings",
-            f"must be of metrics of the suite {suite.name} that are not left out, got those of {strange[0]!r}",
+            f"must have metrics of the suite {suite.name} that are not left out as keys, got {strange[0]!r}",
             nearest(strange[0], there),
         )
     return {name: {**suite.settings.get(name, {}), **given.get(name, {})} for name in chosen}
@@ -109,7 +111,9 @@ def choose_compared(
     runs = [one.run for one in systems.values() if one.run is not None]
     there = {name: own for name, own in chosen.items() if all(f"{name}_scores" in run for run in runs)}
     if not there:
-        raise UsageError(f"the files must have scores of the suite {suite.name} ({', '.join(chosen)}), got none of all")
+        raise UsageError(
+            f"the files must have scores of the suite {suite.name} ({', '.join(chosen)}), got scores of none"
+        )
     return there
 
 
@@ -162,7 +166,7 @@ def add_distance(scored: Scored, metrics: Sequence[Metric], human_stories: list[
     """
     needed = [one for one in metrics if one.name in ("groovist", "rovist") and one.name in scored.results]
     if len(needed) < 2:
-        failed = {**scored.failed, DISTANCE: "it needs the scores of groovist and rovist"}
+        failed = {**scored.failed, DISTANCE: "requires the scores of groovist and rovist"}
         return replace(scored, failed=failed)
     try:
         human_results = compute_all(needed, {**scored.columns, "predictions": human_stories})

@@ -131,7 +131,7 @@ class Scores:
     def __repr__(self) -> str:
         """Return the table that `vlgauge score` prints, with a few rows."""
         texts = self.columns["predictions"] or []
-        how: dict[str, Any] = {"groups": self._scored.groups, "where": "`.rows` has all"}
+        how: dict[str, Any] = {"groups": self._scored.groups, "where": "`.rows` contains all rows"}
         told = summary(self.results, self.ids, texts, _SHOWN, **how)
         return "\n\n".join([*(render(one, "text") for one in self._suite_tables()), told])
 
@@ -162,10 +162,12 @@ class Scores:
         return self._rendered("latex", digits, scale)
 
     def _rendered(self, form: str, digits: int, scale: float) -> str:
-        factor = check_float("scale", scale, "the number by which every value is multiplied, such as 100")
+        factor = check_float("scale", scale, "the factor of all values, such as 100")
         numbers = Numbers(check_int("digits", digits, 0), factor)
         if not (tables := self._suite_tables(numbers)):
-            raise UsageError(f"the scores must be of a suite ({', '.join(SUITES)}), got {', '.join(self.results)}")
+            raise UsageError(
+                f"the scores must be those of a suite ({', '.join(SUITES)}), got {', '.join(self.results)}"
+            )
         return render(tables[0], form)
 
     def _suite_tables(self, numbers: Numbers = PLAIN) -> list[Table]:
@@ -314,7 +316,7 @@ class Scores:
         names = list(self.results) if scores is None else list(scores)
         for name in names:
             if name not in known or f"{name}_signature" not in run:
-                raise UsageError.about("scores", f"must be of the result, got {name!r}", nearest(name, known))
+                raise UsageError.about("scores", f"must be in the result, got {name!r}", nearest(name, known))
         found = records_of(run, names, model, dataset, split=split, date=date, notes=notes)
         return found if file is None else append_records(fspath(file), found)
 

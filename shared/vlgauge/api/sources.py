@@ -78,7 +78,7 @@ def rows_of(
             left = None if left is None else left - n_read
             report(n_read)
     if not reader.ids:
-        why = "; ".join(reasons(reader.left_out)) or f"there is none from number {skip} on"
+        why = "; ".join(reasons(reader.left_out)) or f"there is no row from number {skip} on"
         raise UsageError(f"{name_of_rows()} must have a row that can be scored, got none ({why})")
     return reader
 
@@ -97,7 +97,7 @@ def titles_of(source: Source, wanted: Sequence[Any], given: Mapping[str, str | N
     titles = guessed_titles(wanted, source.kinds)
     guessed = [as_option(name, ",".join(titles[name])) for name in titles if titles[name] and given.get(name) is None]
     if guessed:
-        sys.stderr.write(f"columns taken: {printable(' '.join(guessed))}\n")
+        sys.stderr.write(f"columns used: {printable(' '.join(guessed))}\n")
     return titles | {name: split_titles(title, source.kinds) for name, title in given.items() if title is not None}
 
 
@@ -122,7 +122,7 @@ def lines_of(reader: RowReader) -> list[str]:
 
 def skipped(reader: RowReader) -> str:
     """Return a line with the number of skipped rows."""
-    return f"{len(reader.left_out)} of {reader.n_read} rows were skipped and are in no number"
+    return f"{len(reader.left_out)} of {reader.n_read} rows were skipped and are not included in any result"
 
 
 def reasons(left_out: Sequence[SkippedRow]) -> list[str]:

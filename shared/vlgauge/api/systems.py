@@ -96,7 +96,7 @@ def wide_systems(
         ValueError: If a column is named twice.
     """
     if (twice := first_repeated(predictions)) is not None:
-        raise UsageError(f"{as_option('predictions')} must name each system once, got {twice!r} more than once")
+        raise UsageError(f"{as_option('predictions')} must have distinct names, got {twice!r} more than once")
     return {name: GivenSystem(ids, rows=rows, file=file, titles={"predictions": name}) for name in predictions}
 
 
@@ -110,7 +110,7 @@ def long_systems(rows: Rows, ids: Sequence[Any], column: str, file: str | None =
     for number, (name, row, one) in enumerate(zip(named_column(rows, column, "system"), rows, ids, strict=True)):
         if is_missing(name) or isinstance(name, (list, dict)):
             raise UsageError(
-                f"{as_option('system')} must be a column that names a system in every row, got {shown(name)} in row "
+                f"{as_option('system')} must be a column with a system name in every row, got {shown(name)} in row "
                 f"{number}"
             )
         found = own.setdefault(str(name), ([], []))
@@ -130,7 +130,7 @@ def refuse_unknown_scores(names: Sequence[str], runs: Mapping[str, Run]) -> None
     for system, run in runs.items():
         known = [key.removesuffix("_signature") for key in run if key.endswith("_signature")]
         if lacking := [name for name in names if name not in known]:
-            raise UsageError(f"{system} must have a score {lacking[0]!r} to be compared, it has {', '.join(known)}")
+            raise UsageError(f"{system} must have a score {lacking[0]!r} to be compared, has {', '.join(known)}")
 
 
 def labels_of_systems(systems: Mapping[str, GivenSystem], title: str, option: str) -> dict[str, str]:
@@ -167,8 +167,8 @@ def _check_same(columns: Mapping[str, Mapping[str, Any]], systems: Mapping[str, 
                 if key in known and known[key] != cell:
                     raise UsageError(
                         f"{name_of_rows()} must have the same {column} for every system, {first} and {name} differ in "
-                        f"row {key!r}; score all against the same, in the same order, and name a "
-                        f"column of ids, {as_option('id', 'COLUMN')}"
+                        f"row {key!r}; score all systems against the same ones, in the same order, and pass a column "
+                        f"of ids, {as_option('id', 'COLUMN')}"
                     )
 
 
@@ -192,6 +192,6 @@ def _draw_equal_sets(
             own["predictions"] = sample_captions(own["predictions"], row_keys(systems[name].ids), numbers, seed)
             there[name] = counts
             sys.stderr.write(
-                f"{name}: of each row as many captions are drawn (seed {seed}) as the system with fewest has\n"
+                f"{name}: for each row, captions are sampled (seed {seed}) to match the system with the fewest\n"
             )
     return there

@@ -72,7 +72,7 @@ def _given(rows: Any, wanted: Sequence[str], chosen: slice) -> Given:
             )
         if isinstance(rows, datasets.IterableDataset):
             raise UsageTypeError.about(
-                "rows", "must have a length, got a stream", "take some: Dataset.from_list(list(rows.take(n)))"
+                "rows", "must have a length, got a stream", "take the first rows: Dataset.from_list(list(rows.take(n)))"
             )
     if hasattr(rows, "__arrow_c_stream__") or hasattr(rows, "__arrow_c_array__"):
         return _of_arrow(rows, wanted, chosen)
@@ -85,14 +85,14 @@ def _given(rows: Any, wanted: Sequence[str], chosen: slice) -> Given:
         if captions is not None:
             return _of_dicts(captions[chosen])
         raise UsageTypeError.about(
-            "rows", f"must be {TABLES}, got a dict", "make a frame of columns: pandas.DataFrame(rows)"
+            "rows", f"must be {TABLES}, got a dict", "convert it to a DataFrame: pandas.DataFrame(rows)"
         )
     if isinstance(rows, (list, tuple)):
         of = next(type(row).__name__ for row in rows if not isinstance(row, Mapping))
-        texts = "give them a title: [{'predictions': text} for text in texts]"
-        hint = texts if of == "str" else "make a dict of each row"
+        texts = "give them a column name: [{'predictions': text} for text in texts]"
+        hint = texts if of == "str" else "convert each row to a dict"
         raise UsageTypeError.about("rows", f"must be {TABLES}, got a {type(rows).__name__} with a {of}", hint)
-    raise UsageTypeError.about("rows", f"must be {TABLES}, got {type(rows).__name__}", "make a list of dicts of it")
+    raise UsageTypeError.about("rows", f"must be {TABLES}, got {type(rows).__name__}", "convert it to a list of dicts")
 
 
 def _holds_objects(value: Any) -> bool:
@@ -109,8 +109,8 @@ def refuse_no_file(rows: Any) -> None:
         return
     path = Path(rows)
     beside = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
-    hint = meant(path.name, beside) or f"give its path from {Path.cwd()}, or a whole one"
-    raise MissingFileError.about("rows", f"must be the path of a file that is there, got {shown(fspath(rows))}", hint)
+    hint = meant(path.name, beside) or f"pass its path relative to {Path.cwd()}, or an absolute path"
+    raise MissingFileError.about("rows", f"must be the path of an existing file, got {shown(fspath(rows))}", hint)
 
 
 def _of_dicts(rows: Rows, file: str | None = None) -> Given:
@@ -167,7 +167,7 @@ def _of_arrow(rows: Any, wanted: Sequence[str], chosen: slice) -> Given:
         table = pa.table(rows)
     except (pa.ArrowInvalid, TypeError):
         raise UsageTypeError.about(
-            "rows", f"must be {TABLES}, got a {type(rows).__name__} of one column", "make a frame of it"
+            "rows", f"must be {TABLES}, got a {type(rows).__name__} of one column", "convert it to a DataFrame"
         ) from None
     start, stop, _ = chosen.indices(table.num_rows)
     table = table.slice(start, max(0, stop - start))
@@ -220,6 +220,6 @@ def refuse_taken(titles: Iterable[Any], added: Iterable[str]) -> None:
         if name in there:
             raise UsageError.about(
                 "rows",
-                f"must have no column {shown(name)}, which the scores will be, got one",
-                "rename or drop it before",
+                f"must have no column {shown(name)}, because the scores are stored in it, got one",
+                "rename or drop it first",
             )

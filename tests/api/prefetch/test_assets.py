@@ -181,7 +181,7 @@ def test_prefetch_tells_what_is_left_to_do_by_hand(capsys, hub, tmp_path, monkey
         "1F-0Pma-vfJPAiDzeyl-iEdSXZIO1cDae",
         "605 MB",
         "vlgauge convert clip_ViT-B-32.pth --backbone ViT-B/32",
-        "ratings of concreteness: present",
+        "concreteness ratings: present",
         "python -m spacy download en_core_web_trf-3.8.0 --direct",
         "detector fasterrcnn_resnet50_fpn_v2 of torchvision",
     ):
@@ -283,7 +283,7 @@ def test_files_by_hand_have_an_address_a_licence_a_digest_and_a_setting(capsys, 
             assert f"  address: {asset.url or asset.about.origin}\n" in listed
             assert re.match("https://", asset.url or asset.about.origin)
             assert f"  license: {asset.about.licence}\n" in listed
-            assert f"  sha256: {asset.sha256 or 'none is known; known by'}" in listed
+            assert f"  sha256: {asset.sha256 or 'unknown; identified by'}" in listed
             assert f"  setting: `{asset.setting}`\n" in listed
             assert asset.setting in settings
 

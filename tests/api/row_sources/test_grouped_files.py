@@ -69,7 +69,7 @@ def test_rows_of_an_archive_without_a_group_are_left_out(tmp_path):
     source = tar_rows(archive(tmp_path / "rows.tar", members.items()), MOST)
     reader = read(source, {"predictions": ["txt"], "images": ["png"], "groups": ["json.note"]})
     assert (reader.ids, reader.groups) == ([0, 2], ["1", "1"])
-    assert reader.left_out[0].reason == "`groups` must be a column that every row has, this one has none in json.note"
+    assert reader.left_out[0].reason == "`groups` must be a column with a value in every row, got none in json.note"
 
 
 def test_the_mark_that_windows_puts_before_a_text_is_no_letter_of_it(tmp_path):

@@ -92,7 +92,7 @@ def test_rows_without_features_have_columns_by_the_first_row(hub):
     columns = [Text("predictions"), References("references")]
     reader = read(source, 2, columns)
     assert (reader.ids, reader.columns["references"]) == ([0], ["A hound."])
-    assert [(one.id, one.reason) for one in reader.left_out] == [(1, "`references` must be given, got nothing")]
+    assert [(one.id, one.reason) for one in reader.left_out] == [(1, "`references` is required")]
 
 
 def test_rows_are_called_by_their_column_of_ids(hub):
@@ -168,14 +168,14 @@ def test_hostile_rows_are_left_out_and_nothing_of_them_is_opened(hub, within, mo
     source = opened("org/hostile")
     del hub.asked[:]
     reader = read(source, 100)
-    own = "an image or video must be bytes or a file of the dataset itself, got another path or address"
+    own = "an image or video must be bytes or a file of the dataset itself, got another path or URL"
     reasons = {one.id: one.reason for one in reader.left_out}
     assert [reasons.pop(number) for number in range(1, 7)] == [own] * 6
     assert "(error: Image size (1000000000 pixels) exceeds limit" in reasons.pop(7)
     assert "`images` must be a readable image, got 6 bytes" in reasons.pop(8)
     assert "`images` must be the bytes of an image file, got 0 bytes" in reasons.pop(9)
-    assert reasons.pop(10) == "`images` must be given, got nothing"
-    assert reasons.pop(11) == "`predictions` must be given, got nothing"
+    assert reasons.pop(10) == "`images` is required"
+    assert reasons.pop(11) == "`predictions` is required"
     assert reasons.pop(12) == "`predictions` must have at most 20,000 characters, got 10,000,000"
     assert reasons == {}
     assert reader.ids == [0, len(hostile_rows("")) - 1]

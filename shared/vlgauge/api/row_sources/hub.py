@@ -122,7 +122,7 @@ def pinned_with_files(identity: str, revision: str | None = None, token: Token =
     from huggingface_hub import HfApi
 
     if not _ID.fullmatch(identity):
-        raise UsageError.about("dataset", f"must be OWNER/NAME of a data set of the Hub, got {identity[:80]!r}")
+        raise UsageError.about("dataset", f"must be OWNER/NAME of a dataset of the Hub, got {identity[:80]!r}")
     _refuse_unreachable()
     with hub_requests(), in_words(identity):
         about = HfApi(token=token).dataset_info(identity, revision=revision)
@@ -132,7 +132,7 @@ def pinned_with_files(identity: str, revision: str | None = None, token: Token =
             "dataset", f"must have data files, got {identity!r}, which is a script", "scripts are not run"
         )
     if not re.fullmatch("[0-9a-f]{40}", about.sha or ""):
-        raise NetworkError("the server is no Hub: it names no commit of the data set")
+        raise NetworkError("the server is not a Hub server: it returned no commit of the dataset")
     return Pinned(identity, str(about.sha), token), files
 
 
@@ -204,9 +204,7 @@ class HubRows:
         root = self._data_set.root
         inside = path.removeprefix(root)
         if not path.startswith(root) or posixpath.normpath(inside) != inside or inside.startswith("../"):
-            raise UsageError(
-                "an image or video must be bytes or a file of the dataset itself, got another path or address"
-            )
+            raise UsageError("an image or video must be bytes or a file of the dataset itself, got another path or URL")
         if "::" in inside or "://" in inside:
             raise UsageError("an image or video must be a file of the dataset itself, got one within an archive")
         with in_words(self._data_set.id):
@@ -215,7 +213,7 @@ class HubRows:
                     content: bytes = stream.read(most_bytes + 1)
             except FileNotFoundError as error:
                 raise UsageError(
-                    "an image or video must be a file of the dataset itself, got one that is not there"
+                    "an image or video must be a file of the dataset itself, got a missing file"
                 ) from error
         if len(content) > most_bytes:
             raise UsageError(f"an image or video must be a file of at most {most_bytes:,} bytes, got a larger one")
@@ -232,7 +230,7 @@ def _files(data_set: Pinned) -> Any:
 def _refuse_unreachable() -> None:
     check_version("datasets", "4.8", "reading rows of the Hub")  # earlier versions cannot open `hf://` paths
     if (why := unreachable()) is not None:
-        raise NetworkError(f"data sets of the Hub cannot be read, because {why}")
+        raise NetworkError(f"datasets of the Hub cannot be read, because {why}")
 
 
 def _plain(row: Mapping[str, Any]) -> dict[str, Any]:

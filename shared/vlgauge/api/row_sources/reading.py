@@ -76,7 +76,9 @@ class RowReader:
         """Check that all required and specified columns exist."""
         needed = [one.name for one in self.wanted if not one.optional and not self.titles.get(one.name)]
         if needed:
-            raise UsageError(f"`{'` and `'.join(dict.fromkeys(needed))}` must be columns of the rows, none is chosen")
+            raise UsageError(
+                f"`{'` and `'.join(dict.fromkeys(needed))}` must be columns of the rows, but no column is selected"
+            )
         named = {title for titles in self.titles.values() for title in titles}
         if missing := sorted(named - self.source.kinds.keys()):
             there = ", ".join(map(str, list(self.source.kinds)[:20])) or "none"
@@ -134,7 +136,7 @@ class RowReader:
             if titles := self.titles.get("groups"):
                 if is_unlabeled(row[titles[0]]):
                     raise UsageError.about(
-                        "groups", f"must be a column that every row has, this one has none in {titles[0]}"
+                        "groups", f"must be a column with a value in every row, got none in {titles[0]}"
                     )
                 label = str(row[titles[0]])
             given = {column: self._given(column, row, files) for column in self.columns}
@@ -213,7 +215,7 @@ class RowReader:
         if self._n_bytes > self.limits.run_bytes:
             raise RunTooLargeError(
                 f"`{place}` must have at most {self.limits.run_bytes:,} bytes in all rows, got more at row "
-                f"{self.next_row}; take fewer rows, or raise `run_bytes`"
+                f"{self.next_row}; score fewer rows, or increase `run_bytes`"
             )
         return content
 
@@ -267,7 +269,7 @@ def checked_cell(column: Column, cell: Any, place: str, limits: RowLimits) -> An
     if cell is None:
         if column.optional:
             return None
-        raise UsageError.about(place, "must be given, got nothing")
+        raise UsageError.about(place, "is required")
     texts = list(cell.values()) if isinstance(cell, Mapping) else cell if isinstance(cell, list) else [cell]
     longest = max((len(text) for text in texts if isinstance(text, (str, list))), default=0)
     if longest > limits.characters:
