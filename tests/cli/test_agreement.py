@@ -54,7 +54,7 @@ def test_columns_rankings_groups_and_several_raters(folder, capsys):
     assert found["own"]["correlations"]["pearson"]["value"] == pytest.approx(expected.correlations["pearson"].value)
     assert found["own"]["correlations"]["pearson"]["low"] == pytest.approx(expected.correlations["pearson"].low)
     assert run("--rankings", "rank", "--scores", "own", "--groups", "scene") == 0
-    assert "the intervals draw whole groups of scene; p takes every row as independent" in capsys.readouterr().out
+    assert "the intervals resample whole groups of scene; p treats all rows as independent" in capsys.readouterr().out
     assert found["human"]["correlations"]["tau_b"]["value"] == pytest.approx(1.0)
     assert run("--ratings", "people", "--scores", "own", "--format", "markdown") == 0
     assert "| own | 1.0000 [" in capsys.readouterr().out
@@ -128,4 +128,4 @@ def test_rows_without_a_group_are_refused(tmp_path, monkeypatch, capsys, empty):
     (tmp_path / "rated.csv").write_text("\n".join(["id,human,own,scene", *lines]), encoding="utf-8")
     assert main(["agreement", "rated.csv", "--ratings", "human", "--scores", "own", "--groups", "scene"]) == 2
     told = capsys.readouterr().err
-    assert "--groups must be a column that every row has, got 'scene', which row 's2' lacks" in told
+    assert "--groups must be a column with a value in every row, got 'scene', which is missing in row 's2'" in told

@@ -35,7 +35,7 @@ def test_a_score_is_recorded_once_and_checked(capsys):
     assert "nothing, because all records exist already" in capsys.readouterr().err
     assert main(["record", "check", "results.jsonl"]) == 0
     out = capsys.readouterr().out
-    assert "1 record: what follows from metric and signature is right" in out
+    assert "1 record: all fields agree with metric and signature" in out
     assert "org/teller" in out
 
 
@@ -46,7 +46,7 @@ def test_a_score_is_recorded_once_and_checked(capsys):
         (WORDS[:-2], "--record requires --split"),
         (["--model-name", "x"], "--model-name requires --record FILE"),
         ([*WORDS, "--source-name", "x"], "require --source-url"),
-        ([*WORDS, "--date", "today"], "`date` must be a date by ISO 8601"),
+        ([*WORDS, "--date", "today"], "`date` must be an ISO 8601 date"),
         (
             [*WORDS[:2], "--model", "teller", *WORDS[4:]],
             "`model.id` must be an id of the Hub, owner/name, got 'teller'",
@@ -144,7 +144,7 @@ def test_a_record_is_compared_with_its_scores(stories, capsys):
     code, out, _ = checked(capsys, "results.jsonl")
     assert code == 0
     assert "not given" in out
-    assert "whether they are those of the scores, --scores MODEL=FILE says" in out
+    assert "pass --scores MODEL=FILE to compare them with the scores" in out
     code, out, _ = checked(capsys, "results.jsonl", "--scores", "org/teller=scores.csv")
     assert code == 0
     assert out.splitlines()[2].endswith("the same")
@@ -154,7 +154,7 @@ def test_a_record_is_compared_with_its_scores(stories, capsys):
     assert "the same, unsigned" in checked(capsys, "results.jsonl", "--scores", "org/teller=scores.csv")[1]
     rewritten(stories, ci={key: record["ci"][key] for key in ("low", "high", "level")})
     out = checked(capsys, "results.jsonl", "--scores", "org/teller=scores.csv")[1]
-    assert "interval not checked: the record does not tell its method and samples and seed and groups" in out
+    assert "interval not checked: the record does not contain its method and samples and seed and groups" in out
     assert "1 with the value and counts of their scores, 0 of these with their interval" in out
     rewritten(stories, n=3, undefined=0)
     code, out, err = checked(capsys, "results.jsonl", "--scores", "org/teller=scores.csv")

@@ -311,7 +311,7 @@ def test_an_order_that_turns_is_told():
     with pytest.warns(UserWarning, match=r"10 of 20 rows.*10"):
         compared = only(compare(runs, ["meteor"]))
     assert [one.name for one in compared.systems] == ["a", "b"]
-    assert compared.told[-1] == "with the worst meteor in place of no score the order turns: b, a"
+    assert compared.told[-1] == "with the worst meteor for missing scores, the order changes: b, a"
 
 
 def test_the_system_that_costs_most_rows_is_named():
@@ -473,14 +473,12 @@ def test_unequal_sets_are_refused_with_the_command_that_makes_them_equal():
     sizes = {"a": [(5, 5)] * 3, "b": [(5, 5), (8, 5), (5, 5)], "c": [(4, 5), (5, 5), (3, 5)]}
     # The excess over the null depends on the sizes as well.
     runs = {name: sets([1, 2, 3], [0.1, 0.2, 0.3], own) for name, own in sizes.items()}
-    said = r"a and b have unequal numbers; compare the predictions of all systems in place of their scores: .* system, "
-    with pytest.raises(
-        ValueError, match=said + "or score every system again with --captions-per-row 3, the least that"
-    ):
+    said = r"a and b have unequal numbers; compare the predictions of all systems instead of their scores: .* system, "
+    with pytest.raises(ValueError, match=said + "or score every system again with --captions-per-row 3, the smallest"):
         compare(runs, ["trm"])
     # With a single caption, no row would have a score.
     runs["c"]["sizes"] = [(4, 5), (1, 5), (3, 5)]
-    with pytest.raises(ValueError, match=r"in place of their scores: "):
+    with pytest.raises(ValueError, match=r"instead of their scores: "):
         compare(runs, ["trm"])
     people = {"a": sets([1], sizes=[(5, 5)]), "b": sets([1], sizes=[(5, 4)])}
     with pytest.raises(ValueError, match="same ref"):

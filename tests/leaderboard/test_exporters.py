@@ -196,7 +196,7 @@ def test_without_the_scores_of_the_rows_undefined_ones_leave_no_rank(paper):
     assert table.unranked == {"GROOViST ↑", "TRM ↓"}
     assert tables(paper, form="html").count("data-unranked") == 2  # the page does not rank by them either
     assert "data-unranked" not in tables(complete(paper), form="html")
-    told = "which rows have no score is known only with the scores of each row."
+    told = "row scores are required to know which rows have no score."
     assert table.notes[1:3] == [f"No rank by {name}: {told}" for name in ("GROOViST", "TRM")]
     assert [[cell.text for cell in row[4:]] for row in table.rows] == [["4897", "3"], ["4897 to 4900", "0 to 3"]]
     # If the worse metric is complete, the other one has its rank.
@@ -209,9 +209,9 @@ def test_without_the_scores_of_the_rows_undefined_ones_leave_no_rank(paper):
 @pytest.mark.parametrize(
     ("sizes", "told"),
     [
-        ("|sets:2-10v5", "No rank by TRM: sets of captions of several sizes, 2-10v5."),
-        ("|sets:2-10v5@0123abcd", "No rank by TRM: sets of captions of several sizes, 2-10v5@0123abcd."),
-        ("", "No rank by TRM: the sizes of the sets are not known."),
+        ("|sets:2-10v5", "No rank by TRM: caption sets of different sizes, 2-10v5."),
+        ("|sets:2-10v5@0123abcd", "No rank by TRM: caption sets of different sizes, 2-10v5@0123abcd."),
+        ("", "No rank by TRM: the sizes of the sets are unknown."),
         ("|sets:5v5", None),
     ],
 )
@@ -260,7 +260,7 @@ def test_embedded_results_have_a_table_of_their_own_below(records):
     text = tables(records)
     first, second = text.split("VIST 2, default, test at bbbbbbbb")[1:]
     assert "embedded" not in first
-    assert second.startswith(", with toy weights of the embedded profile")
+    assert second.startswith(", with demo models of the embedded profile")
     assert "0.990" in second
     assert "0.990" not in first
     assert tables(records, form="html").count("<table>") == 2
@@ -339,7 +339,7 @@ def test_a_results_repository_has_the_rank_groups_of_its_scores(metric, tests):
     readme = results_repository(records, "org/results", given)[1].content
     rows = [line.split(" | ") for line in readme.splitlines() if line.startswith("| ")][2:]
     assert [(row[1], row[3]) for row in rows] == [("high", "1"), *((row[1], "2") for row in rows[1:])]
-    assert f"Systems that share a group are not told apart by {tests} (Holm" in readme
+    assert f"Systems that share a group do not differ significantly in {tests} (Holm" in readme
     assert "bold: the first group; #: the order by" in readme
     assert "not tested" not in readme
     card = only(dataset_card(records, CARD, given)).content
@@ -347,7 +347,7 @@ def test_a_results_repository_has_the_rank_groups_of_its_scores(metric, tests):
     # Scores of some records.
     del given["org/igh"]
     readme = results_repository(records, "org/results", given)[1].content
-    assert f"{tests} (0.05) of the 2 systems whose scores of each row are there." in readme
+    assert f"{tests} (0.05) of the 2 systems with row scores." in readme
 
 
 def test_scores_of_no_record_are_refused(records):

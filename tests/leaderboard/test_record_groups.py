@@ -30,7 +30,7 @@ def test_what_the_comparison_warns_of_is_told():
     records = recorded(runs, "trm")
     found = record_groups.record_groups([*records.values()], {records[name].key: run for name, run in runs.items()}, {})
     (notes,) = found.notes.values()
-    assert "every system has as many captions per row as the others" in notes[1]
+    assert "every system has the same number of captions per row" in notes[1]
     (header, _, *rows) = tables([*records.values()], groups=found).splitlines()[2:7]
     assert header == "| # | model | TRM ↓ | group | n | undefined |"
     assert [row.split(" | ")[3] for row in rows] == ["1", "1", "2"]
@@ -70,7 +70,7 @@ def test_values_order_and_bold_are_those_of_the_rows_that_every_system_has():
     assert [row[4].text for row in table.rows] == ["32"] * 3
     assert [row[5].text for row in table.rows] == ["8", "4", "16"]
     assert any("means, order, groups and tests are of the 32 of 60 rows" in note for note in table.notes)
-    (own,) = [note for note in table.notes if note.startswith("rovist_nr over all rows of its own: ")]
+    (own,) = [note for note in table.notes if note.startswith("rovist_nr over all its rows: ")]
     assert f"org/silent {records['silent'].value:.3f} (16 undefined)" in own
 
 
@@ -83,7 +83,7 @@ def test_scores_of_some_systems_give_no_groups_if_they_lack_other_rows():
     assert "group" not in table.header
     assert not any(cell.bold for row in table.rows for cell in row)
     assert [row[0].text for row in table.rows] == ["-"] * 3
-    told = "systems lack scores of other rows, and the scores of each row are there for 2 of 3."
+    told = "systems lack scores of other rows, and row scores are available for 2 of 3."
     assert f"No rank groups by RoViST-NR: {told}" in table.notes
 
 
@@ -95,14 +95,14 @@ def test_rows_that_were_drawn_in_groups_are_not_tested_as_single_ones():
     every, scores = [*records.values()], {records[name].key: run for name, run in runs.items()}
     found = record_groups.record_groups(every, scores, {})
     assert found.systems == {}
-    assert "rows were drawn in groups, which not all scores name alike" in str(found.notes)
+    assert "rows were resampled in groups, which differ between the files" in str(found.notes)
     # Scores that name the groups are tested by groups.
     named = {GROUPS: [f"image {row // 2}" for row in range(12)], GROUPED_BY: "image"}
     grouped = {key: {**run, **named} for key, run in scores.items()}
     found = record_groups.record_groups(every, grouped, {})
     (expected,) = compare({name: {**run, **named} for name, run in runs.items()}, ["rovist_nr"]).metrics
     assert {one.low for one in found.systems.values()} == {one.low for one in expected.systems}
-    assert "12 rows in 6 groups, which are drawn whole, 10000 samples, seed 0." in str(found.notes)
+    assert "12 rows in 6 groups, which are resampled as a whole, 10000 samples, seed 0." in str(found.notes)
 
 
 def test_sets_of_unequal_sizes_are_not_compared():
@@ -137,7 +137,7 @@ def test_too_many_systems_are_not_compared(monkeypatch):
     records = recorded(runs, "rovist_nr")
     found = record_groups.record_groups([*records.values()], {records[name].key: run for name, run in runs.items()}, {})
     assert found.systems == {}
-    assert "No rank groups by RoViST-NR: 3 systems are more than 2; `vlgauge compare` takes them." in str(found.notes)
+    assert "No rank groups by RoViST-NR: 3 systems exceed the limit of 2; use `vlgauge compare`." in str(found.notes)
     assert "| group |" not in tables([*records.values()], groups=found)
 
 

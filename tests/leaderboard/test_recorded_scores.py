@@ -107,13 +107,13 @@ def test_a_record_without_a_digest_is_compared_and_unsigned():
 @pytest.mark.parametrize(
     ("changed", "why"),
     [
-        ({"method": None, "groups": None}, "the record does not tell its method and groups"),
-        ({"seed": None}, "the record does not tell its seed"),
-        ({"resamples": None}, "the record does not tell its samples"),
+        ({"method": None, "groups": None}, "the record does not contain its method and groups"),
+        ({"seed": None}, "the record does not contain its seed"),
+        ({"resamples": None}, "the record does not contain its samples"),
         ({"method": "by eye"}, "its method is by eye, that of this version "),
-        ({"groups": 2}, "2 groups of rows were drawn, which scores do not show"),
-        ({"resamples": 10**9}, "it is of 1000000000 samples, 100,000 are the most here"),
-        ({"resamples": 0}, "it is of 0 samples, 100,000 are the most here"),
+        ({"groups": 2}, "2 groups of rows were resampled, which are unknown for scores"),
+        ({"resamples": 10**9}, "it is of 1000000000 samples, the maximum is 100,000"),
+        ({"resamples": 0}, "it is of 0 samples, the maximum is 100,000"),
     ],
 )
 def test_why_an_interval_is_not_checked_is_said(changed, why):
@@ -122,7 +122,7 @@ def test_why_an_interval_is_not_checked_is_said(changed, why):
     ci = dataclasses.replace(record.ci, high=0.75, **changed)
     assert check_scores(dataclasses.replace(record, ci=ci), made_run(SCORES)).interval.startswith(why)
     none = dataclasses.replace(record, ci=None)
-    assert check_scores(none, made_run(SCORES)).interval == "the record has none"
+    assert check_scores(none, made_run(SCORES)).interval == "the record has no interval"
 
 
 def test_every_file_of_a_model_belongs_to_a_record():

@@ -189,17 +189,17 @@ def test_a_refusal_is_told_in_words(hub, capsys):
     assert "hf_secret" not in err
 
 
-@pytest.mark.filterwarnings("ignore:left out, because the Hub ranks from high to low")
+@pytest.mark.filterwarnings("ignore:skipped, because the Hub ranks from high to low")
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["eval-results", RECORDS], "must be of the paper profile for eval-results, got groovist of org/toy"),
         (
             ["eval-results", RECORDS, "--metric", "trm"],
-            "must have a record for eval-results, got none that it can hold",
+            "must have a record for eval-results, got no suitable record",
         ),
-        (["eval-results", RECORDS, "--model", "org/none"], "must have a record that the options choose, got none"),
-        (["dataset-card", RECORDS], "--card must name the card of the data set, such as README.md, got none"),
+        (["eval-results", RECORDS, "--model", "org/none"], "must have a record that matches the options, got none"),
+        (["dataset-card", RECORDS], "--card is required: the dataset card, such as README.md"),
         (["dataset-card", RECORDS, "--card", "bad.md"], "--card must be UTF-8 text"),
         (["results-repository", RECORDS, "--repository", "o/r", "--scores", "x"], "--scores must be MODEL=FILE with"),
         (["dataset-card", RECORDS, "--card", "bad.md", "--scores", "x"], "--scores must be MODEL=FILE with"),

@@ -9,8 +9,8 @@ from vlgauge.leaderboard.table import Cell, Table, differences_table, pairs_tabl
 
 FEW = "\N{DAGGER} of fewer than 20 rows or groups of rows, an interval misses more often than its level says."
 UNCORRECTED = (
-    'Intervals are corrected for no other pair and need not agree with the tests: one may leave 0 out beside "not told '
-    'apart".'
+    "Intervals are not corrected for multiple comparisons and may disagree with the tests: an interval may "
+    'exclude 0 for a pair that is "not significant".'
 )
 HOSTILE = "a|b *c* _d_ <e> \x1b[2J & [f](javascript:g) {h}%$#~^\\\nnext"
 TABLE = Table(["name", "x ↑"], [[Cell(HOSTILE), Cell("-1 [2, 3]", bold=True, right=True)]], "over", ["under"])
@@ -64,7 +64,9 @@ def test_the_first_group_is_bold_and_arrows_point_to_the_better_scores(compariso
 def test_scores_of_toys_are_called_so_in_every_form():
     toy = {"clip_s_signature": "clip_s|v:0.1.0|profile:embedded|enc:vlgauge-toy-clip@0"}
     found = compare({name: run | toy for name, run in three_systems("clip_s").items()}, ["clip_s"])
-    note = "clip_s: scores of toys, which rank synthetic scenes and are meaningless for photographs and human stories."
+    note = (
+        "clip_s: scores of demo models, which rank synthetic scenes and are meaningless for photographs and human stories."
+    )
     assert note in systems_table(found).notes
     whole = {"rovist_signature": "rovist|v:0.1.0|profile:embedded|scale_vg:False|parts:5daf87e0"}
     rovist = compare({name: run | whole for name, run in three_systems("rovist").items()}, ["rovist"])
@@ -89,12 +91,12 @@ def test_text_marks_the_first_group_with_a_star(comparison):
 @pytest.mark.parametrize(
     ("metrics", "notes"),
     [
-        (["bleu"], ("Values of the corpus with 95%", "not told apart by tests that swap rows (0.05).")),
+        (["bleu"], ("Values of the corpus with 95%", "do not differ significantly in tests that swap rows (0.05).")),
         (
             ["rovist_nr", "bleu"],
             (
                 "Means, for bleu values of the corpus, with 95%",
-                "by paired sign-flip tests, for bleu tests that swap rows (Holm's correction for 1 pair by each of 2",
+                "in paired sign-flip tests, for bleu tests that swap rows (Holm's correction for 1 pair by each of 2",
             ),
         ),
     ],
@@ -112,7 +114,7 @@ def test_what_adds_counts_is_told(metrics, notes):
         UNCORRECTED,
         "too few rows that differ to tell apart: with so few rows that differ no outcome is significant; such a pair "
         "makes nothing bold.",
-        "bleu: wins, losses and ties are of the scores of single rows, the rest is of the corpus. A row in which "
+        "bleu: wins, losses and ties count single rows, all other values are corpus-level. A row in which "
         "neither system matches four words in a row ties.",
         FEW,
     ]
@@ -128,7 +130,7 @@ def test_only_a_metric_with_noise_tells_which_rows_tie(monkeypatch):
     assert table.metrics[0].noise == {}
     assert table.metrics[0].pairs[0].wins == 1
     (note,) = [one for one in pairs_table(table).notes if one.startswith("bleu: ")]
-    assert note == "bleu: wins, losses and ties are of the scores of single rows, the rest is of the corpus."
+    assert note == "bleu: wins, losses and ties count single rows, all other values are corpus-level."
 
 
 RUNS_OF_40 = {"a": list(range(40)), "b": [0.5] * 40}
@@ -145,7 +147,7 @@ def test_both_tables_tell_how_many_pairs_they_correct_for():
     assert "(Holm's correction for 3 pairs, 0.01)" in systems.notes[1]
     assert pairs.notes == [
         "p (Holm) corrects for 2 pairs.",
-        "The groups correct for all 3 pairs: a pair may be told apart here and yet share a group.",
+        "The groups correct for all 3 pairs: a pair may differ significantly here and still share a group.",
         UNCORRECTED,
         FEW,
     ]
@@ -172,7 +174,7 @@ def test_a_system_in_several_groups_is_explained():
     runs = {"a": made_run([1.0] * 6), "b": made_run([0.5] * 6), "c": made_run([2.0, 0.5] * 3)}
     told = systems_table(compare(runs, ["rovist_nr"], level=0.9))
     assert [row[2].text for row in told.rows] == ["1,2", "1", "2"]
-    assert "Group 1,2: in each of these groups, and not told apart from the others of each." in told.notes
+    assert "Group 1,2: member of each of these groups, without significant differences within each." in told.notes
 
 
 def test_a_pvalue_at_its_floor_is_a_bound():
@@ -188,12 +190,12 @@ def test_a_pvalue_at_its_floor_is_a_bound():
 def test_groups_that_are_drawn_whole_are_told():
     runs = {"a": made_run([1, 2]), "b": made_run([2, 2])}
     note = systems_table(compare(runs, ["rovist_nr"], groups={"0": 1, "1": 1})).notes[0]
-    assert note.endswith("2 rows in 1 groups, which are drawn whole, 10000 samples, seed 0.")
+    assert note.endswith("2 rows in 1 groups, which are resampled as a whole, 10000 samples, seed 0.")
 
 
 def test_pairs_name_the_better_system(comparison):
     better = {row[1].text: row[-1].text for row in pairs_table(comparison).rows}
-    assert better == {"high - low": "low", "high - low too": "low too", "low - low too": "not told apart"}
+    assert better == {"high - low": "low", "high - low too": "low too", "low - low too": "not significant"}
 
 
 def test_undefined_rows_are_counted_and_means_of_one_row_have_no_interval():
@@ -208,7 +210,7 @@ def test_rows_that_a_system_lacks_stand_beside_the_means():
     runs = {"silent": made_run(lacking, "meteor"), "honest": made_run([*[0.8] * 30, *[0.1] * 10], "meteor")}
     comparison = compare(runs, ["meteor"])
     table = systems_table(comparison)
-    assert table.header == ["system", "meteor ↑", "group", "own rows", "undefined", "as the worst", "n"]
+    assert table.header == ["system", "meteor ↑", "group", "own rows", "undefined", "worst for missing", "n"]
     assert [[cell.text for cell in row] for row in table.rows] == [
         ["honest", "0.8000 [0.8000, 0.8000]", "1", "0.6250", "0", "0.6250", "30 of 40"],
         ["silent", "0.7970 [0.7970, 0.7970]", "2", "0.7970", "10", "0.5978", "30 of 40"],
@@ -223,7 +225,7 @@ def test_metrics_of_unequal_rows_each_have_their_number():
     runs = {name: made_run([1.0, 2.0, 3.0]) | made_run([0.1, 0.2, 0.3], "meteor") for name in "ab"}
     runs["b"]["meteor_scores"] = [0.1, 0.2, None]
     table = systems_table(compare(runs, ["rovist_nr", "meteor"]))
-    expected = ["rovist_nr ↑", "group", "n", "meteor ↑", "group", "own rows", "undefined", "as the worst", "n"]
+    expected = ["rovist_nr ↑", "group", "n", "meteor ↑", "group", "own rows", "undefined", "worst for missing", "n"]
     assert table.header == ["system", *expected]
     assert [cell.text for cell in table.rows[0]][3::6] == ["3", "2 of 3"]
 
@@ -231,7 +233,7 @@ def test_metrics_of_unequal_rows_each_have_their_number():
 def test_too_few_rows_are_told_and_nothing_is_bold():
     comparison = compare({"a": made_run([2.0] * 5), "b": made_run([1.0] * 5)}, ["rovist_nr"])
     systems, pairs = systems_table(comparison), pairs_table(comparison)
-    assert [cell.text for cell in pairs.rows[0]][-1] == "too few rows that differ to tell apart"
+    assert [cell.text for cell in pairs.rows[0]][-1] == "too few differing rows for a test"
     assert pairs.notes[-2].startswith("too few rows that differ to tell apart: with so few rows that differ no outcome")
     assert not any(cell.bold for row in [*systems.rows, *pairs.rows] for cell in row)
     assert systems.bold == ""
@@ -249,8 +251,8 @@ def test_holm_is_written_only_if_several_pvalues_were_corrected():
             *("metric", "systems", "difference", "p", "wins", "losses", "ties", "better")
         ]
     assert pairs_table(each).notes[0] == (
-        "Each metric is tested by itself: that any of 2 metrics errs is likelier than 0.05; the family `all` has 2 "
-        "tests."
+        "Each metric is tested separately: the probability of an error in any of the 2 metrics exceeds 0.05; the "
+        "family `all` has 2 tests."
     )
     for comparison in (compare(two, ["rovist_nr", "d_hm"]), compare(runs, ["rovist_nr"])):
         assert "p (Holm)" in pairs_table(comparison).header
@@ -273,14 +275,14 @@ def test_samples_of_the_tests_are_told_where_they_are_more():
 
 def test_samples_that_keep_the_document_frequencies_are_told():
     run = made_run([1.0, 2.0], "cider")
-    told = "cider: samples of rows keep the document frequencies of all rows."
+    told = "cider: resampled rows keep the document frequencies of all rows."
     for df, is_told in (("references@0123abcd", True), ("coco@0123abcd", False)):
         runs = {name: run | {"cider_signature": f"cider|v:0.1.0|df:{df}"} for name in "ab"}
         assert (told in systems_table(compare(runs, ["cider"])).notes) == is_told
 
 
 def test_rows_that_are_scored_by_their_neighbours_are_told():
-    told = "polos: rows are scored by those beside them, but intervals and tests take them as independent."
+    told = "polos: row scores depend on other rows, but intervals and tests treat rows as independent."
     runs = three_systems("polos")
     assert told not in systems_table(compare(runs, ["polos"])).notes
     signed = {"polos_signature": "polos|v:0.1.0|profile:paper|variant:released|released_batch:32"}
@@ -296,7 +298,7 @@ def test_rows_that_differ_name_the_better_one(comparison):
     assert table.rows[0][5].text == f"text {table.rows[0][0].text}"
     ties = compare({"a": made_run([1, 2]), "b": made_run([1, 2])}, ["rovist_nr"])
     empty = differences_table(ties, ties.metrics[0], ties.metrics[0].pairs[0], 2, {})
-    assert empty.caption == "Rows in which a and b differ most by rovist_nr ↑: none, they tie in every row"
+    assert empty.caption == "Rows in which a and b differ most by rovist_nr ↑: none, because all rows tie"
     assert render(empty, "text")
 
 

@@ -105,14 +105,14 @@ def told_of_undefined(
     name, gained = costliest(scores)
     if is_half:
         told.append(
-            f"fewer than half of the rows are left by {metric}"
+            f"fewer than half of the rows have scores of every system by {metric}"
             + (f"; {name} alone costs {gained} of them, leave it out" if gained else "")
         )
     higher = score_facts(metric).higher_is_better
     if None not in worst.values():
         counted = {name: value for name, value in worst.items() if value is not None}
         if ranked(values, higher) != (turned := ranked(counted, higher)):
-            told.append(f"with the worst {metric} in place of no score the order turns: {', '.join(turned)}")
+            told.append(f"with the worst {metric} for missing scores, the order changes: {', '.join(turned)}")
     return tuple(told)
 
 

@@ -311,8 +311,8 @@ def _joined(metric: str, runs: Mapping[str, Run], orders: Mapping[str, Sequence[
         if math.isnan(value_of_rows(counted_of(metric, signature), own[rows])):
             raise UsageError.about(
                 "runs",
-                f"must have a value of {metric} for every system, {name} has none on the {len(rows)} rows that every "
-                "system defines, as nothing is counted there",
+                f"must have a value of {metric} for every system, {name} has none on the {len(rows)} rows that are "
+                "defined for every system, because all counts are zero",
                 f"leave {name} out",
             )
     return _Joined(metric, kind, signature, scores, counts, rows, keys)

@@ -103,7 +103,7 @@ def model_index(records: Sequence[Record]) -> list[Export]:
             if getattr(sibling, what) != getattr(record, what):
                 raise UsageError.about(
                     "records",
-                    f"must have one {what} per model and data set for model-index, got two for {record.model.id} and "
+                    f"must have one {what} per model and dataset for model-index, got two for {record.model.id} and "
                     f"{on.id}",
                 )
         task = "Visual storytelling" if sibling.metric.startswith(_STORIES) else "Image captioning"
@@ -243,7 +243,7 @@ def dataset_card(
     identities = list(dict.fromkeys(record.dataset.id for record in records))
     if len(identities) != 1:
         raise UsageError.about(
-            "records", f"must be of one data set, got {', '.join(identities) or 'none'}", "choose with --dataset"
+            "records", f"must be of one dataset, got {', '.join(identities) or 'none'}", "choose with --dataset"
         )
     start, end = MARKERS
     if card.count(start) != 1 or card.count(end) != 1 or card.index(start) > card.index(end):
@@ -268,9 +268,9 @@ def _refuse_embedded(records: Iterable[Record], form: str) -> None:
         if record.profile == "embedded":
             raise UsageError.about(
                 "records",
-                f"must be of the paper profile for {form}, got {record.metric} of {record.model.id} with toy weights "
-                "of the embedded one",
-                "leave those out with --profile paper",
+                f"must be of the paper profile for {form}, got {record.metric} of {record.model.id} with demo models "
+                "of the embedded profile",
+                "select records with --profile paper",
             )
 
 
@@ -286,7 +286,7 @@ def _ranked_from_high(records: Sequence[Record], lower_is_better: str) -> list[t
     left_out = [f"{record.metric} of {record.model.id}" for record in records if not record.higher_is_better]
     if left_out and lower_is_better == "skip":
         warn(
-            f"left out, because the Hub ranks from high to low and lower is better here: {', '.join(left_out)}; negate "
+            f"skipped, because the Hub ranks from high to low and lower is better here: {', '.join(left_out)}; negate "
             "them with --lower-is-better=negate"
         )
     return found
@@ -300,7 +300,7 @@ def _put_once(files: dict[Any, Any], key: Any, value: Any, record: Record) -> No
     if key in files:
         raise UsageError.about(
             "records",
-            f"must have one result per model, data set and metric here, got two for {record.model.id}, "
+            f"must have one result per model, dataset and metric here, got two for {record.model.id}, "
             f"{record.dataset.id} and {record.metric}",
             "leave one out",
         )

@@ -21,8 +21,8 @@ from vlgauge.leaderboard.runs import Run, groups_of_run, numbers
 from vlgauge.stats.drawing import is_unlabeled
 
 _REMEDY = (
-    "compare the predictions of all systems in place of their scores: of each row as many captions are drawn for every "
-    "system"
+    "compare the predictions of all systems instead of their scores: the same number of captions per row is sampled "
+    "for every system"
 )
 _MEAN_TOLERANCE = 1e-9  # rounding of a mean that is summed in a different order
 
@@ -36,7 +36,7 @@ def joined_rows(runs: Mapping[str, Run]) -> tuple[list[str], dict[str, list[int]
     if lacking := [name for name, run in runs.items() if not isinstance(run.get("ids"), list | tuple)]:
         raise UsageError.about(
             "runs",
-            f"must have a list `ids` for every system, which names the rows, {', '.join(lacking)} "
+            f"must have a list `ids` of row ids for every system, {', '.join(lacking)} "
             f"{'have' if len(lacking) > 1 else 'has'} none",
             'from Python pass {"ids": ids} | metric.compute(...)',
         )
@@ -50,7 +50,7 @@ def joined_rows(runs: Mapping[str, Run]) -> tuple[list[str], dict[str, list[int]
             raise UsageError.about(
                 "ids",
                 f"must name each row once, {name} has {shown(twice)} more than once",
-                "give each row a unique id, or keep one of them",
+                "use a unique id for each row, or remove duplicates",
             )
         keys = keys or own
         if set(keys) != set(own):
@@ -101,8 +101,8 @@ def labels_of_runs(runs: Mapping[str, Run], keys: Sequence[str]) -> list[str] | 
     names = sorted({groups.name for groups in found.values()})
     if len(names) > 1:
         warn(
-            f"the files of scores name groups by {' and '.join(names)}: each row is drawn independently; choose the "
-            "groups with `groups`"
+            f"the files of scores have different groups ({' and '.join(names)}), so rows are resampled independently; "
+            "choose the groups with `groups`"
         )
     if len(names) != 1:
         return None
@@ -129,7 +129,7 @@ def agreed_labels(found: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
                     "groups",
                     f"must have each row in one group, row {shown(key)} is in {shown(labels[key])} and, by {name}, "
                     f"in {shown(label)}",
-                    "give labels by id",
+                    "pass labels by id",
                 )
     return labels
 
@@ -152,7 +152,7 @@ def common_signature(metric: str, runs: Mapping[str, Run]) -> str:
         unlike = unlike_fields(without_sizes(signature), without_sizes(other)) or "order"
         raise UsageError.about(
             "runs",
-            f"must have been scored in one way by {metric}, {first} and {name} differ in {unlike}",
+            f"must have been scored in the same way by {metric}, {first} and {name} differ in {unlike}",
             "score both with the same settings and version",
         )
     return signature if len(set(found.values())) == 1 else comparable_signature(signature)
@@ -184,14 +184,14 @@ def compared_value(metric: str, signature: str, runs: Mapping[str, Run], orders:
             raise UsageError.about(
                 "runs",
                 f"must have sets of equal sizes per row for every system by {metric}, which the signatures do not "
-                f"show, got {' and '.join(known)}",
+                f"contain, got {' and '.join(known)}",
                 _REMEDY,
             )
         if all(told.values()):
             return "score"
         warn(
-            f"the scores of {metric} can only be compared if every system has as many captions per row as the others, "
-            f"which files without sizes do not show; score again with `vlgauge score`"
+            f"the scores of {metric} can only be compared if every system has the same number of captions per row, "
+            "but the files contain no sizes; score again with `vlgauge score`"
         )
     return "score"
 
@@ -205,10 +205,10 @@ def _unequal(metric: str, sizes: Mapping[str, Sequence[tuple[int, ...]]], first:
         )
     least = min(size[0] for own in sizes.values() for size in own)
     # Rows with fewer than two captions have no score.
-    again = f", or score every system again with {OPTION} {least}, the least that a row of one has" if least > 1 else ""
+    again = f", or score every system again with {OPTION} {least}, the smallest number per row" if least > 1 else ""
     return (
-        f"`runs` must have as many captions per row for every system by {metric}, whose scores depend on their number, "
-        f"{first} and {other} have unequal numbers; {_REMEDY}{again}"
+        f"`runs` must have as many captions per row for every system by {metric}, because its scores depend on this "
+        f"number; {first} and {other} have unequal numbers; {_REMEDY}{again}"
     )
 
 
@@ -224,16 +224,19 @@ def scores_in_order(metric: str, name: str, run: Run, order: Sequence[int], n_ro
         raise UsageError.about("runs", f"must have {key} for every system, {name} has none")
     own = numbers(f"{key} of {name}", run[key], row_keys(run["ids"]))
     if all(map(math.isnan, own)):
-        raise UsageError(f"`{key} of {name}` must be defined for at least one of {n_rows} rows, got NaN for all")
+        raise UsageError.about(
+            f"{key} of {name}", f"must be defined for at least one of {n_rows} rows, got NaN for all"
+        )
     mean = run.get(key.removesuffix("_scores"))
     if (
         counted_of(metric, str(run.get(f"{metric}_signature", ""))) is None
         and isinstance(mean, (int, float))
         and not is_same_mean(found := mean_of_defined(own), mean)
     ):
-        raise UsageError(
-            f"`{key} of {name}` must be the scores that {mean:.6g} is the mean of, got {found:.6g} as theirs; the file "
-            f"was altered, score again"
+        raise UsageError.about(
+            f"{key} of {name}",
+            f"must have the mean {mean:.6g}, got {found:.6g}",
+            "the file was modified, score again",
         )
     return tuple(own[row] for row in order)
 

@@ -56,9 +56,9 @@ def _sentences(comparison: Comparison, numbers: Numbers) -> list[str]:
     scored = {score_title(one.metric): one.n for one in comparison.metrics if not lack_others(one)}
     n_rows = len(comparison.ids)
     tests = told_by_tests(comparison, spoken=True)
-    bold = f"Bold: the best system and others of which no two are told apart by {tests}."
+    bold = f"Bold: the best system and all systems that do not differ significantly in {tests}."
     if not any(system.bold for system in every):
-        bold = "Nothing is bold, as the rows that differ are too few to tell systems apart."
+        bold = "Nothing is bold, because too few rows differ for a significant difference."
     return [
         f"{values}{times}{intervals_told(comparison, numbers)}; {drawn_told(comparison)}.",
         bold,

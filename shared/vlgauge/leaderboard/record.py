@@ -64,15 +64,13 @@ def _date(name: str, value: Any) -> str:
     try:
         datetime.fromisoformat(_text(name, value))
     except ValueError:
-        raise InvalidRecordError(
-            f"`{name}` must be a date by ISO 8601, such as 2026-11-20, got {shown(value)}"
-        ) from None
+        raise InvalidRecordError(f"`{name}` must be an ISO 8601 date, such as 2026-11-20, got {shown(value)}") from None
     return str(value)
 
 
 def _address(name: str, value: Any) -> str:
     if not re.fullmatch(r"https?://[^\s<>\"]+", _text(name, value)):
-        raise InvalidRecordError(f"`{name}` must begin with https:// and have no blanks, got {shown(value)}")
+        raise InvalidRecordError(f"`{name}` must begin with https:// and contain no spaces, got {shown(value)}")
     return str(value)
 
 
@@ -95,14 +93,14 @@ def _confidence(name: str, value: Any) -> Any:
 
 # A lone surrogate cannot be written to a file.
 _text = _must_be(
-    "a text", lambda value: isinstance(value, str) and value.strip() and not re.search("[\ud800-\udfff]", value)
+    "a string", lambda value: isinstance(value, str) and value.strip() and not re.search("[\ud800-\udfff]", value)
 )
-_count = _must_be("a whole number of at least 0", lambda value: type(value) is int and value >= 0)
+_count = _must_be("an integer of at least 0", lambda value: type(value) is int and value >= 0)
 _id = _matching(_REPOSITORY, "an id of the Hub, owner/name")
 _revision = _matching("[0-9a-f]{40}", "a commit of 40 hexadecimal digits or null")
 _sha256 = _matching("[0-9a-f]{64}", "a digest of 64 hexadecimal digits or null")
 _direction = _must_be("true or false", lambda value: isinstance(value, bool))
-_schema = _must_be(f"{SCHEMA}, the only one that there is", lambda one: one == SCHEMA and not isinstance(one, bool))
+_schema = _must_be(f"{SCHEMA}, the only supported version", lambda one: one == SCHEMA and not isinstance(one, bool))
 
 
 def _build(kind: type[Any], name: str, content: Any, **more: Check) -> Any:
@@ -129,7 +127,7 @@ def _build(kind: type[Any], name: str, content: Any, **more: Check) -> Any:
     unknown = [key for key in content if key not in checks]
     if lacking or unknown:
         told = [f"lacks {', '.join(lacking)}"] if lacking else []
-        told += [f"has {', '.join(map(shown, unknown))}, which is none of its keys"] if unknown else []
+        told += [f"has {', '.join(map(shown, unknown))}, which are not valid keys"] if unknown else []
         raise InvalidRecordError(f"`{name}` {' and '.join(told)}")
     prefix = "" if kind is Record else f"{name}."
     values = {key: checks[key](f"{prefix}{key}", value) for key, value in content.items()}
@@ -240,7 +238,7 @@ class Record:
             record has no digest.
     """
 
-    metric: str = field(metadata={"check": _matching("[a-z][a-z0-9_]*", "the name of a metric")})
+    metric: str = field(metadata={"check": _matching("[a-z][a-z0-9_]*", "a metric name")})
     title: str = field(metadata={"check": _text})
     version: str = field(metadata={"check": _text})
     value: float = field(metadata={"check": _number})
@@ -319,8 +317,8 @@ def _check_facts(record: Record, signed: Mapping[str, str]) -> None:
             least = "" if low is None else f"at least {low:g}"
             most = "" if high is None else f"at most {high:g}"
             raise InvalidRecordError(
-                f"`{name}` must be {' and '.join(filter(None, (least, most)))}, as every score of {record.metric} is "
-                f"with these settings, got {shown(number)}"
+                f"`{name}` must be {' and '.join(filter(None, (least, most)))}, the range of {record.metric} with "
+                f"these settings, got {shown(number)}"
             )
 
 
@@ -328,17 +326,17 @@ def _check_numbers(record: Record) -> None:
     """Check the consistency of the numbers and the names of a record."""
     ci, n, source = record.ci, record.n, record.source
     if source is not None and source.user and source.org:
-        raise InvalidRecordError("`source` must name a user or an org, got both")
+        raise InvalidRecordError("`source` must have a user or an org, not both")
     if not 0 < n <= MOST_EXAMPLES - record.undefined:
         raise InvalidRecordError(
-            f"`n` must be at least 1, the value is of them, and with `undefined` at most {MOST_EXAMPLES:,}, got "
+            f"`n` must be at least 1, and `n` + `undefined` at most {MOST_EXAMPLES:,}, got "
             f"{shown(n)} and {shown(record.undefined)}"
         )
     if ci is None:
         return
     if not ci.low - _ROUNDING <= record.value <= ci.high + _ROUNDING:
         raise InvalidRecordError(
-            f"`value` must lie in its interval, {ci.low:.6g} to {ci.high:.6g}, got {record.value:.6g}"
+            f"`value` must be in its interval, {ci.low:.6g} to {ci.high:.6g}, got {record.value:.6g}"
         )
     if n < 2:
         raise InvalidRecordError(f"`ci` must be null for fewer than 2 rows, got one for {n}")

@@ -70,11 +70,11 @@ def record_groups(records: Sequence[Record], runs: Mapping[Key, Run], faults: Ma
         said = notes.setdefault(column, [])
         there = [record for record in own if record.key in runs]
         if len(there) < 2:
-            why = f"the scores of each row are there for {len(there)} of {len(own)} systems"
+            why = f"row scores are available for {len(there)} of {len(own)} systems"
         elif len(there) > MOST_SYSTEMS:
-            why = f"{len(there)} systems are more than {MOST_SYSTEMS}; `vlgauge compare` takes them"
+            why = f"{len(there)} systems exceed the limit of {MOST_SYSTEMS}; use `vlgauge compare`"
         elif _lacks_groups(there, runs):
-            why = "rows were drawn in groups, which not all scores name alike; `vlgauge compare --groups` takes them"
+            why = "rows were resampled in groups, which differ between the files; use `vlgauge compare --groups`"
         else:
             why = _compared(there, runs, systems, said, len(own))
         if why:
@@ -110,9 +110,9 @@ def _compared(
             return str(error)
     (compared,) = found.metrics
     if len(records) < n_all and lack_others(compared):
-        return f"systems lack scores of other rows, and the scores of each row are there for {len(records)} of {n_all}"
+        return f"systems lack scores of other rows, and row scores are available for {len(records)} of {n_all}"
     systems |= {names[system.name].key: system for system in compared.systems}
-    rest = "" if len(records) == n_all else f" of the {len(records)} systems whose scores of each row are there"
+    rest = "" if len(records) == n_all else f" of the {len(records)} systems with row scores"
     said.append(f"{records[0].title}: {groups_told(found)[:-1]}{rest}.")
     said += several_groups(compared.systems)
     said += [f"{drawn_told(found)}."] if found.n_groups is not None else []

@@ -175,11 +175,11 @@ class _Column:
         if self.is_tested or len(every) < 2:
             return ""
         if any(record.undefined for record in every) or len({record.n for record in every}) > 1:
-            return "which rows have no score is known only with the scores of each row"
+            return "row scores are required to know which rows have no score"
         if is_score(self.first.metric) and metric_facts(metric_of_score(self.first.metric)).compares_sets:
             sizes = sizes_signed(self.signature)
             if not are_of_one_size(sizes):
-                return f"sets of captions of several sizes, {sizes}" if sizes else "the sizes of the sets are not known"
+                return f"caption sets of different sizes, {sizes}" if sizes else "the sizes of the sets are unknown"
         return ""
 
     def number(self, row: _Row) -> _Number:
@@ -231,14 +231,14 @@ def _refuse_several_signatures(columns: Mapping[str, Mapping[str, Sequence[Recor
                 "records",
                 f"must have one signature per metric in a table, got {len(signatures)} of {metric}: "
                 f"{', '.join(signatures)}",
-                "give each a column with --split-signatures",
+                "show each in a separate column with --split-signatures",
             )
 
 
 def _caption(record: Record) -> str:
     on = record.dataset
     revision = f" at {on.revision[:8]}" if on.revision else ""
-    profile = ", with toy weights of the embedded profile" if record.profile == "embedded" else ""
+    profile = ", with demo models of the embedded profile" if record.profile == "embedded" else ""
     return f"{on.name}, {on.config}, {on.split}{revision}{profile}"
 
 
@@ -259,7 +259,7 @@ def _row(record: Record) -> _Row:
 
 def _names(records: Sequence[Record]) -> dict[tuple[str, str | None], str]:
     names = {_row(record): record.model.name for record in records}
-    for tell in (lambda row: row[0], lambda row: f"{row[0]} {(row[1] or 'of no revision')[:14]}"):
+    for tell in (lambda row: row[0], lambda row: f"{row[0]} {(row[1] or 'no revision')[:14]}"):
         taken = Counter(names.values())
         names = {row: tell(row) if taken[name] > 1 else name for row, name in names.items()}
     return names

@@ -21,7 +21,7 @@ from vlgauge.leaderboard.record import Record
 from vlgauge.leaderboard.runs import Run, groups_of_run, numbers
 
 MOST_SAMPLES = 100_000
-_UNLIKE = "the file is of another model or other rows, or one of the two was altered; score again and record that"
+_UNLIKE = "the file is of another model or other rows, or one of the two was modified; score again and add a new record"
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def check_scores(record: Record, run: Run, *, what: str = "", interval: bool = T
     metric, called = record.metric, what or f"the scores of {record.model.id} by {record.metric}"
     if record.signature != (signature := str(run.get(f"{metric}_signature", ""))):
         unlike = unlike_fields(record.signature, signature) or "order"
-        raise UsageError(f"{called} must have been made as the record says, they differ in {unlike}")
+        raise UsageError(f"{called} must have been computed as recorded, but differ in {unlike}")
     score_columns(run, metric, what)
     rows = row_counts(metric, run)
     if (rows.n, rows.undefined) != (record.n, record.undefined):
@@ -91,10 +91,10 @@ def check_scores(record: Record, run: Run, *, what: str = "", interval: bool = T
         raise UsageError(f"{called} must have the value of the record, {record.value:.6g}, got {value:.6g}: {_UNLIKE}")
     if record.scores_sha256 not in (None, digest := scores_digest(run, metric)):
         raise UsageError(
-            f"{called} must have the digest that the record holds, {str(record.scores_sha256)[:16]}, got "
-            f"{digest[:16]}: they were altered, or are of other rows"
+            f"{called} must have the digest in the record, {str(record.scores_sha256)[:16]}, got "
+            f"{digest[:16]}: they were modified, or are of other rows"
         )
-    unchecked = _interval_fault(record, run, called) if interval else "not asked for"
+    unchecked = _interval_fault(record, run, called) if interval else "not requested"
     return Checked(record, run, unchecked)
 
 
@@ -121,17 +121,17 @@ def _interval_fault(record: Record, run: Run, called: str) -> str:
     """
     ci = record.ci
     if ci is None:
-        return "the record has none"
+        return "the record has no interval"
     told = {"method": ci.method, "samples": ci.resamples, "seed": ci.seed, "groups": ci.groups}
     if lacking := [name for name, value in told.items() if value is None]:
-        return f"the record does not tell its {' and '.join(lacking)}"
+        return f"the record does not contain its {' and '.join(lacking)}"
     assert ci.resamples is not None
     assert ci.seed is not None
     groups = groups_of_run(run) if ci.grouped_by is not None else None
     if is_grouped(record, run) and (groups is None or groups.name != ci.grouped_by):
-        return f"{ci.groups} groups of rows were drawn, which scores do not show"
+        return f"{ci.groups} groups of rows were resampled, which are unknown for scores"
     if not 1 <= ci.resamples <= MOST_SAMPLES:
-        return f"it is of {ci.resamples} samples, {MOST_SAMPLES:,} are the most here"
+        return f"it is of {ci.resamples} samples, the maximum is {MOST_SAMPLES:,}"
     how: dict[str, Any] = {"level": ci.level, "resamples": ci.resamples, "seed": ci.seed}
     found = corpus_interval(record.metric, run, groups=None if groups is None else groups.labels, **how)
     if found is not None and found.units != ci.groups:
@@ -164,9 +164,7 @@ def scores_of_records(records: Sequence[Record], runs: Mapping[str, Sequence[Run
                 if (one := _match([r for r in records if (r.model.id, r.metric) == (model, metric)], run))
             ]
             if not of_run:
-                raise UsageError.about(
-                    "runs", f"must have scores by the metrics of the records, got only other ones for {model}"
-                )
+                raise UsageError.about("runs", f"must have scores of the metrics in the records, got none for {model}")
             for one in of_run:
                 if one.record.key in found:
                     raise UsageError.about(

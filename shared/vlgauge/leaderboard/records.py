@@ -124,7 +124,7 @@ def read_all_records(paths: Sequence[str]) -> list[Record]:
             first, other = known.setdefault(record.key, (path, record))
             if unlike := _unlike(record, other):
                 raise UsageError(
-                    f"FILE must have one record per metric, signature, model and data set, {first!r} and {path!r} have "
+                    f"FILE must have one record per metric, signature, model and dataset, {first!r} and {path!r} have "
                     f"two of {record.metric} for {record.model.id} and {record.dataset.id} with another {unlike}"
                 )
     return [record for _, record in known.values()]
@@ -164,7 +164,7 @@ def _records(text: str, path: str | Path) -> list[Record]:
         first, other = known.setdefault(record.key, (number, record))
         if unlike := _unlike(record, other):
             raise UsageError(
-                f"FILE must have one record per metric, signature, model and data set, got lines {first} and {number} "
+                f"FILE must have one record per metric, signature, model and dataset, got lines {first} and {number} "
                 f"of {str(path)!r} for {record.metric}, {record.model.id} and {record.dataset.id} with another {unlike}"
             )
     return [record for _, record in known.values()]
@@ -210,8 +210,8 @@ def _warn_of_another_signature(record: Record, known: Iterable[Record], path: st
     if alike:
         warn(
             f"{str(path)!r} now has {len(alike) + 1} results of {record.model.id} on {record.dataset.id} by "
-            f"{record.metric}, made in different ways: {alike[-1].signature} and {record.signature}; a table has one "
-            "of them, or a column for each with --split-signatures"
+            f"{record.metric}, computed in different ways: {alike[-1].signature} and {record.signature}; a table "
+            "shows one of them, or both in separate columns with --split-signatures"
         )
 
 
@@ -243,7 +243,7 @@ def append_records(path: str | Path, records: Iterable[Record]) -> list[Record]:
                 _warn_of_another_signature(record, known.values(), path)
             elif unlike := _unlike(record, other):
                 raise UsageError(
-                    f"FILE must have one record per metric, signature, model and data set, {str(path)!r} has one for "
+                    f"FILE must have one record per metric, signature, model and dataset, {str(path)!r} has one for "
                     f"{record.metric}, {record.model.id} and {record.dataset.id} with another {unlike}; "
                     f"remove that line to record this result"
                 )

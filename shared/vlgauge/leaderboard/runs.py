@@ -48,7 +48,7 @@ def read_run(path: str, metrics: Sequence[str]) -> dict[str, Any] | None:
         if f"{name}_scores" not in run or f"{name}_signature" not in run:
             there = ", ".join(key.removesuffix("_signature") for key in run if key.endswith("_signature")) or "none"
             raise UsageError(
-                f"FILE must have the scores of {name} and their signature, {path!r} has scores of: {there}"
+                f"FILE must contain the scores of {name} and their signature, {path!r} has scores of: {there}"
             )
     return run
 
@@ -170,7 +170,9 @@ def row_labels(rows: Rows, ids: Sequence[Any], column: str, option: str = "--gro
     """
     for key, row in zip(row_keys(ids), rows, strict=True):
         if is_unlabeled(row.get(column)):
-            raise UsageError(f"{option} must be a column that every row has, got {column!r}, which row {key!r} lacks")
+            raise UsageError(
+                f"{option} must be a column with a value in every row, got {column!r}, which is missing in row {key!r}"
+            )
     return [str(row[column]) for row in rows]
 
 

@@ -17,12 +17,12 @@ from vlgauge.stats import FEW_MARK, FEW_NOTE, alpha
 SIGN_FLIPS = "paired sign-flip tests"
 SWAPS = "tests that swap rows"
 CORRECTED = "p (Holm)"  # column name, used only if more than one p-value was corrected
-TOO_FEW = "too few rows that differ to tell apart"
+TOO_FEW = "too few differing rows for a test"
 # Signature field of a metric that weights words by the references of all rows.
 _WEIGHED = "|df:references@"
 # Signature fields of reference implementations in which the score of a row depends on the other rows of its batch.
 _BESIDE = ("|released_batch:", "|emscore_batch:")
-_BESIDE_NOTE = "rows are scored by those beside them, but intervals and tests take them as independent"
+_BESIDE_NOTE = "row scores depend on other rows, but intervals and tests treat rows as independent"
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def lack_others(compared: MetricComparison) -> bool:
 
 def _titles_beside(compared: MetricComparison) -> list[str]:
     titles = ["own rows", "undefined"] if lack_others(compared) else []
-    return titles + ([] if compared.systems[0].worst_value is None else ["as the worst"])
+    return titles + ([] if compared.systems[0].worst_value is None else ["worst for missing"])
 
 
 def _beside(compared: MetricComparison, system: System, numbers: Numbers) -> list[str]:
@@ -166,17 +166,17 @@ def pairs_table(comparison: Comparison, numbers: Numbers = PLAIN) -> Table:
     notes += _unlike_groups(comparison)
     if numbers.intervals:
         notes.append(
-            "Intervals are corrected for no other pair and need not agree with the tests: one may leave 0 out beside "
-            '"not told apart".'
+            "Intervals are not corrected for multiple comparisons and may disagree with the tests: an interval may "
+            'exclude 0 for a pair that is "not significant".'
         )
     if any(pair.too_few for compared in comparison.metrics for pair in compared.pairs):
         rows_or_groups = "rows" if comparison.n_groups is None else "groups of rows"
         notes.append(
-            f"{TOO_FEW}: with so few {rows_or_groups} that differ no outcome is significant; such a pair makes nothing "
+            f"{TOO_FEW}: with so few differing {rows_or_groups}, no outcome is significant; such pairs make nothing "
             "bold."
         )
     notes += [
-        f"{compared.metric}: wins, losses and ties are of the scores of single rows, the rest is of the corpus."
+        f"{compared.metric}: wins, losses and ties count single rows, all other values are corpus-level."
         + (f" A row in which {noise} ties." if (noise := COUNTED[compared.metric].noise) else "")
         for compared in comparison.metrics
         if compared.value == "corpus"
@@ -208,7 +208,10 @@ def family_caveat(comparison: Comparison) -> list[str]:
 
 def each_by_itself(n_metrics: int, level: float) -> str:
     """Return a sentence, without a period, about the error rate of several metrics that are tested separately."""
-    return f"Each metric is tested by itself: that any of {n_metrics} metrics errs is likelier than {alpha_text(level)}"
+    return (
+        f"Each metric is tested separately: the probability of an error in any of the {n_metrics} metrics exceeds "
+        f"{alpha_text(level)}"
+    )
 
 
 def _counted_pairs(n_pairs: int) -> str:
@@ -221,7 +224,10 @@ def _unlike_groups(comparison: Comparison) -> list[str]:
     if n_pairs == every:
         return []
     of_each = " of each metric" if comparison.family == "all" and len(comparison.metrics) > 1 else ""
-    return [f"The groups correct for all {every} pairs{of_each}: a pair may be told apart here and yet share a group."]
+    return [
+        f"The groups correct for all {every} pairs{of_each}: a pair may differ significantly here and still share a "
+        "group."
+    ]
 
 
 def pair_pvalue_text(comparison: Comparison, pair: Pair) -> str:
@@ -231,7 +237,7 @@ def pair_pvalue_text(comparison: Comparison, pair: Pair) -> str:
 
 def verdict(pair: Pair) -> str:
     """Return the better system of a pair, or the reason why there is none."""
-    return pair.better or (TOO_FEW if pair.too_few else "not told apart")
+    return pair.better or (TOO_FEW if pair.too_few else "not significant")
 
 
 def _pair_cells(comparison: Comparison, pair: Pair, numbers: Numbers) -> list[Cell]:
@@ -269,7 +275,7 @@ def differences_table(
         rows.append([Cell(key), *scores, Cell(better), *(Cell(texts[name][key]) for name in told)])
     what = f"Rows in which {pair.first} and {pair.second} differ most by {title(compared, of_row=True)}"
     header = ["id", *names, "difference", "better", *(f"text of {name}" for name in told)]
-    return Table(header, rows, what if rows else f"{what}: none, they tie in every row")
+    return Table(header, rows, what if rows else f"{what}: none, because all rows tie")
 
 
 def title(compared: MetricComparison, *, spoken: bool = False, of_row: bool = False) -> str:
@@ -318,7 +324,11 @@ def _pairs_of(n_systems: int) -> int:
 def several_groups(systems: Iterable[System]) -> list[str]:
     """Return an explanation of several groups, if a system is in more than one."""
     found = next((groups_text(system) for system in systems if len(system.groups) > 1), "")
-    return [f"Group {found}: in each of these groups, and not told apart from the others of each."] if found else []
+    return (
+        [f"Group {found}: member of each of these groups, without significant differences within each."]
+        if found
+        else []
+    )
 
 
 def told_by_tests(comparison: Comparison, *, spoken: bool = False) -> str:
@@ -341,7 +351,7 @@ def told_by_tests(comparison: Comparison, *, spoken: bool = False) -> str:
 
 def groups_told(comparison: Comparison) -> str:
     """Return the explanation of rank groups."""
-    return f"Systems that share a group are not told apart by {told_by_tests(comparison)}."
+    return f"Systems that share a group do not differ significantly in {told_by_tests(comparison)}."
 
 
 def the_test(comparison: Comparison) -> str:
@@ -358,10 +368,10 @@ def drawn_told(comparison: Comparison) -> str:
     """Return the number of rows and groups, the numbers of samples, and the seed, as text."""
     drawn = f"{len(comparison.ids)} rows"
     if comparison.n_groups is not None:
-        drawn += f" in {comparison.n_groups} groups, which are drawn whole"
+        drawn += f" in {comparison.n_groups} groups, which are resampled as a whole"
     samples = f"{comparison.resamples} samples"
     if comparison.test_resamples != comparison.resamples:
-        samples += f", {comparison.test_resamples} of the tests"
+        samples += f", {comparison.test_resamples} for tests"
     return f"{drawn}, {samples}, seed {comparison.seed}"
 
 
@@ -377,7 +387,7 @@ def caveats(comparison: Comparison, numbers: Numbers = PLAIN) -> list[str]:
     beside = [one.metric for one in comparison.metrics if any(field in one.signature for field in _BESIDE)]
     toys = [compared.metric for compared in comparison.metrics if made_by_toy(compared.signature)]
     return [
-        *([f"{', '.join(toys)}: scores of toys, which {TOY_NUMBERS}."] if toys else []),
+        *([f"{', '.join(toys)}: scores of demo models, which {TOY_NUMBERS}."] if toys else []),
         *few_notes(system.few and numbers.intervals for system in systems),
         *(f"{one}." for compared in comparison.metrics for one in compared.told),
         *(
@@ -386,7 +396,7 @@ def caveats(comparison: Comparison, numbers: Numbers = PLAIN) -> list[str]:
             for name, n_rows in compared.silent.items()
             if n_rows
         ),
-        *([f"{', '.join(weighed)}: samples of rows keep the document frequencies of all rows."] if weighed else []),
+        *([f"{', '.join(weighed)}: resampled rows keep the document frequencies of all rows."] if weighed else []),
         *([f"{', '.join(beside)}: {_BESIDE_NOTE}."] if beside else []),
     ]
 
@@ -397,10 +407,10 @@ def own_values(comparison: Comparison, numbers: Numbers = PLAIN) -> list[str]:
     for compared in comparison.metrics:
         if lack_others(compared):
             own = [f"{one.name} {numbers.text(one.own_value)} ({one.undefined} undefined)" for one in compared.systems]
-            notes.append(f"{compared.metric} over all rows of its own: {', '.join(own)}.")
+            notes.append(f"{compared.metric} over all its rows: {', '.join(own)}.")
         if compared.systems[0].worst_value is not None:
             worst = [f"{one.name} {numbers.text(one.worst_value or 0.0)}" for one in compared.systems]
-            notes.append(f"{compared.metric} with the worst score in place of none: {', '.join(worst)}.")
+            notes.append(f"{compared.metric} with the worst score for missing scores: {', '.join(worst)}.")
     return notes
 
 

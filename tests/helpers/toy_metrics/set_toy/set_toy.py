@@ -5,7 +5,7 @@ from typing import Any
 
 from vlgauge.families import caption_sets
 
-_DESCRIPTION = "Jaccard similarity (or overlap) of two sets of captions; two empty sets are undefined."
+_DESCRIPTION = "Jaccard similarity (or overlap) of two caption sets; two empty sets are undefined."
 
 _INPUTS = """
 Args:
