@@ -267,7 +267,7 @@ def test_warnings_of_many_kinds_are_counted():
         scorer.combine([scored])
     messages = [str(one.message) for one in told]
     assert messages[0] == "1 rows of kind 00"
-    assert messages[-1] == "4 more kinds of warnings came from single batches"
+    assert messages[-1] == "4 more kinds of warnings came from individual batches"
 
 
 def test_few_documents_warn_once():

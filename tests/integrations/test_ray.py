@@ -46,7 +46,7 @@ def session():
 @pytest.mark.parametrize(("address", "where"), [(None, "on this machine"), ("auto", "with the cluster at 'auto'")])
 def test_a_ray_that_does_not_start_is_one_sentence(address, where):
     ray = ray_or_skip()
-    message = re.escape(f"Ray could not be started {where}: timed out; see that it runs")
+    message = re.escape(f"Ray could not be started {where}: timed out; check that it is running")
     with (
         patch.object(ray, "is_initialized", lambda: False),
         patch.object(ray, "init", side_effect=Exception("timed\nout")),

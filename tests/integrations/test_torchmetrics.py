@@ -339,7 +339,7 @@ def test_rows_that_cannot_stand_beside_earlier_ones_are_refused():
     named.update(["a"], ["a"], ids=[1])
     for ids, message in (
         (["b"], "of one type"),
-        ([None], "a whole number or a text"),
+        ([None], "an integer or a string"),
         ([1, 2], r"got 2.*1 rows"),
     ):
         with pytest.raises(ValueError, match=message):

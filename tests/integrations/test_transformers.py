@@ -262,9 +262,7 @@ def test_a_metric_that_rewards_silence_chooses_the_best_checkpoint_with_a_warnin
         warnings.simplefilter("always")
         arguments = metrics.arguments(best=name)
     assert arguments["greater_is_better"] == (name == "rouge_l")
-    assert ["should be a metric that falls when a caption says less" in str(one.message) for one in told] == [
-        True
-    ] * is_told
+    assert ["should be a metric that penalizes omissions" in str(one.message) for one in told] == [True] * is_told
 
 
 def png(picture):

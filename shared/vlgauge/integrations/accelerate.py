@@ -60,7 +60,7 @@ def rows_once(rows: Sequence[Any]) -> list[Any]:
             raise UsageError.about(
                 "rows",
                 f"must have one id per row, got two different rows of the id {_id_of(row, 'rows')!r}",
-                "give the index in the whole data set, and draw no second caption for a row that a sampler repeats",
+                "use the index in the whole dataset, and generate no second caption for a row that a sampler repeats",
             )
     kinds = {type(name).__name__ for name in known}
     if len(kinds) > 1:
@@ -78,7 +78,7 @@ def _id_of(row: Any, place: str) -> int | str:
     if not isinstance(name, (int, str)) or isinstance(name, bool):
         raise UsageError.about(
             place,
-            "must be a tuple or list that begins with an id, or a mapping with an `id`, a whole number or a text, "
-            f"got {shown(row)}",
+            "must be a tuple or list that begins with an id, or a mapping with an `id`, an integer or a string, got "
+            f"{shown(row)}",
         )
     return name

@@ -87,7 +87,7 @@ class RowScorer:
             self.needs_counts = self.metric.count({name: [] for name in own}) is not None
         except UsageError as error:
             raise UsageError.about(
-                "metric", f"must be one whose rows can be scored apart, got {metric}: {error}", "use `compute`"
+                "metric", f"must score rows independently, got {metric}: {error}", "use `compute`"
             ) from None
         for name in self._titles:
             if name not in own:
@@ -228,7 +228,9 @@ class RowScorer:
         merged = merge_partial_results(partials)
         forms = merged.texts.pop(_FORMS, frozenset())
         if len(forms) > 1:
-            raise UsageError.about("predictions", f"must have one form in all rows, got {' and '.join(sorted(forms))}")
+            raise UsageError.about(
+                "predictions", f"must have the same type in all rows, got {' and '.join(sorted(forms))}"
+            )
         _warn(counted)
         columns = {key: [column[i] for i in order] for key, column in merged.columns.items()}
         result = self.metric.combine(replace(merged, columns=columns))
@@ -292,7 +294,7 @@ def checked_id(name: Any) -> int | str:
     """
     name = plain_number(name)
     if isinstance(name, bool) or not isinstance(name, (int, str)):
-        raise UsageError.about("id", f"must be a whole number or a text in every row, got {shown(name)}")
+        raise UsageError.about("id", f"must be an integer or a string in every row, got {shown(name)}")
     return name
 
 
@@ -339,7 +341,7 @@ def _warn(counted: Mapping[str, int]) -> None:
     for message, count in sorted(counted.items())[:_WARNINGS_SHOWN]:
         warn(f"{count} {message}" if count else message)
     if len(counted) > _WARNINGS_SHOWN:
-        warn(f"{len(counted) - _WARNINGS_SHOWN} more kinds of warnings came from single batches")
+        warn(f"{len(counted) - _WARNINGS_SHOWN} more kinds of warnings came from individual batches")
 
 
 def _restored(batch: Any, id_title: str) -> tuple[PartialResult, int, dict[str, int]]:
@@ -381,7 +383,7 @@ def _titles(batch: Any) -> list[str]:
         return list(batch)
     raise UsageTypeError.about(
         "batch",
-        "must be an Arrow table or record batch, a pandas frame or a mapping from titles to columns, got "
+        "must be an Arrow table or record batch, a pandas DataFrame or a mapping from column names to columns, got "
         f"{type(batch).__name__}",
     )
 

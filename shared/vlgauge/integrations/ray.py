@@ -116,7 +116,7 @@ def score_files(
             record = _scored(rows, _Pool(workers, cpus, gpus), folder, run, names, progress)
     if changed := [path for path, state in _states(paths).items() if state != before[path]]:
         raise UsageError(
-            f"FILE must stay as it is while it is scored, {changed[0]!r} did not; remove the folder {str(folder)!r}, "
+            f"FILE must not change while it is scored, but {changed[0]!r} did; remove the folder {str(folder)!r}, "
             "and score again"
         )
     if groups is None:
@@ -143,8 +143,8 @@ def _scored(
     record = scorer.combine(kept.batches())
     if lost := set(names) ^ set(record["ids"]):
         raise UsageError(
-            f"the folder {str(folder)!r} must hold the rows of the files, got {len(lost)} ids that only one of the two "
-            f"has, such as {shown(min(lost, key=repr))}; remove the folder, and score again"
+            f"the folder {str(folder)!r} must contain the rows of the files, got {len(lost)} ids in only one of the "
+            f"two, such as {shown(min(lost, key=repr))}; remove the folder, and score again"
         )
     return record
 
@@ -195,15 +195,15 @@ def session(address: str | None, cpus: float, gpus: float) -> Iterator[None]:
                 why = " ".join(str(error).split())[:300]
                 where = "on this machine" if address is None else f"with the cluster at {address!r}"
                 raise ConnectionError(
-                    f"Ray could not be started {where}: {why}; see that it runs, or leave out --engine ray"
+                    f"Ray could not be started {where}: {why}; check that it is running, or omit --engine ray"
                 ) from error
         there = ray.cluster_resources()
         for name, wanted, spare in (("CPU", cpus, 1), ("GPU", gpus, 0)):
             if wanted and there.get(name, 0) < wanted + spare:
                 raise UsageError.about(
                     "workers",
-                    f"must leave {spare} {name} to read, got {wanted:g} of the {there.get(name, 0):g} that Ray has",
-                    f"take fewer workers, or fewer {name}s for each",
+                    f"must leave {spare} {name} for reading, got {wanted:g} of the {there.get(name, 0):g} that Ray has",
+                    f"use fewer workers, or fewer {name}s per worker",
                 )
         yield
 
@@ -272,8 +272,8 @@ def told_plainly(folder: str | Path) -> Iterator[None]:
     except ray.exceptions.RayError as error:
         why = " ".join(str(error).split())[:300]
         raise ChildProcessError(
-            f"a worker died ({_RESTARTS + 1} tries) or could not be started; Ray says: {why}; scored rows are kept "
-            f"in {str(folder)!r}, and the same command goes on from there"
+            f"a worker died ({_RESTARTS + 1} tries) or could not be started; error from Ray: {why}; scored rows are "
+            f"kept in {str(folder)!r}, and the same command continues from there"
         ) from None
 
 
@@ -319,7 +319,8 @@ class _Rows:
             return names, []
         if lacking := [name for name, label in zip(names, cells[groups], strict=True) if is_unlabeled(label)]:
             raise UsageError.about(
-                "groups", f"must be a column that every row has, got {groups!r}, which row {lacking[0]!r} lacks"
+                "groups",
+                f"must be a column with a value in every row, got {groups!r}, which is missing in row {lacking[0]!r}",
             )
         return names, list(map(str, cells[groups]))
 
@@ -504,8 +505,8 @@ def common_folder(files: Sequence[str], pictured: bool) -> str | None:
     folders = {str(Path(file).absolute().parent) for file in files}
     if len(folders) > 1:
         raise UsageError(
-            f"FILE must be files of one folder, at which paths of pictures start, got {len(folders)} folders; score "
-            "each of them by itself, or put the files together"
+            f"FILE must be files of one folder, because image paths are relative to it, got {len(folders)} folders; "
+            "score each folder separately, or move the files to one folder"
         )
     return folders.pop()
 

@@ -41,9 +41,9 @@ class RowMetrics:
         if not (hasattr(rows, "__len__") and hasattr(rows, "__getitem__")):
             raise UsageTypeError.about(
                 "rows",
-                "must have a length and positions, because captions are joined with them by position, got "
+                "must have a length and positions, because captions are joined to rows by position, got "
                 f"{type(rows).__name__}",
-                "give a map-style data set, or a list of rows",
+                "pass a map-style dataset, or a list of rows",
             )
         if not len(rows):
             raise UsageError.about("rows", "must have at least one row, got none")
@@ -84,8 +84,8 @@ class RowMetrics:
         """
         if len(texts) != len(self):
             raise UsageError(
-                f"there must be one caption for each of the {len(self)} rows of `rows`, got {len(texts)}; evaluate on "
-                "the data set that `rows` is, and generate one caption for a row"
+                f"the number of captions must be {len(self)}, one per row of `rows`, got {len(texts)}; evaluate on "
+                "the dataset passed as `rows`, and generate one caption per row"
             )
         found: dict[str, float] = {}
         for metric in self.metrics:
@@ -130,15 +130,14 @@ class RowMetrics:
         ]
         if missing:
             raise UsageError.about(
-                "columns", f"must say where the data set has {', '.join(missing)}, got {self.columns}"
+                "columns", f"must contain the column names of {', '.join(missing)}, got {self.columns}"
             )
         sets = [metric.name for metric in self.metrics if _takes_sets(metric)]
         if sets and self.groups is None:
             raise UsageError.about(
                 "groups",
-                f"must be the column that names the set of a caption, because {', '.join(sets)} compares sets, got "
-                "none",
-                "repeat each row of the data set once per caption",
+                f"is required by {', '.join(sets)}: the column that identifies the caption set of a row",
+                "repeat each row of the dataset once per caption",
             )
         known = self._rows.column_names if isinstance(self._rows, datasets.Dataset) else list(self._rows[0])
         wanted = [*self.columns.values(), *([] if self.groups is None else [self.groups])]
@@ -154,12 +153,10 @@ def _checked(metric: Any) -> Metric:
             "metrics", f"must be names of metrics, or metrics from vlgauge.load, got {shown(metric)}"
         )
     if metric.num_process != 1:
-        raise UsageError.about(
-            "num_process", f"of {metric.name} must be 1 here, where the first process scores for all"
-        )
+        raise UsageError.about("num_process", f"of {metric.name} must be 1, because the first process scores all rows")
     if not isinstance(metric.columns[0], (Text, Story, Captions)):
         raise UsageError.about(
-            "metrics", f"must score captions, got {metric.name}, which compares scores of other metrics"
+            "metrics", f"must be a metric of captions, got {metric.name}, which compares scores of other metrics"
         )
     return metric
 

@@ -45,7 +45,7 @@ class ScoredBatches:
             if other:
                 raise UsageError(
                     f"--parts must be of the same run, got another one in {str(folder)!r}, which differs in "
-                    f"{', '.join(sorted(other))}; give another folder, or remove this one"
+                    f"{', '.join(sorted(other))}; pass another folder, or remove this one"
                 )
         elif any(path.name != LOCK for path in self.folder.iterdir()):
             raise UsageError(f"--parts must be the folder of a run, or empty, got {str(folder)!r} with other files")
@@ -91,12 +91,12 @@ class ScoredBatches:
             try:
                 content = path.read_bytes()
                 if path.stem[_DIGITS + 1 :] != self._checksum(content):
-                    raise OSError("its content is not what was written")
+                    raise OSError("its content was modified")
                 yield pq.ParquetFile(pa.BufferReader(content)).read(columns=columns)
             except (pa.ArrowException, OSError, KeyError) as error:
                 why = " ".join(str(error).split())[:200]
                 raise UsageError(
-                    f"--parts must hold whole files, got {str(path)!r}, which fails with: {why}; remove it, and "
+                    f"--parts must contain complete files, got {str(path)!r}, which fails with: {why}; remove it, and "
                     "its rows are scored again"
                 ) from None
 

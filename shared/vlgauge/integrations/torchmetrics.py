@@ -71,14 +71,16 @@ class VlgaugeMetric(torchmetrics.Metric):
         super().__init__(**{name: settings.pop(name) for name in _LIBRARY if name in settings})
         if not isinstance(metric, str) and settings:
             raise UsageTypeError.about(
-                next(iter(settings)), "must be left out with a metric from vlgauge.load, which has its settings"
+                next(iter(settings)), "cannot be combined with a metric from vlgauge.load, which has its own settings"
             )
         loaded: Any = (
             vlgauge.load(metric, **{"keep_in_memory": True, **settings}) if isinstance(metric, str) else metric
         )
         if loaded.num_process != 1:
             raise UsageError.about(
-                "num_process", f"of {loaded.name} must be 1, got {loaded.num_process}", "rows are gathered here"
+                "num_process",
+                f"of {loaded.name} must be 1, got {loaded.num_process}",
+                "rows are gathered by torchmetrics",
             )
         self.score = score or loaded.name
         self._reads_references = self.score == f"{WITH_REFERENCES}{loaded.name}"
@@ -105,7 +107,7 @@ class VlgaugeMetric(torchmetrics.Metric):
         """
         table = self.metric.stored_table(self._named(rows, columns))
         if self._reads_references and table.num_rows == table["references"].null_count > 0:
-            raise UsageError.about("references", f"must be given for {self.score}, got None in every row")
+            raise UsageError.about("references", f"is required for {self.score}, got None in every row")
         if ids is not None:
             table = table.append_column(_ID, pa.array(_stored_ids(ids, table.num_rows), pa.string()))
         self._check_beside(table)
@@ -191,7 +193,9 @@ class VlgaugeMetric(torchmetrics.Metric):
         """Map columns to their names in this package."""
         own = [column.name for column in self.metric.columns]
         if len(rows) > len(own):
-            raise UsageTypeError.about("update", f"must get at most the columns {', '.join(own)}, got {len(rows)}")
+            raise UsageTypeError.about(
+                "update", f"accepts at most the columns {', '.join(own)}, got {len(rows)} arguments"
+            )
         given = [
             *zip(own, rows, strict=False),
             *((_THEIR_NAMES.get(name, name), cells) for name, cells in columns.items()),
@@ -199,7 +203,7 @@ class VlgaugeMetric(torchmetrics.Metric):
         named: dict[str, Any] = {}
         for name, cells in given:
             if cells is not None and named.get(name) is not None:
-                raise UsageTypeError.about(name, "must be given once, got it twice")
+                raise UsageTypeError.about(name, "must be passed only once")
             named[name] = named.get(name) if cells is None else cells
         return named
 
@@ -209,7 +213,7 @@ class VlgaugeMetric(torchmetrics.Metric):
         if first is None or not table.num_rows:
             return
         if (_ID in first.column_names) != (_ID in table.column_names):
-            raise UsageError.about("ids", "must be given in every call of `update`, or in none")
+            raise UsageError.about("ids", "must be passed in every call of `update`, or in none")
         for column in self.metric.columns:
             column.check_together([one[column.name][0].as_py() for one in (first, table)])
         if _ID in table.column_names:
@@ -310,7 +314,7 @@ def _stored_ids(ids: Any, n_rows: int) -> list[str]:
     """Return ids as JSON, which represents integers of any size."""
     given = [checked_id(one.item() if hasattr(one, "item") else one) for one in rows_of("ids", ids)]
     if len(given) != n_rows:
-        raise UsageError.about("ids", f"must be one id per row, got {len(given)} for {n_rows} rows")
+        raise UsageError.about("ids", f"must contain one id per row, got {len(given)} for {n_rows} rows")
     stored = [json.dumps(one) for one in given]
     _kind_of_ids(stored)
     return stored
@@ -320,4 +324,4 @@ def _kind_of_ids(stored: Sequence[str]) -> None:
     """Check that strings and integers are not mixed."""
     kinds = {one.startswith('"') for one in stored}
     if len(kinds) > 1:
-        raise UsageError.about("ids", "must be of one type, got whole numbers and texts")
+        raise UsageError.about("ids", "must have one type, got integers and strings")

@@ -77,13 +77,13 @@ class GenerationMetrics(TrainerCallback):
         self._best = check_choice("best", best, self._scored.keys)
         if self._scored.rewards_silence(best):
             warn(
-                f"`best` should be a metric that falls when a caption says less, got {best}, which looks only at what "
-                "is said: a model that says next to nothing can be the best; choose by another one, such as 'spice', "
-                f"and log {best} next to it"
+                f"`best` should be a metric that penalizes omissions, got {best}, which evaluates only the content of "
+                "the caption, so very short captions can get the best score; select by another metric, such as "
+                f"'spice', and log {best} as well"
             )
         when = getattr(own.get("eval_strategy"), "value", own.get("eval_strategy", "epoch"))
         if when == "no":
-            raise UsageError.about("eval_strategy", 'must be "epoch" or "steps" next to `best`, got "no"')
+            raise UsageError.about("eval_strategy", 'must be "epoch" or "steps" with `best`, got "no"')
         arguments |= {"metric_for_best_model": best, "greater_is_better": greater_is_better(best)}
         arguments |= {"load_best_model_at_end": True, "save_strategy": when}
         if when == "steps" and "eval_steps" in own:
@@ -193,7 +193,7 @@ class CaptionEvaluation(TrainerCallback):
 
     def _evaluate(self, state: TrainerState, model: Any) -> None:
         if self._trainer is None:
-            raise RuntimeError("`CaptionEvaluation` logs with its trainer, got none; add it by its `attach`")
+            raise RuntimeError("`CaptionEvaluation` requires a trainer; add it with `attach`")
         self._found = {f"eval_{key}": value for key, value in on_first_process(lambda: self._score(model)).items()}
         self._step = state.global_step
         self._trainer.log(dict(self._found))

@@ -88,9 +88,11 @@ class CaptionReward:
                 self._key = f"ref_{metric.name}" if metric.has_reference_scores else metric.name
             elif not own.optional:
                 if isinstance(own, References):
-                    raise UsageError.about("references", f"must be a column of the data for {metric.name}, got None")
+                    raise UsageError.about(
+                        "references", f"is required for {metric.name}, a column of the training data"
+                    )
                 raise UsageError.about(
-                    "metric", f"must need no column but images and references, {metric.name} needs {own.name}"
+                    "metric", f"must require only images and references, but {metric.name} requires {own.name}"
                 )
         clip = getattr(metric, "clip", None)
         own_prompt = (clip.prompt,) if isinstance(clip, Backbone) else ()
@@ -154,7 +156,7 @@ class CaptionReward:
         """
         if absent := [name for name in self._columns.values() if columns.get(name) is None]:
             raise UsageError(
-                f"{self.__name__} must find {', '.join(absent)} among the columns of the training data, got "
+                f"{self.__name__} requires {', '.join(absent)} in the columns of the training data, got "
                 f"{', '.join(sorted(columns)) or 'none'}"
             )
         texts = [completion_text(completion) for completion in completions]
@@ -255,7 +257,7 @@ class CaptionReward:
             better = ", ".join(f"{name}={value!r}" for name, value in bounded.items())
             raise UsageError.about(
                 "lowest",
-                f"must be the score of a text that is no caption, as {self._key} has no lowest one under these "
+                f"must be the score of text that is not a caption, because {self._key} has no minimum with these "
                 f"settings, got None{better and f'; or load it with {better}'}",
             )
         return low, high
@@ -368,25 +370,25 @@ def _reward(
         )
     if not isinstance(loaded.columns[0], (Text, Story)):
         raise UsageError.about(
-            "metric", f"must score one caption at a time, got {loaded.name}, which compares sets or scores"
+            "metric", f"must score single captions, got {loaded.name}, which compares sets or scores"
         )
     try:
         counts = loaded.count({"predictions": ["a"], "references": [["a"]]})
     except UsageError as error:
         raise UsageError.about(
-            "metric", f"must give a caption one score in every batch, got {loaded.name}: {error}"
+            "metric", f"must give a caption the same score in every batch, got {loaded.name}: {error}"
         ) from None
     if counts is not None:
         raise UsageError.about(
             "metric",
-            f"must give a caption one score in every batch, got {loaded.name}, which counts words in it",
-            "give one that knows the counts of the training set, such as vlgauge.load('cider', df=..., eos=True)",
+            f"must give a caption the same score in every batch, got {loaded.name}, which counts words in the batch",
+            "use fixed counts of the training set, such as vlgauge.load('cider', df=..., eos=True)",
         )
     factor = check_float("scale", scale)
     if (factor > 0) != loaded.higher_is_better or factor == 0:
         sign = "positive" if loaded.higher_is_better else "negative"
         raise UsageError.about(
-            "scale", f"must be {sign} for {loaded.name}, or the reward leads away from it, got {scale!r}"
+            "scale", f"must be {sign} for {loaded.name}, so that better captions get higher rewards, got {scale!r}"
         )
     return CaptionReward(loaded, column, factor, check_float("offset", offset), references, lowest, unguarded)
 
@@ -431,8 +433,8 @@ def _refuse_silence(terms: Sequence[CaptionReward]) -> None:
     if all(term.metric.rewards_silence for term in terms):
         names = " and ".join(term.metric.name for term in terms)
         raise UsageError(
-            f"a reward must have a term that falls when a caption says less, got {names}, which do not "
-            "punish silence; combine them with one that does, such as combined_reward({'spice': 1.0, ...})"
+            f"a reward must have a term that penalizes omissions, got only {names}; add one that does, such as "
+            f"combined_reward({'spice': 1.0, ...})"
         )
 
 
@@ -449,5 +451,5 @@ def completion_text(completion: Any) -> str:
         if isinstance(said, (list, tuple)) and all(isinstance(part, Mapping) for part in said):
             said = "".join(str(part.get("text", "")) for part in said if part.get("type") == "text")
     if not isinstance(said, str):
-        raise UsageError.about("completions", f"must be texts or lists of messages, got {shown(completion)}")
+        raise UsageError.about("completions", f"must be strings or lists of messages, got {shown(completion)}")
     return said

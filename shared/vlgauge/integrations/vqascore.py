@@ -38,7 +38,7 @@ class VqaScore(torch.nn.Module):
         judge = self.metric.judge(own=True)
         if not isinstance(judge, LoadedJudge):
             raise UsageError.about(
-                "model", f"must be one of the transformers library to be trained through, got {judge.identity}"
+                "model", f"must be a judge of the transformers library for gradients, got {judge.identity}"
             )
         self._judge = judge
         self.model = judge.model
@@ -62,7 +62,7 @@ class VqaScore(torch.nn.Module):
                 passed.
         """
         if (images is None) == (pixels is None):
-            raise UsageError.about("images", "must be given, or `pixels` in their place, got both or none")
+            raise UsageError.about("images", "or `pixels` is required, but not both")
         texts = [str(text) for text in rows_of("captions", captions)]
         shown: list[Any] = [None] * len(texts)
         if images is not None:
@@ -70,7 +70,7 @@ class VqaScore(torch.nn.Module):
             shown = [WholeImage(cell, f"images[{i}]") for i, cell in enumerate(cells)]
         n = len(shown) if pixels is None else len(pixels)
         if n != len(texts):
-            raise UsageError.about("captions", f"must be one per picture, got {len(texts)} and {n}")
+            raise UsageError.about("captions", f"must be one per image, got {len(texts)} and {n}")
         metric: Any = self.metric
         questions: list[Question] = [metric.question(text, one) for text, one in zip(texts, shown, strict=True)]
         answers = [metric.answer.replace("{}", text) for text in texts]
