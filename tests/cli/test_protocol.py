@@ -221,7 +221,7 @@ def test_videos(here, capsys):
     assert "|idf:list@" in record["clip_s"]["scores_signature"]
     assert "|frames:10|" in record["clip_s"]["scores_signature"]
     (here / "v2.mp4").unlink()
-    assert "1 of 3 are not, such as " in error_of(capsys, *words)
+    assert "1 of 3 are missing, such as " in error_of(capsys, *words)
     holes = record_of(capsys, *words, "--missing", "nan")
     assert (holes["clip_s"]["undefined"], holes["clip_s"]["scores"][1]) == (1, None)
     assert holes["clip_s"]["scores"][0] == pytest.approx(record["clip_s"]["scores"][0], abs=1e-6)
@@ -262,13 +262,13 @@ def test_segments_of_videos(here, capsys):
         (("--scores", "five.json", "--against", "six"), "--against must be one of five, got 'six'"),
         (("--metric", "cider", "--plot", "p.svg"), "--plot requires --references of several numbers"),
         (("--scores", "s.json", "--references", "1,2"), "--scores requires --references of one number"),
-        (("--metric", "cider", "--average", "--unanimous"), "`average` must be False next to `unanimous`"),
-        (("--metric", "pac_s", "--profile", "embedded"), "5 of 5 are not, such as"),
+        (("--metric", "cider", "--average", "--unanimous"), "`average` cannot be combined with `unanimous`"),
+        (("--metric", "pac_s", "--profile", "embedded"), "5 of 5 are missing, such as"),
         (
             ("--metric", "onlystyle"),
-            "METRIC must be able to score predictions, images, references, got onlystyle, which",
+            "METRIC must score predictions, images, references, got onlystyle, which",
         ),
-        (("--metric", "trm"), "METRIC must be one of which higher scores are better, got trm"),
+        (("--metric", "trm"), "METRIC must be a metric for which higher is better, got trm"),
         (("--metric", "pac_s", "--set", "idf=auto", "--idf", "flickr8k.json"), "--idf cannot be combined with --set"),
         (("--metric", "pac_s", "--idf", "flickr8k.json"), "must have a list of texts, or one as 'sentences', for '1'"),
         (
@@ -281,7 +281,7 @@ def test_segments_of_videos(here, capsys):
         ),
         (("--scores", "s.json"), "`scores` must have one score per row of the protocol, 5, got 2"),
         (("--scores", "words.txt"), "must have a number or an object with 'score' in line 2, got 'good'"),
-        (("--scores", "none.json"), "must have scores under a name that ends in _scores, got pac_s"),
+        (("--scores", "none.json"), "must have a key of scores that ends in _scores, got pac_s"),
         (("--scores", "texts.json"), "must have numbers or null as scores, got 'a' at position 1"),
         (("--scores", "missing.json"), "missing.json: No such file or directory"),
         (("--scores", "s.json", "--output", "no/out.json"), "--output must be a file in an existing folder"),
@@ -305,10 +305,10 @@ def test_unknown_name_and_numbers(here, capsys):
         (("coco", "x.json"), "invalid choice: 'coco'"),
         (
             ("foil", "x.json", "--references", "few"),
-            "argument --references: must be a whole number, all or none, got 'few'",
+            "argument --references: must be an integer, all or none, got 'few'",
         ),
         (("foil", "x.json", "--references", "1,all,1"), "must have each number once, got '1,all,1'"),
-        (("pascal50s", "x", "--draws", "some"), "argument --draws: must be a whole number or fixed, got 'some'"),
+        (("pascal50s", "x", "--draws", "some"), "argument --draws: must be an integer or fixed, got 'some'"),
     ):
         with pytest.raises(SystemExit):
             main(["protocol", *words])

@@ -100,7 +100,7 @@ def test_parts_of_a_metric_are_no_metrics_of_their_own(protocol, tmp_path):
     families = ["spice", "capture", "meteor", "cider"]
     assert list(record) == [*families, "differences", "unscored", "left_out"]
     assert len(record["differences"]) == 2 * 6
-    assert "p (Holm) corrects for 6 pairs of metrics, each" in protocol(*words, "text")
+    assert "p (Holm) corrects for 6 pairs of metrics, separately" in protocol(*words, "text")
     names = ["spice", "spice_objects", "clip_s", "ref_clip_s", "ours", "ours_x"]
     made.write(tmp_path / "file.json", {f"{name}_scores": list(range(3 * N)) for name in names})
     record = json.loads(protocol("--scores", tmp_path / "file.json", "--resamples", 0, "--format", "json"))
@@ -115,7 +115,7 @@ def test_many_pairs_take_as_many_samples_as_they_need(protocol):
     assert "got 500; leave it out for 1198" in told
     out = protocol("--metric", "length,cider,rouge_l", "--resamples", 119)
     assert "Differences between metrics, in 119 paired bootstrap samples" in out
-    told = "p (Holm) corrects for 3 pairs of metrics, each of the 2 figures by itself; significant at 0.05."
+    told = "p (Holm) corrects for 3 pairs of metrics, separately for each of the 2 figures; significant at 0.05."
     assert told in out.splitlines()
 
 
@@ -179,7 +179,7 @@ def test_metrics_that_lack_an_image_count_it_and_the_others_do_not(drawn, protoc
     made.write(tmp_path / "flickr8k.json", content)
     words = ("--metric", "rouge_l,clip_s", "--profile", "embedded", "--images", drawn, "--resamples", 119)
     error = protocol(*words, data=tmp_path, code=2)
-    assert "3 of 18 are not, such as" in error
+    assert "3 of 18 are missing, such as" in error
     out = protocol(*words, "--missing", "nan", data=tmp_path)
     assert "clip_s: 3 rows have no score and do not count" in out
     assert "rouge_l: " not in out
@@ -221,7 +221,7 @@ def test_captions_about_which_people_agree(protocol, drawn, tmp_path):
     made.write(tmp_path / "flickr8k.json", content)
     words = ("--metric", "length", "--unanimous", "--resamples", 0, "--format", "json")
     record = json.loads(protocol(*words, data=tmp_path))
-    assert (record["length"]["n"], record["left_out"]["captions about which people do not agree"]) == (N + 1, N)
+    assert (record["length"]["n"], record["left_out"]["captions on which the raters disagree"]) == (N + 1, N)
     task = read_flickr8k_expert([tmp_path], unanimous=True)
     assert task.ratings[:, 0].tolist() == [1.0, 2.0, *[1.0] * (N - 1)]
     assert task.rules == {"references": "all", "ratings": "unanimous"}
@@ -327,7 +327,7 @@ def test_captioners_are_compared_on_the_images_that_all_have_a_score_for(systems
     scale = 100 if metric == "rouge_l" else 1
     assert holed["first"]["value"] == pytest.approx(scale * alone[metric]) != whole["first"]["value"]
     assert [(one["n"], one["undefined"]) for one in holed.values()] == [(1, 0), (1, 1)]
-    assert f"{metric}: 1 captions of second have no score; the numbers are of the 1 images" in systems(
+    assert f"{metric}: 1 captions of second have no score; the results cover the 1 images" in systems(
         "--metric", metric
     )
 
@@ -360,14 +360,18 @@ def test_captioners_of_one_name(systems, tmp_path, capsys):
             {"first": CAPTIONS},
             "at least one file of results, a list of image_id and caption, got 2",
         ),
-        (("--metric", "cider"), {"first": []}, "must have captions of the same images for first and second, not so 2"),
+        (
+            ("--metric", "cider"),
+            {"first": []},
+            "must have captions of the same images for first and second, which differ in 2",
+        ),
         (("--metric", "cider"), {"first": [{"image_id": 1}]}, "must have 'caption', got image_id"),
-        (("--metric", "cider"), {"first": RESULTS["first"] * 2}, "must have one caption per image, got more of 1"),
-        (("--metric", "cider"), {"captions": {"annotations": []}}, "must have captions of every image, none of 2"),
+        (("--metric", "cider"), {"first": RESULTS["first"] * 2}, "must have one caption per image, got several of 1"),
+        (("--metric", "cider"), {"captions": {"annotations": []}}, "must have captions of every image, lacks 2"),
         (
             ("--metric", "clip_s", "--profile", "embedded"),
             {"captions": CAPTIONS | {"images": []}},
-            "which needs images",
+            "which requires images",
         ),
     ],
 )

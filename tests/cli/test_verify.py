@@ -120,7 +120,7 @@ def test_pascal_has_a_spread_as_its_references_are_drawn(verified, tmp_path):
     _, record = verified("length", "cider", "--data", tmp_path)
     length, cider = ([one for one in record["compared"] if one["metric"] == name] for name in ("length", "cider"))
     assert [one["column"] for one in length] == ["HC", "HI", "HM", "MM", "mean"]
-    assert all(one["verdict"].startswith("not compared: the paper does not say") for one in length)
+    assert all(one["verdict"].startswith("not compared: the paper does not state") for one in length)
     assert cider[-1]["low"] <= cider[-1]["ours"] <= cider[-1]["high"]
 
 
@@ -133,7 +133,7 @@ def test_a_damaged_file_costs_its_own_rows_only(verified, tmp_path):
     _, record = verified("rouge_l", "--data", tmp_path)
     assert {one["protocol"] for one in record["compared"]} == {"flickr8k_cf"}
     whys = {one["rows"][0]["protocol"]: one["why"] for one in record["not_checked"]}
-    assert "must have a text as 'image_path', got int" in whys["flickr8k_expert"]
+    assert "must have a string as 'image_path', got int" in whys["flickr8k_expert"]
     assert "Parquet" in whys["composite"]
     assert "must have a list as 'one', got str" in whys["example"]
 
@@ -147,7 +147,7 @@ def test_the_style_table(verified, tmp_path):
     assert code == 1
     assert {one["column"]: one["ours"] for one in record["compared"]} == {"onlystyle": 1.0, "stylecider": 1.0}
     (lacking,) = record["not_checked"]
-    assert lacking["why"] == "the paper does not say which of its parts it counted"
+    assert lacking["why"] == "the paper does not state which of its parts were counted"
 
 
 def test_stories_that_only_their_authors_have(verified, tmp_path):

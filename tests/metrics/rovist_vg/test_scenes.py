@@ -78,7 +78,7 @@ def test_training_on_drawn_scenes(tmp_path, capsys, no_sockets):
     record = json.loads(files["training.json"])
     assert record["held_out"].keys() <= RECORD["held_out"].keys()  # three stories are not of all lengths
     assert "grid: right story above another, by the mean" in record["held_out"]
-    assert record["corpus"] == "6 stories about drawn scenes"
+    assert record["corpus"] == "6 stories about synthetic scenes"
     assert "boxes: absent object lowest: " in capsys.readouterr().out
     metric = vlgauge.load(
         "rovist_vg", profile="embedded", checkpoint=tmp_path / "one", glove_path=tmp_path / "one" / "vectors.txt"

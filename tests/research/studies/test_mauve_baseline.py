@@ -116,7 +116,7 @@ def test_people_and_the_model_take_turns_at_equal_sizes(asked, against_people):
 def test_without_a_second_reference_there_is_no_line_of_people(asked, against_people):
     rows, warned = against_people([["1"], ["2"]], [["3"], ["4"]])
     assert [row.source for row in rows] == ["model"]
-    assert "MAUVE has no reference line here, which needs two references of an image" in warned[0]
+    assert "MAUVE has no reference line, because it requires two references of an image" in warned[0]
 
 
 @pytest.mark.parametrize(

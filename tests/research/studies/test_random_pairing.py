@@ -50,7 +50,7 @@ def test_sentences_are_scored_beside_the_image_at_their_place(data):
             assert found.signature == expected["clip_s_signature"]
 
 
-@pytest.mark.filterwarnings("ignore:stories that have not one sentence")
+@pytest.mark.filterwarnings("ignore:stories without exactly one sentence")
 def test_a_story_without_a_sentence_has_no_score(data):
     metric = vlgauge.load("clip_s", **SETTINGS)
     found = sentence_pairs(metric, Stories([[], data.stories[1]], data.images[:2]), n_random=1)

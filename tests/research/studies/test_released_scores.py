@@ -63,7 +63,7 @@ def test_numbers_of_small_files(released, capsys):
 @pytest.mark.parametrize(
     ("file", "old", "new", "told"),
     [
-        ("fleur_flickr8k_expert", "our score : 0.9", "our score : good", "must have numbers as scores"),
+        ("fleur_flickr8k_expert", "our score : 0.9", "our score : good", "must have numeric scores"),
         ("fleur_flickr8k_expert", "our score : 0.9", "our score : nan", "must have finite scores"),
         ("fleur_flickr8k_expert", "caption : A dog", "caption : A hound", "must have a score for each caption of"),
         ("fleur_pascal_HC", "label : 0", "label : 2", "must have a label, 0 or 1, for two scores, got 4 for 8"),

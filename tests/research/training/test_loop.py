@@ -87,7 +87,7 @@ def test_every_byte_that_turns_over_is_noticed(tmp_path):
     weight, _, checkpoint = parts(tmp_path)
     run(tmp_path, 2)
     whole = checkpoint.file.read_bytes()
-    refused = r"must be (the state of|as the training wrote it, got one that was altered since, .*; delete it, or put)"
+    refused = r"must be (the state of|unmodified, got a modified file; delete it, or restore)"
     for at in range(8, len(whole), 17):
         checkpoint.file.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
         with pytest.raises(ValueError, match=refused):

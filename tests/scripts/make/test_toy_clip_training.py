@@ -200,7 +200,7 @@ def test_training_gives_both_files_and_the_same_ones_again(monkeypatch, tmp_path
     with pytest.raises(SystemExit) as caught:
         train_toy_clip.main(anew)
     assert caught.value.code == 2
-    told = f"must name a new output, got {str(tmp_path / 'one' / 'toy_clip.safetensors')!r}, which is there; choose"
+    told = f"must be a new path, got {str(tmp_path / 'one' / 'toy_clip.safetensors')!r}, which exists; choose"
     assert told in capsys.readouterr().err
     assert (tmp_path / "one" / "toy_clip.safetensors").read_bytes() == written[0]
     assert train_toy_clip.main([*anew, "--overwrite"]) == 0
@@ -216,7 +216,7 @@ def test_training_gives_both_files_and_the_same_ones_again(monkeypatch, tmp_path
         (["--folder", "no/where"], "`--folder` must be a folder or lie in one, got 'no/where'"),
         (["--folder", "nowhere", "--evaluate"], "`--folder` must be a folder or lie in one, got 'nowhere'"),
         (["--steps", "6001"], "`--folder` must be given with --steps, or the shipped toy would be replaced by another"),
-        ([], "toy_clip.safetensors', which is there; choose another name, or pass --overwrite to train anew over it"),
+        ([], "toy_clip.safetensors', which exists; choose another name, or pass --overwrite to replace it"),
         (["--seed", "1", "--threads", "2"], "`--folder` must be given with --seed, or the shipped toy would be"),
     ],
 )

@@ -53,9 +53,9 @@ def read_abstract50s(
 def _pictures(pairs: Sequence[VotedPair], path: Path) -> list[str]:
     owners: dict[str, set[str]] = {}
     for number, item in enumerate(read_matlab(path, ["abs_sent"])["abs_sent"]):
-        place, fields = f"picture {number} of `{path}`", members(item)
+        place, fields = f"image {number} of `{path}`", members(item)
         if len(fields) != 2:
-            raise UsageError(f"{place} must have sentences and an address, got {len(fields)} fields")
+            raise UsageError(f"{place} must have sentences and a URL, got {len(fields)} fields")
         name = text_of(fields[1], place)
         for sentence in members(fields[0]):
             owners.setdefault(text_of(sentence, place), set()).add(name)
@@ -65,7 +65,7 @@ def _pictures(pairs: Sequence[VotedPair], path: Path) -> list[str]:
         (name, count), *_ = counts.most_common(1) or [("", 0)]
         if 2 * count <= len(set(pair.references)):
             raise UsageError.about(
-                str(path), f"must have a picture with most references of pair {number}, got one with {count} at best"
+                str(path), f"must have an image with most references of pair {number}, got at most {count}"
             )
         found.append(name)
     return found

@@ -51,7 +51,7 @@ def read_activitynet_foil(
     cut = read_json(paths[SEGMENTS_FILE])
     told = read_json(paths[REFERENCES_FILE]) if needed else {}
     if set(right) != set(foil):
-        raise UsageError.about(str(paths[FOIL_FILE]), f"must have the videos of `{RIGHT_FILE}`, got others")
+        raise UsageError.about(str(paths[FOIL_FILE]), f"must have the same videos as `{RIGHT_FILE}`")
     folder = Folder(videos, paths[SEGMENTS_FILE])
     predictions, known, seen, lengths = [], [], [], []
     for name, sentences in right.items():

@@ -91,23 +91,25 @@ def read_coco_systems(
     captions = [(path, content) for path, content in contents.items() if isinstance(content, dict)]
     if len(captions) != 1 or not results:
         raise UsageError(
-            "DATA must be COCO's file of captions and at least one file of results, a list of image_id and caption, "
+            "DATA must be the COCO file of captions and at least one file of results, a list of image_id and caption, "
             f"got {len(captions)} and {len(results)}"
         )
     ((path, content),) = captions
     names = [result.stem for result in results]
     if len(set(names)) < len(names):
-        raise UsageError(f"DATA must have a file of another name for each captioner, got {', '.join(names)}")
+        raise UsageError(f"DATA must have distinct file names for the captioners, got {', '.join(names)}")
     told = {result.stem: _captions(records, result) for result, records in results.items()}
     known = coco_captions(content, path)
     wanted = next(iter(told.values()))
     for name, own in told.items():
         if own.keys() != wanted.keys():
             other = next(image for image in (*wanted, *own) if (image in own) != (image in wanted))
-            raise UsageError(f"DATA must have captions of the same images for {names[0]} and {name}, not so {other!r}")
+            raise UsageError(
+                f"DATA must have captions of the same images for {names[0]} and {name}, which differ in {other!r}"
+            )
     if missing := [image for image in wanted if image not in known]:
         raise UsageError.about(
-            str(path), f"must have captions of every image, none of {len(missing)} such as {missing[0]!r}"
+            str(path), f"must have captions of every image, lacks {len(missing)} such as {missing[0]!r}"
         )
     files_of = {
         entry(image, "id", (int, str), f"an image of `{path}`"): entry(image, "file_name", str, f"an image of `{path}`")
@@ -128,7 +130,7 @@ def _captions(records: Sequence[Any], path: Path) -> dict[Any, str]:
         place = f"result {number} of `{path}`"
         image = entry(record, "image_id", (int, str), place)
         if image in found:
-            raise UsageError.about(str(path), f"must have one caption per image, got more of {image!r}")
+            raise UsageError.about(str(path), f"must have one caption per image, got several of {image!r}")
         found[image] = tidy(entry(record, "caption", str, place))
     return found
 

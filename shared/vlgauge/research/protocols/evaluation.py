@@ -341,6 +341,4 @@ def checked_scores(scores: Sequence[float], n_rows: int) -> Floats:
     try:
         return np.asarray(scores, dtype=np.float64).reshape(n_rows)
     except (TypeError, ValueError):
-        raise UsageTypeError.about(
-            "scores", "must be numbers, NaN or None where one is undefined, got something else"
-        ) from None
+        raise UsageTypeError.about("scores", "must be numbers, or NaN or None if undefined") from None

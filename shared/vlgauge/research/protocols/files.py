@@ -10,7 +10,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.files import FilePath
 from vlgauge.inputs.sandbox.parquet import parquet_rows
 
-_KINDS = {str: "a text", list: "a list", dict: "an object", bool: "true or false", int: "a number", float: "a number"}
+_KINDS = {str: "a string", list: "a list", dict: "an object", bool: "true or false", int: "a number", float: "a number"}
 
 VIDEO_ENDINGS = (".mp4", ".mkv", ".webm", ".avi")
 
@@ -45,7 +45,7 @@ def named_files(files: Sequence[FilePath], names: Sequence[str], optional: Seque
             found[path.name] = path
         else:
             known = ", ".join((*names, *optional))
-            raise UsageError(f"DATA must be {known}, or folders that hold them, got {str(path)!r}")
+            raise UsageError(f"DATA must be {known}, or folders that contain them, got {str(path)!r}")
     missing = [name for name in names if name not in found]
     if missing:
         given = ", ".join(map(str, files)) or "nothing"
@@ -64,7 +64,7 @@ def saved_rows(folder: Path) -> list[dict[str, Any]]:
     told = entry(read_json(state), "_data_files", list, f"`{state}`")
     names = [entry(one, "filename", str, f"file {number} of `{state}`") for number, one in enumerate(told)]
     if wrong := [name for name in names if PurePosixPath(name).name != name or not name.endswith(".arrow")]:
-        raise UsageError.about(str(state), f"must name .arrow files beside it, got {wrong[0]!r}")
+        raise UsageError.about(str(state), f"must name .arrow files in the same folder, got {wrong[0]!r}")
     parts = (
         parquet_rows(files.read_bytes(folder / name, "DATA"), "DATA", folder / name, form="Arrow") for name in names
     )
@@ -80,7 +80,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """
     content = files.read_json(path, f"`{path}`")
     if not isinstance(content, dict):
-        raise UsageError.about(str(path), f"must hold a JSON object, got {type(content).__name__}")
+        raise UsageError.about(str(path), f"must contain a JSON object, got {type(content).__name__}")
     return content
 
 
@@ -112,7 +112,7 @@ def texts(values: Any, place: str) -> list[str]:
         ValueError: If `values` is not a list of strings.
     """
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise UsageError(f"{place} must be a list of texts, got something else")
+        raise UsageError(f"{place} must be a list of strings")
     return [tidy(value) for value in values]
 
 
@@ -180,7 +180,7 @@ class Folder:
         if name not in self._found:
             parts = [part for part in PurePosixPath(name).parts if part not in ("/", "..")]
             if not parts:
-                raise UsageError(f"an image or video of the data set must have a name, got {name!r}")
+                raise UsageError(f"an image or video of the dataset must have a name, got {name!r}")
             tries = [self.path / f"{stem}{ending}" for stem in ("/".join(parts), parts[-1]) for ending in endings]
             self._found[name] = str(next((path for path in tries if path.is_file()), tries[len(endings)]))
         return self._found[name]

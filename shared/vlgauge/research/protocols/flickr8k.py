@@ -46,7 +46,7 @@ def read_flickr8k_expert(
         OSError: If the file cannot be read.
     """
     if average and unanimous:
-        raise UsageError.about("average", "must be False next to `unanimous`, got True for both")
+        raise UsageError.about("average", "cannot be combined with `unanimous`")
     path = one_file(files, EXPERT_FILE)
     judgements = list(_judgements(path))
     rated = [row for row in judgements if not math.isnan(row[-1])]
@@ -56,7 +56,7 @@ def read_flickr8k_expert(
         by_caption = _by_caption(rated)
         kept = [own for own in by_caption if average or len({row[-1] for row in own}) == 1]
         rows = [(*own[0][:-1], math.fsum(row[-1] for row in own) / len(own)) for own in kept]
-        left_out |= {"captions about which people do not agree": len(by_caption) - len(kept)} if unanimous else {}
+        left_out |= {"captions on which the raters disagree": len(by_caption) - len(kept)} if unanimous else {}
     rules = {"ratings": "averaged" if average else "unanimous" if unanimous else "rows"}
     return _task("flickr8k_expert", rows, Folder(images, path), references, rules, left_out)
 

@@ -32,9 +32,9 @@ def read_matlab(path: Path, names: Sequence[str]) -> dict[str, list[Any]]:
     """
     data = read_bytes(path, f"`{path}`")
     if data[124:128] in (b"\x00\x02IM", b"\x02\x00MI"):
-        raise UsageError.about(str(path), "must be a MATLAB file of version 7 at most, got 7.3", "save it with -v7")
+        raise UsageError.about(str(path), "must be a MATLAB file of version 5 to 7, got 7.3", "save it with -v7")
     if len(data) < _HEADER_BYTES or data[126:128] not in (b"IM", b"MI"):
-        raise UsageError.about(str(path), "must be a MATLAB file of version 5 to 7, got something else")
+        raise UsageError.about(str(path), "must be a MATLAB file of version 5 to 7")
     settings = {"path": str(path), "names": list(names)}
     task, most = "vlgauge.research.protocols.matlab:variables", unpacked_limit(len(data))
     (part,) = run(task, settings, data, subject=f"`{path}`", most_bytes=most)
@@ -75,14 +75,14 @@ def variables(settings: dict[str, Any], data: bytes) -> Iterator[tuple[None, byt
     except Exception as error:
         # scipy does not validate the content, so a damaged file can raise almost any exception.
         why = " ".join(str(error).split())[:200] or type(error).__name__
-        raise UsageError.about(path, f"must be a MATLAB file, got one that fails with: {why}") from None
+        raise UsageError.about(path, f"must be a valid MATLAB file, got: {why}") from None
     for name in names:
         if name not in read:
             raise UsageError.about(path, f"must have the variable {name!r}, got {', '.join(there)[:200] or 'none'}")
     try:
         plain = [_plain(read[name], 0) for name in names]
     except ValueError as error:
-        raise UsageError.about(path, f"must be a MATLAB file, got one that fails with: {error}") from None
+        raise UsageError.about(path, f"must be a valid MATLAB file, got: {error}") from None
     yield None, json.dumps(plain, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
@@ -101,7 +101,7 @@ def _plain(value: Any, depth: int) -> Any:
         return texts[0] if len(texts) == 1 else texts or ""
     if kind in tuple("biuf"):
         return value.ravel(order="F").astype(float).tolist()
-    raise UsageError("an array that is none of cells, structures, texts and numbers")
+    raise UsageError("an array other than cells, structures, strings and numbers")
 
 
 def members(value: Any) -> list[Any]:
@@ -124,7 +124,7 @@ def text_of(value: Any, place: str) -> str:
     if inner == []:
         return ""
     if not isinstance(inner, str):
-        raise UsageError(f"{place} must be a text, got {_kind(inner)}")
+        raise UsageError(f"{place} must be a string, got {_kind(inner)}")
     return " ".join(inner.split())
 
 
@@ -148,5 +148,5 @@ def _inner(value: Any) -> Any:
 
 
 def _kind(value: Any) -> str:
-    names = {str: "a text", float: "a number", tuple: "a structure"}
+    names = {str: "a string", float: "a number", tuple: "a structure"}
     return f"{len(value)} of them" if isinstance(value, list) else names.get(type(value), type(value).__name__)

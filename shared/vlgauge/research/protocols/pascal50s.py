@@ -52,7 +52,7 @@ def read_pascal50s(
     """
     if len(files) == 1 and Path(files[0]).suffix.lower() == ".json":
         if draws not in (None, "fixed"):
-            raise UsageError.about("draws", f"must be left out for a file whose references are chosen, got {draws!r}")
+            raise UsageError.about("draws", f"is not supported for a file with selected references, got {draws!r}")
         rules = Rules(references, "fixed", Ties(vote_ties, score_ties, seed))
         names, kinds, pairs = _fleur(Path(files[0]))
     else:
@@ -68,7 +68,7 @@ def _published(pairs_path: Path, votes_path: Path) -> tuple[list[str], list[str]
     voted = read_votes(votes_path)
     if not len(read["new_input"]) == len(read["category"]) == len(voted):
         counts = f"{len(read['new_input'])}, {len(read['category'])} and {len(voted)}"
-        raise UsageError(f"`{pairs_path}` and `{votes_path}` must be about the same pairs and kinds, got {counts}")
+        raise UsageError(f"`{pairs_path}` and `{votes_path}` must have the same pairs and kinds, got {counts}")
     names, kinds, pairs = [], [], []
     for number, (item, category, pair) in enumerate(zip(read["new_input"], read["category"], voted, strict=True)):
         place = f"pair {number} of `{pairs_path}`"
@@ -89,7 +89,7 @@ def _in_order(pair: VotedPair, captions: tuple[str, str], place: str) -> VotedPa
     if pair.captions == captions:
         return pair
     if pair.captions != captions[::-1]:
-        raise UsageError(f"{place} must have the captions people voted on, got {captions} and {pair.captions}")
+        raise UsageError(f"{place} must have the captions of the votes, got {captions} and {pair.captions}")
     return VotedPair(captions, (pair.votes[1], pair.votes[0]), pair.references)
 
 

@@ -108,14 +108,14 @@ def checked_columns(
 
 def _own_columns(metric: Metric, columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
     if not metric.higher_is_better:
-        raise UsageError(f"METRIC must be one of which higher scores are better, got {metric.name}")
+        raise UsageError(f"METRIC must be a metric for which higher is better, got {metric.name}")
     own = {}
     for column in metric.columns:
         if column.name in columns:
             own[column.name] = columns[column.name]
         elif not column.optional:
             has = ", ".join(columns)
-            raise UsageError(f"METRIC must be able to score {has}, got {metric.name}, which needs {column.name}")
+            raise UsageError(f"METRIC must score {has}, got {metric.name}, which requires {column.name}")
     return own
 
 
@@ -169,7 +169,7 @@ def read_scores(path: Path) -> list[Scores]:
         names = families_in(content)
         if not names:
             raise UsageError.about(
-                str(path), f"must have scores under a name that ends in _scores, got {', '.join(content)}"
+                str(path), f"must have a key of scores that ends in _scores, got {', '.join(content)}"
             )
         return [
             Scores(name, _numbers(content[f"{name}_scores"], path), str(content.get(f"{name}_signature", "")))
@@ -214,8 +214,9 @@ def _present(columns: Mapping[str, list[Any]], missing: str) -> list[int]:
             rows.append(i)
     if absent and (missing == "error" or not rows):
         raise UsageError(
-            f"the image or video of each row must be there, {len(absent)} of {n} are not, such as {absent[0]!r}; name "
-            "the folder with --images or --videos" + (", or leave them undefined with --missing nan" if rows else "")
+            f"the image or video of each row must exist, {len(absent)} of {n} are missing, such as {absent[0]!r}; "
+            "pass the folder with --images or --videos"
+            + (", or leave them undefined with --missing nan" if rows else "")
         )
     return rows
 

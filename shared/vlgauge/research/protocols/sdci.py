@@ -70,7 +70,7 @@ class GrowingCaptions(Task):
         rules: Fields of the signature. ``zero`` is the score of a cosine of 0.
     """
 
-    unit: ClassVar[str] = "rates of pictures"
+    unit: ClassVar[str] = "rates of images"
 
     counts: Sequence[int]
 
@@ -155,7 +155,7 @@ def read_sdci(files: Sequence[FilePath], *, images: FilePath | None = None, zero
         counts.append(len(right))
     groups = [str(number) for number in range(len(counts)) for _ in KINDS]
     columns = {"predictions": predictions, "images": seen}
-    few = {"pictures with fewer than two captions": left_out}
+    few = {"images with fewer than two captions": left_out}
     return GrowingCaptions("sdci", columns, groups, {"zero": float(zero)}, counts, left_out=few)
 
 

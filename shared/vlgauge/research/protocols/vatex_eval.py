@@ -66,7 +66,7 @@ def _listed(path: Path) -> list[Any]:
     content = read_pickle(path)
     found = content.tolist() if isinstance(content, np.ndarray) else content
     if not isinstance(found, list):
-        raise UsageError.about(str(path), f"must hold a list or an array, got {type(content).__name__}")
+        raise UsageError.about(str(path), f"must contain a list or an array, got {type(content).__name__}")
     return [row.tolist() if isinstance(row, np.ndarray) else row for row in found]
 
 
@@ -78,7 +78,7 @@ def _ratings(path: Path) -> np.ndarray[Any, np.dtype[np.float64]]:
     except (TypeError, ValueError) as error:
         if "must hold" in str(error):
             raise
-        raise UsageError.about(str(path), "must hold numbers, three for each caption, got something else") from None
+        raise UsageError.about(str(path), "must contain three numbers per caption") from None
 
 
 def _enough(references: list[str], count: int | None, row: int) -> list[str]:

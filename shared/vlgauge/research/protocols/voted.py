@@ -80,7 +80,9 @@ def _voted_pair(triplets: Iterable[object], place: str) -> VotedPair:
         captions.add((b, c))
         votes[vote] += 1
     if len(captions) != 1:
-        raise UsageError(f"{place} must have the same two captions in its {N_VOTES} votes, got {len(captions)} pairs")
+        raise UsageError(
+            f"{place} must have the same two captions in its {N_VOTES} votes, got {len(captions)} pairs of captions"
+        )
     return VotedPair(captions.pop(), (votes[1.0], votes[-1.0]), references)
 
 

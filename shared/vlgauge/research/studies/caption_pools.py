@@ -29,7 +29,7 @@ def together(*sides: CaptionSets) -> list[list[str]]:
     numbers = [len(side) for side in sides]
     if len(set(numbers)) > 1:
         counts = " and ".join(map(str, numbers))
-        raise UsageError(f"`predictions` and `references` must have equally many rows, got {counts}")
+        raise UsageError(f"`predictions` and `references` must have the same number of rows, got {counts}")
     return [[text for texts in row for text in texts] for row in zip(*sides, strict=True)]
 
 

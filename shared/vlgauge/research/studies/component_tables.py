@@ -158,5 +158,5 @@ def paired_rows(model: Mapping[str, Scores], human: Mapping[str, Scores], *, com
                 f"the model has none for {extra!r}",
             )
     if not shared:
-        raise UsageError("`predictions` and `references` must have a story in common, got none")
+        raise UsageError("`predictions` and `references` must have a common story, got none")
     return PairedRows(shared, [model[name] for name in shared], [human[name] for name in shared], n_left_out)

@@ -63,9 +63,9 @@ def mauve_against_humans(
     together(predictions, references)
     both = [pair for pair in zip(predictions, references, strict=True) if all(pair)]
     if not both:
-        raise UsageError("`predictions` and `references` must have captions of one image, got none with both")
+        raise UsageError("`predictions` and `references` must have captions of the same image, got no common image")
     if left_out := len(predictions) - len(both):
-        warn(f"MAUVE leaves out {left_out} of {len(predictions)} images, which lack candidates or references")
+        warn(f"MAUVE skips {left_out} of {len(predictions)} images, which lack candidates or references")
     ours, theirs = [list(texts) for texts, _ in both], [list(texts) for _, texts in both]
     people, others = human_split(theirs, seed=seed)
     people = [texts[: len(own)] for texts, own in zip(people, ours, strict=True)]
@@ -74,7 +74,7 @@ def mauve_against_humans(
     if any(people):
         compared += [("people", people, others), ("model, human set sizes", as_many, others)]
     else:
-        warn("MAUVE has no reference line here, which needs two references of an image, got fewer in every row")
+        warn("MAUVE has no reference line, because it requires two references of an image, and every row has fewer")
     with compared_once({"mauve": metric}, together(ours, theirs), theirs, pairs=False):
         return [_compared(metric, *one, seed) for one in compared]
 

@@ -40,7 +40,7 @@ def mauve_package() -> Any:
         import mauve
     except ImportError as error:
         raise MissingExtraError(
-            not_importable("MAUVE needs the package mauve-text, not installed here; run: pip install mauve-text", error)
+            not_importable("MAUVE requires the package mauve-text; run: pip install mauve-text", error)
         ) from error
     return mauve
 
@@ -69,13 +69,16 @@ def mauve_with_curve(
     sides = [np.asarray(side, dtype=np.float64) for side in (p_features, q_features)]
     shapes = " and ".join(str(side.shape) for side in sides)
     if any(side.ndim != 2 or not side.size for side in sides) or sides[0].shape[1] != sides[1].shape[1]:
-        raise UsageError(f"`p_features` and `q_features` must be vectors of one width, (n, d) and (m, d), got {shapes}")
+        raise UsageError(f"`p_features` and `q_features` must have the shapes (n, d) and (m, d), got {shapes}")
     for name, side in zip(("p_features", "q_features"), sides, strict=True):
         if not np.isfinite(side).all():
             raise UsageError.about(name, f"must be finite, got {side[~np.isfinite(side)][0]}")
     package = mauve_package()
     if min(map(len, sides)) < FEW:
-        warn(f"MAUVE is made for thousands of texts; of fewer than {FEW} on a side it has few values, got {shapes}")
+        warn(
+            f"MAUVE is designed for thousands of texts and has few distinct values for fewer than {FEW} per side, "
+            f"got {shapes}"
+        )
     found = package.compute_mauve(p_features=sides[0], q_features=sides[1], seed=seed, verbose=False, **options)
     curve = np.asarray(getattr(found, "divergence_curve", ()), dtype=np.float64)
     drawable = curve.ndim == 2 and curve.shape[1] == 2 and np.isfinite(curve).all()

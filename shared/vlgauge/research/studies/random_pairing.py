@@ -83,7 +83,10 @@ def sentence_pairs(
     sentences = [story_sentences(story, split) for story in data.stories]
     uneven = sum(len(story) != len(images) for story, images in zip(sentences, data.images, strict=True))
     if uneven:
-        warn(f"stories that have not one sentence per image: {uneven}; what has no partner at its place is left out")
+        warn(
+            f"stories without exactly one sentence per image: {uneven}; sentences and images without a "
+            "counterpart are skipped"
+        )
     own: list[float] = []
     random: list[list[float]] = []
     signature = ""
@@ -92,7 +95,7 @@ def sentence_pairs(
         pairs = [list(zip(sentences[j], data.images[i], strict=False)) for i, j in stories]
         every = list(chain.from_iterable(pairs))
         if not every:
-            raise UsageError.about("stories", "must have a sentence and an image, got none in a part of them")
+            raise UsageError.about("stories", "must have at least one sentence and one image each")
         result = metric.compute(predictions=[text for text, _ in every], images=[image for _, image in every])
         signature = result[f"{metric.name}_signature"]
         scores = iter(result[f"{metric.name}_scores"])

@@ -78,7 +78,7 @@ def sensitivity(
     chosen = list(range(1, largest + 1)) if sizes is None else list(sizes)
     for size in chosen:
         if size < 1:
-            raise UsageError.about("sizes", f"must be numbers of candidates of at least 1, got {size}")
+            raise UsageError.about("sizes", f"must be at least 1, got {size}")
         if size > largest:
             raise UsageError.about("sizes", f"must be at most {largest}, the largest number of candidates, got {size}")
     rows = []

@@ -224,13 +224,13 @@ def _gathered(kept: Sequence[tuple[str, str, str]], dropped: Mapping[str, int], 
 def _json(path: FilePath, kind: type) -> Any:
     content = read_json(path, "FILE")
     if not isinstance(content, kind):
-        raise UsageError(f"FILE must hold a JSON {kind.__name__}, got {type(content).__name__} in {path}")
+        raise UsageError(f"FILE must contain JSON of type {kind.__name__}, got {type(content).__name__} in {path}")
     return content
 
 
 def _field(row: Any, key: str, kind: type, place: str) -> Any:
     if not isinstance(row, dict) or key not in row:
-        raise UsageError(f"FILE must have {key!r} in every entry, and {place} has not")
+        raise UsageError(f"FILE must have {key!r} in every entry, but {place} has none")
     if not isinstance(row[key], kind):
         raise UsageError(f"FILE must have {kind.__name__} as {key!r}, got {row[key]!r} in {place}")
     return row[key]

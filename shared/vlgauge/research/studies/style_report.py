@@ -92,7 +92,7 @@ def parted_by_group(groups: Sequence[Hashable], share: float, seed: int = 0) -> 
     if not 0.0 < share < 1.0:
         raise UsageError.about("share", f"must be between 0 and 1, got {share}")
     if len(distinct) < 2:
-        raise UsageError.about("groups", f"must be at least 2, one of them to hold out, got {len(distinct)}")
+        raise UsageError.about("groups", f"must be at least 2, including a held-out one, got {len(distinct)}")
     count = min(max(1, round(share * len(distinct))), len(distinct) - 1)
     chosen = _generator("seed", seed).permutation(len(distinct))[:count]
     out = {distinct[i] for i in chosen.tolist()}
@@ -101,7 +101,7 @@ def parted_by_group(groups: Sequence[Hashable], share: float, seed: int = 0) -> 
 
 def _generator(name: str, seed: int) -> np.random.Generator:
     if not hasattr(seed, "__index__") or seed < 0:
-        raise UsageError.about(name, f"must be a whole number of at least 0, got {seed!r}")
+        raise UsageError.about(name, f"must be an integer of at least 0, got {seed!r}")
     return np.random.default_rng(seed)
 
 
@@ -114,16 +114,16 @@ def _held_out(rest: Labelled, out: Labelled, variant: str) -> StyleAgreement:
     if len(set(rest[1])) == 1:
         raise UsageError.about(
             "held_out",
-            f"must leave captions of at least two styles, got only {rest[1][0]!r}",
+            f"must leave captions of at least two styles for training, got only {rest[1][0]!r}",
             "hold out fewer, or none",
         )
     table = StyleTable.fit(*rest, progress=None)
     known = [style in table.captions_per_style for style in out[1]]
     if known and not any(known):
         raise UsageError.about(
-            "captions", "must have others of the style of a held-out one, got none for any", "hold out fewer"
+            "captions", "must have other captions with the styles of the held-out ones, got none", "hold out fewer"
         )
     if not all(known):
-        warn(f"{known.count(False)} of {len(known)} held-out captions have a style that no other has")
+        warn(f"{known.count(False)} of {len(known)} held-out captions have a style without other captions")
     scored = _where(out, known, True)
     return style_agreement(*scored, table, variant, references=rest)

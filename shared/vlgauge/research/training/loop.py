@@ -89,9 +89,11 @@ class Progressed:
             ValueError: If the loss is not finite.
         """
         if not math.isfinite(found[loss]):
-            raise UsageError(
-                f"`--learning-rate` must keep the loss finite, got a {loss.replace('_', ' ')} of {found[loss]} in "
-                f"round {len(self.rounds) + 1}; try a smaller one"
+            raise UsageError.about(
+                "--learning-rate",
+                f"must keep the loss finite, got a {loss.replace('_', ' ')} of {found[loss]} in round "
+                f"{len(self.rounds) + 1}",
+                "try a smaller one",
             )
         self.rounds.append(found)
         better = self.best < 0 or found[loss] < self.rounds[self.best][loss]
@@ -160,14 +162,14 @@ class Checkpoint:
         if not is_own or known != {name: tensor.shape for name, tensor in own.items()}:
             raise UsageError.about(
                 str(self.file),
-                "must be the state of this training, got that of one with other data, base or settings",
-                "repeat the command that began it, or delete the file",
+                "must be the state of this training, got a state with other data, base or settings",
+                "repeat the original command, or delete the file",
             )
         if metadata.pop(_CHECKS, None) != json.dumps(_checks_of(metadata, saved)):
             raise UsageError.about(
                 str(self.file),
-                "must be as the training wrote it, got one that was altered since, which cannot be gone on from",
-                "delete it, or put back a copy",
+                "must be unmodified, got a modified file",
+                "delete it, or restore a copy",
             )
         self._put(own, saved)
         return Progressed(**json.loads(metadata["progressed"]))

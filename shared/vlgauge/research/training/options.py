@@ -21,10 +21,10 @@ def add_run_options(parser: argparse.ArgumentParser, recipe: Recipe) -> None:
         parser.add_argument(option, type=type(default), default=default, metavar="X", help=f"default: {default}")
     parser.add_argument("--device", default="auto", help="device of torch (default: auto)")
     parser.add_argument("--half", action="store_true", help="store the weights in float16")
-    parser.add_argument("--restart", action="store_true", help="forget an interrupted run in OUT")
+    parser.add_argument("--restart", action="store_true", help="discard an interrupted run in OUT")
     add_overwrite(parser.add_argument)
-    parser.add_argument("--no-plot", dest="plot", action="store_false", help="draw no picture of the losses")
-    parser.add_argument("--no-progress", action="store_true", help="never show a bar")
+    parser.add_argument("--no-plot", dest="plot", action="store_false", help="do not plot the losses")
+    parser.add_argument("--no-progress", action="store_true", help="disable progress bars")
     parser.add_argument("--about", default="", metavar="TEXT", help="a paragraph for the card")
 
 
@@ -40,7 +40,7 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
 
 def add_overwrite(add_argument: Callable[..., object]) -> None:
     """Add the option that allows a training to replace a finished one."""
-    add_argument("--overwrite", action="store_true", help="train anew over a finished training")
+    add_argument("--overwrite", action="store_true", help="replace a finished training")
 
 
 def keep_finished(argument: str, files: Iterable[Path], *, overwrite: bool) -> None:
@@ -53,8 +53,8 @@ def keep_finished(argument: str, files: Iterable[Path], *, overwrite: bool) -> N
     if there:
         raise UsageError.about(
             argument,
-            f"must name a new output, got {str(there[0])!r}, which is there",
-            "choose another name, or pass --overwrite to train anew over it",
+            f"must be a new path, got {str(there[0])!r}, which exists",
+            "choose another name, or pass --overwrite to replace it",
         )
 
 
@@ -67,7 +67,7 @@ def refuse_below(options: argparse.Namespace, least: Mapping[str, int]) -> None:
     for name, minimum in least.items():
         value = getattr(options, name)
         if value is not None and value < minimum:
-            raise UsageError(f"`--{name.replace('_', '-')}` must be at least {minimum}, got {value}")
+            raise UsageError.about(f"--{name.replace('_', '-')}", f"must be at least {minimum}, got {value}")
 
 
 def refuse_beside_scenes(options: argparse.Namespace) -> None:
@@ -78,7 +78,7 @@ def refuse_beside_scenes(options: argparse.Namespace) -> None:
     """
     for name in ("validation", "test", "image_folder"):
         if options.scenes is not None and getattr(options, name) is not None:
-            raise UsageError(f"`--{name.replace('_', '-')}` must be left out with --scenes, which draws its own")
+            raise UsageError.about(f"--{name.replace('_', '-')}", "cannot be combined with --scenes")
 
 
 @contextmanager
@@ -108,4 +108,4 @@ def check_packages(recipe: str, packages: Sequence[str], *, plot: bool) -> None:
     """
     wanted = (*packages, "matplotlib") if plot else packages
     if told := missing_packages(f"vlgauge train {recipe}", wanted, "train"):
-        raise MissingExtraError(f"{told}, or do without the picture by --no-plot" if "matplotlib" in told else told)
+        raise MissingExtraError(f"{told}, or pass --no-plot" if "matplotlib" in told else told)

@@ -40,9 +40,11 @@ def _json_records(text: str, path: Path) -> Iterator[tuple[int, dict[str, Any]]]
         try:
             fields = json.loads(content)
         except json.JSONDecodeError as error:
-            raise UsageError(f"`{path.name}:{line}` must be a JSON object, got {content[:60]!r} ({error})") from error
+            raise UsageError.about(
+                f"{path.name}:{line}", f"must be a JSON object, got {content[:60]!r} ({error})"
+            ) from error
         if not isinstance(fields, dict):
-            raise UsageError(f"`{path.name}:{line}` must be a JSON object, got {content[:60]!r}")
+            raise UsageError.about(f"{path.name}:{line}", f"must be a JSON object, got {content[:60]!r}")
         yield line, fields
 
 
@@ -52,13 +54,13 @@ def _csv_records(text: str, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         try:
             fields = next(reader, None)
         except csv.Error as error:
-            raise UsageError(f"`{path.name}:{reader.line_num}` must be a row of CSV, got an error: {error}") from error
+            raise UsageError.about(
+                f"{path.name}:{reader.line_num}", f"must be a row of CSV, got an error: {error}"
+            ) from error
         if fields is None:
             return
         if None in fields or None in fields.values():
-            raise UsageError(
-                f"`{path.name}:{reader.line_num}` must have as many fields as the header, got another number"
-            )
+            raise UsageError.about(f"{path.name}:{reader.line_num}", "must have as many fields as the header")
         yield reader.line_num, fields
 
 

@@ -140,7 +140,7 @@ def check_style_table(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]
             )
         else:
             how = "vlgauge style-report FILE --kind personality-captions --variant released"
-            yield Unchecked([row], "the paper does not say which of its parts it counted", how)
+            yield Unchecked([row], "the paper does not state which of its parts were counted", how)
 
 
 def _style_table(row: Row, data: Data, tools: Tools) -> Iterator[Finding]:

@@ -117,7 +117,7 @@ class Data:
         """
         found = {ending: self.find(ending) for ending in endings}
         if missing := [ending for ending, path in found.items() if path is None]:
-            raise MissingFileError(f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not there")
+            raise MissingFileError(f"{', '.join(missing)} not found")
         return [path for path in found.values() if path is not None]
 
 

@@ -54,12 +54,12 @@ CORPORA = {"vatex_eval": "vatex_train_en_annotations.json", "activitynet_foil": 
 SOURCES = {
     "flickr8k_expert": "it is in the repository Yebin46/FLEUR, and in the download of jmhessel/clipscore",
     "flickr8k_cf": "it is in the repository Yebin46/FLEUR, and in the download of jmhessel/clipscore",
-    "composite": "it is the data set yuwd/Composite of the Hub",
-    "polaris": "it is in polaris.zip of keio-smilab24/Polos, and in the data set yuwd/Polaris of the Hub",
-    "nebula": "it is in the data set Ka2ukiMatsuda/Nebula of the Hub",
-    "pascal50s": "they are on the site of CIDEr",
-    "abstract50s": "they are on the site of CIDEr",
-    "foil": "FOIL's site and COCO's have them",
+    "composite": "it is the dataset yuwd/Composite of the Hub",
+    "polaris": "it is in polaris.zip of keio-smilab24/Polos, and in the dataset yuwd/Polaris of the Hub",
+    "nebula": "it is in the dataset Ka2ukiMatsuda/Nebula of the Hub",
+    "pascal50s": "they are on the CIDEr website",
+    "abstract50s": "they are on the CIDEr website",
+    "foil": "they are on the websites of FOIL and COCO",
     "vatex_eval": "they are in the download of ShiYaya/emscore",
     "activitynet_foil": "they are in the download of ShiYaya/emscore",
     "thumb": "they are in the folder mscoco of the repository jungokasai/THumB",
@@ -75,9 +75,7 @@ def check_protocols(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]:
         wanted = tools.wanted(name)
         regions = [row for row in wanted if row.metric in NEED_REGIONS]
         if regions:
-            how = (
-                f"vlgauge protocol {name} {' '.join(FILES[name])} --unanimous --metric METRIC, with regions of your own"
-            )
+            how = f"vlgauge protocol {name} {' '.join(FILES[name])} --unanimous --metric METRIC, with your own regions"
             yield Unchecked(regions, "the regions of the images are not published", how)
         for rules, found in _by_rules([row for row in wanted if row not in regions]):
             try:

@@ -71,7 +71,7 @@ def _numbers(values: Sequence[str], path: Path) -> np.ndarray:
     try:
         found = np.array([float(value) for value in values])
     except ValueError as error:
-        raise UsageError.about(str(path), f"must have numbers as scores, got {error}") from error
+        raise UsageError.about(str(path), f"must have numeric scores, got: {error}") from error
     if not np.isfinite(found).all():
         raise UsageError.about(str(path), "must have finite scores, got NaN or infinity")
     return found

@@ -43,15 +43,15 @@ FIRST_RATING = ("1", "human_judgement", 0, "rating")
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ([], "`{path}` must hold a JSON object, got list"),
+        ([], "`{path}` must contain a JSON object, got list"),
         (changed(made.FLICKR, "1", ...), None),
         (changed(made.FLICKR, "1", 5), "`{path}`, '1', must have 'image_path', got int"),
         (changed(made.FLICKR, "1", "ground_truth", ...), "must have 'ground_truth', got image_path, human_judgement"),
         (changed(made.FLICKR, "1", "ground_truth", "a"), "'1', must have a list as 'ground_truth', got str"),
-        (changed(made.FLICKR, "1", "ground_truth", [1]), "'ground_truth' of `{path}`, '1', must be a list of texts"),
+        (changed(made.FLICKR, "1", "ground_truth", [1]), "'ground_truth' of `{path}`, '1', must be a list of strings"),
         (changed(made.FLICKR, *FIRST_RATING, "3"), "'1', must have a number as 'rating', got str"),
         (changed(made.FLICKR, *FIRST_RATING, True), "'1', must have a number as 'rating', got bool"),
-        (changed(made.FLICKR, "1", "image_path", "/"), "an image or video of the data set must have a name, got '/'"),
+        (changed(made.FLICKR, "1", "image_path", "/"), "an image or video of the dataset must have a name, got '/'"),
     ],
 )
 def test_flickr(tmp_path, content, message):
@@ -98,9 +98,9 @@ COMPOSITE = {"mt": "A dog.", "refs": ["x"], "score": 3, "imgid": "1"}
     [
         (changed(COMPOSITE, "mt", ...), "row 0 of `{path}` must have 'mt', got refs, score, imgid"),
         (changed(COMPOSITE, "score", "good"), "row 0 of `{path}` must have a number as 'score', got 'good'"),
-        (changed(COMPOSITE, "score", None), "must have a number or a text as 'score', got NoneType"),
-        (changed(COMPOSITE, "refs", "__import__('os')"), "'refs' of row 0 of `{path}` must be a list of texts"),
-        (changed(COMPOSITE, "refs", "[1]"), "'refs' of row 0 of `{path}` must be a list of texts"),
+        (changed(COMPOSITE, "score", None), "must have a number or a string as 'score', got NoneType"),
+        (changed(COMPOSITE, "refs", "__import__('os')"), "'refs' of row 0 of `{path}` must be a list of strings"),
+        (changed(COMPOSITE, "refs", "[1]"), "'refs' of row 0 of `{path}` must be a list of strings"),
         (changed(COMPOSITE, "imgid", 1.5), "must have a text or a number as 'imgid', got float"),
     ],
 )
@@ -117,7 +117,7 @@ def test_composite(tmp_path, row, message):
         (("annotations", 0, "foil", True), "annotation 70 of `{path}` must have one original, got 0"),
         (("annotations", 2, "foil", False), "annotation 70 of `{path}` must have one original, got 2"),
         (("annotations", 0, "image_id", 9), "`{path}` must list image 9 of annotation 70, got no such image"),
-        (("images", 0, "id", [1]), "an image of `{path}` must have a number or a text as 'id', got list"),
+        (("images", 0, "id", [1]), "an image of `{path}` must have a number or a string as 'id', got list"),
     ],
 )
 def test_foil(tmp_path, path_and_value, message):
@@ -166,8 +166,8 @@ def rewritten(triplets, place, field, value):
             "pair 0 of `{path}` must have reference, two captions and a vote, got 3",
         ),
         (rewritten(made.triplets(), 49, "w", 0.0), "pair 1 of `{path}` must have 1 or -1 as vote, got 0"),
-        (rewritten(made.triplets(), 49, "w", "x"), "pair 1 of `{path}` must be a number, got a text"),
-        (rewritten(made.triplets(), 1, "A", 3.0), "pair 0 of `{path}` must be a text, got "),
+        (rewritten(made.triplets(), 49, "w", "x"), "pair 1 of `{path}` must be a number, got a string"),
+        (rewritten(made.triplets(), 1, "A", 3.0), "pair 0 of `{path}` must be a string, got "),
         (rewritten(made.triplets(), 1, "B", "other"), "must have the same two captions in its 48 votes, got 2 pairs"),
     ],
 )
@@ -180,7 +180,7 @@ def test_votes(tmp_path, triplets, message):
 @pytest.mark.parametrize(
     ("pairs", "message"),
     [
-        ({"category": np.array([[1.0, 2, 3]])}, "must be about the same pairs and kinds, got 4, 3 and 4"),
+        ({"category": np.array([[1.0, 2, 3]])}, "must have the same pairs and kinds, got 4, 3 and 4"),
         ({"category": np.array([[1.0, 2, 3, 5]])}, "pair 3 of `{path}` must have a category from 1 to 4, got 5"),
         (
             {"new_input": made.structures([row[1:3] for row in made.PASCAL], "bc")},
@@ -188,7 +188,7 @@ def test_votes(tmp_path, triplets, message):
         ),
         (
             {"new_input": made.structures([("i", "x", "y")] * 4, "abc")},
-            "pair 0 of `{path}` must have the captions people voted on, got ('x', 'y') and ('A dog.', 'Dog runs.')",
+            "pair 0 of `{path}` must have the captions of the votes, got ('x', 'y') and ('A dog.', 'Dog runs.')",
         ),
     ],
 )
@@ -212,7 +212,7 @@ def test_fleur(tmp_path, path_and_value, message):
 
 def test_fleur_has_no_draws(tmp_path):
     path = made.write(tmp_path / "pascal_50s.json", made.FLEUR)
-    message = "`draws` must be left out for a file whose references are chosen, got 5"
+    message = "`draws` is not supported for a file with selected references, got 5"
     assert message in refusal("pascal50s", [path], draws=5)
     assert PROTOCOLS["pascal50s"]([path], draws="fixed", references=2).columns["references"][0] == ["u", "v"]
 
@@ -220,11 +220,9 @@ def test_fleur_has_no_draws(tmp_path):
 def test_pictures_of_abstract(tmp_path):
     made.write_abstract(tmp_path)
     savemat(tmp_path / "abstract50S.mat", {"abs_sent": made.structures([("x",)], "a")})
-    assert "must have sentences and an address, got 1 fields" in refusal("abstract50s", [tmp_path])
+    assert "must have sentences and a URL, got 1 fields" in refusal("abstract50s", [tmp_path])
     savemat(tmp_path / "abstract50S.mat", {"abs_sent": made.structures([("x", "address")], "ab")})
-    assert "must have a picture with most references of pair 0, got one with 0 at best" in refusal(
-        "abstract50s", [tmp_path]
-    )
+    assert "must have an image with most references of pair 0, got at most 0" in refusal("abstract50s", [tmp_path])
 
 
 # -- videos -----------------------------------------------------------------------------------------------------------
@@ -232,13 +230,13 @@ def test_pictures_of_abstract(tmp_path):
     ("content", "message"),
     [
         ({"candidates_list": ["a", "b"]}, "as many captions, reference lists, ids and ratings, got [2, 3, 3, 3]"),
-        ({"candidates_list": {"a": 1}}, "candidates_list.pkl` must hold a list or an array, got dict"),
-        ({"candidates_list": [1, 2, 3]}, "candidates_list.pkl` must be a list of texts"),
-        ({"gts_list": ["a", "b", "c"]}, "row 0 of `{folder}/gts_list.pkl` must be a list of texts"),
+        ({"candidates_list": {"a": 1}}, "candidates_list.pkl` must contain a list or an array, got dict"),
+        ({"candidates_list": [1, 2, 3]}, "candidates_list.pkl` must be a list of strings"),
+        ({"gts_list": ["a", "b", "c"]}, "row 0 of `{folder}/gts_list.pkl` must be a list of strings"),
         ({"gts_list": [["a"] * 9, ["b"], ["c"] * 9]}, "`references` must be at most 1, as many as row 1 has, got 9"),
-        ({"human_scores": [1, 2]}, "human_scores.pkl` must hold numbers, three for each caption"),
-        ({"human_scores": ["a"] * 9}, "human_scores.pkl` must hold numbers, three for each caption"),
-        ({"human_scores": "a"}, "human_scores.pkl` must hold a list or an array, got str"),
+        ({"human_scores": [1, 2]}, "human_scores.pkl` must contain three numbers per caption"),
+        ({"human_scores": ["a"] * 9}, "human_scores.pkl` must contain three numbers per caption"),
+        ({"human_scores": "a"}, "human_scores.pkl` must contain a list or an array, got str"),
     ],
 )
 def test_vatex(tmp_path, content, message):
@@ -249,7 +247,11 @@ def test_vatex(tmp_path, content, message):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("final_foil_video_sentences", {"results": {"v_a": [{"sentence": "x"}]}}, "must have the videos of `final_rig"),
+        (
+            "final_foil_video_sentences",
+            {"results": {"v_a": [{"sentence": "x"}]}},
+            "must have the same videos as `final_rig",
+        ),
         ("final_foil_video_sentences", {"results": {"v_a": []}}, "video 'v_a' of `{path}` must have a list of sentenc"),
         ("final_foil_video_sentences", {}, "`{path}` must have 'results', got nothing"),
         ("anet_entities_test_1", {"v_b": made.SEGMENTS["v_b"]}, "`{path}` must have 'v_a', got v_b"),

@@ -74,7 +74,7 @@ def test_rows_and_figures(table):
     task = read_sdci([table], zero=0.0)
     assert len(task.columns["predictions"]) == len(task.columns["images"]) == 14
     assert task.columns["predictions"][:4] == ["a dog", "a dog and a cat", "a dog and a cat and a cat", "no a dog"]
-    assert task.left_out == {"pictures with fewer than two captions": 1}
+    assert task.left_out == {"images with fewer than two captions": 1}
     #         growing              wrong                 the second has two below zero
     scores = [0.1, 0.2, 0.15, 0.0, 0.0, 0.2, -0.2, -0.1, 0.3, 0.4, -0.3, 0.0, 0.1, 0.5]
     figures = {name: figure.value for name, figure in evaluated(task, scores, resamples=0).figures.items()}

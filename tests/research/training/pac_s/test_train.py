@@ -51,7 +51,7 @@ def test_heads_on_drawn_scenes(train, weights, tmp_path):
     assert adapter.metadata["command"].startswith("vlgauge train pac_s --learning-rate 1e-3")
     recipe = json.loads(adapter.metadata["recipe"])
     assert (recipe["image_weight"], recipe["text_weight"], recipe["prompt"]) == (0.05, 0.1, "")
-    assert adapter.metadata["scale"] == f"{state['logit_scale'].exp().item():.4f}, that of the base"
+    assert adapter.metadata["scale"] == f"{state['logit_scale'].exp().item():.4f}, from the base"
     assert json.loads(adapter.metadata["rows"]) == {"training": 20, "validation": 2}
     encoder, loaded = clip_with_checkpoint("micro", path, weights=weights, device="cpu")
     assert encoder.digest == base.digest
@@ -161,7 +161,7 @@ def test_the_attention_pool_of_a_resnet(train, tmp_path, monkeypatch):
     base = ("--backbone", "micro-resnet", "--weights", str(weights))
     status, printed, path = train(*SCENES, base=base)
     assert (status, path.exists()) == (2, False)
-    assert "`--attention-pool` must be given for a ResNet (it takes" in printed
+    assert "`--attention-pool` is required for a ResNet (" in printed
     status, printed, path = train(*SCENES, "--attention-pool", "--learning-rate", "1e-4", base=base)
     assert status == 0, printed
     encoder, adapter = clip_with_checkpoint("micro-resnet", path, weights=weights, device="cpu")
@@ -213,15 +213,15 @@ def test_an_interrupted_training_goes_on_bit_by_bit(train, monkeypatch):
     monkeypatch.setattr(command, "write_log", interrupted)
     status, printed, path = train(*SCENES, out="parts.safetensors")
     assert (status, path.exists()) == (130, False)
-    assert printed.endswith("vlgauge train: interrupted; repeat the command with --resume to go on\n")
+    assert printed.endswith("vlgauge train: interrupted; repeat the command with --resume to continue\n")
     monkeypatch.setattr(command, "write_log", written)
     status, printed, path = train(*SCENES, out="parts.safetensors")
     assert status == 2
-    assert "`--resume` must be given exactly if there is a checkpoint, and '" in printed
-    assert "is already there; pass --resume to go on, or delete it" in printed
+    assert "`--resume` requires a checkpoint and is required by one, but '" in printed
+    assert "exists; pass --resume to continue, or delete it" in printed
     status, printed, path = train(*SCENES, "--learning-rate", "2e-3", "--resume", out="parts.safetensors")
     assert status == 2
-    assert "parts.checkpoint` must be the state of this training, got that of one with other data, base or" in printed
+    assert "parts.checkpoint` must be the state of this training, got a state with other data, base or" in printed
     checkpoint, content = path.with_suffix(".checkpoint"), path.with_suffix(".checkpoint").read_bytes()
     checkpoint.write_bytes(content[:99])
     status, printed, _ = train(*SCENES, "--resume", out="parts.safetensors")
@@ -242,7 +242,7 @@ def test_an_interruption_before_the_first_checkpoint_keeps_nothing(train, monkey
     monkeypatch.setattr(command, "train_learner", interrupted)
     status, printed, _ = train(*SCENES)
     assert status == 130
-    assert printed.endswith("vlgauge train: interrupted; nothing was kept yet\n")
+    assert printed.endswith("vlgauge train: interrupted; no checkpoint was written yet\n")
 
 
 def test_training_stops_when_the_validation_loss_no_longer_falls(train):

@@ -22,23 +22,23 @@ from vlgauge.research.training.pac_s import data
         (["--scenes", 1], "`--scenes` must be at least 2, got 1"),
         (["--scenes", 9, "--batch-size", 1], "`--batch-size` must be at least 2, got 1"),
         (["--scenes", 9, "--lora", 0], "`--lora` must be at least 1, got 0"),
-        (["--scenes", 9, "--learning-rate", -1], "`--learning-rate` must be a number from 0 up, got -1"),
-        (["--scenes", 9, "--text-weight", "nan"], "`--text-weight` must be a number from 0 up, got nan"),
-        (["--scenes", 9, "--test", "a.jsonl"], "`--test` must be left out with --scenes, which draws its own"),
+        (["--scenes", 9, "--learning-rate", -1], "`--learning-rate` must be a non-negative number, got -1"),
+        (["--scenes", 9, "--text-weight", "nan"], "`--text-weight` must be a non-negative number, got nan"),
+        (["--scenes", 9, "--test", "a.jsonl"], "`--test` cannot be combined with --scenes"),
         (["--scenes", 9, "--out", "a.pt"], "`--out` must end in .safetensors, got 'a.pt'"),
         (
             ["--scenes", 9, "--out", "no/a.safetensors"],
-            "`--out` must lie in an existing folder, got 'no/",
+            "`--out` must be in an existing folder, got 'no/",
         ),
-        (["--scenes", 9, "--resume"], "`--resume` must be given exactly if there is a checkpoint, and '"),
+        (["--scenes", 9, "--resume"], "`--resume` requires a checkpoint and is required by one, but '"),
         (
             ["--scenes", 9, "--attention-pool"],
-            "`--attention-pool` must be given for a ResNet",
+            "`--attention-pool` is required for a ResNet",
         ),
         (["--scenes", 9, "--backbone", "mikro"], "`backbone` must be a name that"),
         (
             ["--scenes", 9, "--learning-rate", 0],
-            "`--learning-rate` must let the validation loss fall below that of",
+            "`--learning-rate` must reduce the validation loss below the loss of",
         ),
         (["--scenes", 9, "--learning-rate", 1e30], "`--learning-rate` must keep the loss finite, got nan at"),
         (["--train", "gone.jsonl"], "`gone.jsonl` must be a readable file of UTF-8 text, got an error"),
@@ -67,8 +67,8 @@ def test_finished_weights_are_replaced_only_when_asked(train):
     status, printed, _ = train(*scenes, "--seed", 1)
     assert (status, printed) == (
         2,
-        f"vlgauge train: error: `--out` must name a new output, got {str(path)!r}, which is there; choose "
-        "another name, or pass --overwrite to train anew over it\n",
+        f"vlgauge train: error: `--out` must be a new path, got {str(path)!r}, which exists; choose "
+        "another name, or pass --overwrite to replace it\n",
     )
     assert {file.name: file.read_bytes() for file in path.parent.iterdir()} == before
     status, printed, _ = train(*scenes, "--seed", 1, "--overwrite")
@@ -77,7 +77,7 @@ def test_finished_weights_are_replaced_only_when_asked(train):
     metadata = read_adapter(path).metadata
     assert "overwrite" not in metadata["command"] + metadata["recipe"]
     path.unlink()
-    assert "trained.md', which is there" in train(*scenes)[1]
+    assert "trained.md', which exists" in train(*scenes)[1]
 
 
 GOOD = {"image": "0.png", "caption": "a circle"}
@@ -102,7 +102,7 @@ GOOD = {"image": "0.png", "caption": "a circle"}
             json.dumps({**GOOD, "image": "https://a.b/c.png"}),
             "`bad.jsonl:3 image` must be a local file, got the",
         ),
-        ("", "`validation` rows must have images of their own, got 1 that are trained on"),
+        ("", "`validation` rows must have separate images, got 1 training images"),
     ],
 )
 def test_rows_are_refused_by_file_and_line(line, message, train, drawings):

@@ -152,12 +152,15 @@ def test_a_finished_training_is_kept(models, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"rating": 5}, "rows.jsonl:23` must have a rating from 0 to 4, got 5; name another scale by --scale LOW HIGH"),
+        (
+            {"rating": 5},
+            "rows.jsonl:23` must have a rating from 0 to 4, got 5; pass another scale with --scale LOW HIGH",
+        ),
         ({"rating": -0.5}, "must have a rating from 0 to 4, got -0.5"),
         ({"rating": "good"}, "must have a rating from 0 to 4, got 'good'"),
         ({"rating": True}, "must have a rating from 0 to 4, got True"),
-        ({"references": []}, "must have a list of at least one text in the column 'references', got []"),
-        ({"references": "a dog"}, "must have a list of at least one text in the column 'references', got 'a dog'"),
+        ({"references": []}, "must have a list of at least one string in the column 'references', got []"),
+        ({"references": "a dog"}, "must have a list of at least one string in the column 'references', got 'a dog'"),
         ({"rating": None}, "must have the columns image, caption, references, rating, got the columns"),
         ({"image": "none.png"}, "none.png"),
     ],

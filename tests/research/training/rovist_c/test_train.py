@@ -194,8 +194,8 @@ def test_a_finished_run_is_replaced_only_when_asked(script, corpus, tmp_path, mo
     for more in ((), ("--restart",)):
         assert train([str(out), *options(corpus, "--seed", "9", *more)]) == 2
         assert capsys.readouterr().err == (
-            "vlgauge train: error: `OUT` must name a new output, got "
-            f"{str(out / 'model.safetensors')!r}, which is there; choose another name, or pass --overwrite to train "
+            "vlgauge train: error: `OUT` must be a new path, got "
+            f"{str(out / 'model.safetensors')!r}, which exists; choose another name, or pass --overwrite to train "
             "anew over it\n"
         )
         assert {path.name: path.read_bytes() for path in out.iterdir()} == before
@@ -210,7 +210,7 @@ def test_a_finished_run_is_replaced_only_when_asked(script, corpus, tmp_path, mo
 def test_a_card_of_something_else_is_kept(script, corpus, tmp_path, capsys):
     (tmp_path / "README.md").write_text("mine")
     assert train([str(tmp_path), *options(corpus)]) == 2
-    assert "README.md', which is there" in capsys.readouterr().err
+    assert "README.md', which exists" in capsys.readouterr().err
     assert (tmp_path / "README.md").read_text() == "mine"
 
 
@@ -296,7 +296,7 @@ def test_the_picture(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["out"], "a corpus is missing; pass --vist, --rocstories, --jsonl or --scenes"),
+        (["out"], "a corpus is required; pass --vist, --rocstories, --jsonl or --scenes"),
         (["out", "--jsonl", "nowhere.jsonl"], "No such file"),
         (["out", "--scenes", "30", "--base", "owner/nothing"], "owner/nothing .revision newest"),
     ],

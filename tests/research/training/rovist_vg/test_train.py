@@ -98,7 +98,7 @@ def test_loss_by_plain_loops():
 def test_training_on_a_table(table, capsys):
     assert train(options(table, "out", "--epochs", 2, "--device", "cpu")) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "pairs.csv: 14 pairs to train on, 2 to validate with, on cpu"
+    assert lines[0] == "pairs.csv: 14 training pairs, 2 validation pairs, on cpu"
     assert [line.split(":")[0] for line in lines[1:3]] == ["epoch 1", "epoch 2"]
     record = json.loads((table / "out" / "training.json").read_text())
     assert record["kept_epoch"] in (1, 2)
@@ -175,8 +175,8 @@ def test_a_finished_training_is_replaced_only_when_asked(table, capsys):
     for more in ((), ("--restart",)):
         assert train(options(table, "out", "--epochs", 2, *more)) == 2
         assert capsys.readouterr().err == (
-            "vlgauge train: error: `OUT` must name a new output, got "
-            f"{str(out / 'model.safetensors')!r}, which is there; choose another name, or pass --overwrite to train "
+            "vlgauge train: error: `OUT` must be a new path, got "
+            f"{str(out / 'model.safetensors')!r}, which exists; choose another name, or pass --overwrite to train "
             "anew over it\n"
         )
         assert {path.name: path.read_bytes() for path in out.iterdir()} == before
@@ -275,14 +275,17 @@ FILES = ["--csv", "{0}/pairs.csv", "--crops", "{0}/crops", "--glove", "{0}/glove
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "the pairs are missing; pass --csv, --flickr30k or --scenes"),
+        ([], "pairs are required; pass --csv, --flickr30k or --scenes"),
         (["--csv", "{0}/pairs.csv"], "the option --crops is missing"),
         (["--flickr30k", "{0}"], "the option --images is missing"),
         (["--csv", "{0}/pairs.csv", "--crops", "{0}/crops"], "the option --glove is missing"),
         ([*FILES, "--glove", "{0}/none"], "`--glove` must name an existing"),
         ([*FILES, "--vit", "{0}/none"], "`--vit` must be a file or folder"),
-        ([*FILES, "--csv", "{0}/few.csv"], "the validation side must have at least two pairs, got 1; give more images"),
-        ([*FILES, "--batch-size", "1"], "a batch must have at least two pairs to tell apart, got 1"),
+        (
+            [*FILES, "--csv", "{0}/few.csv"],
+            "the validation split must have at least two pairs, got 1; pass more images",
+        ),
+        ([*FILES, "--batch-size", "1"], "a batch must have at least two pairs, got 1"),
     ],
 )
 def test_errors(table, capsys, arguments, message):

@@ -80,9 +80,10 @@ def learner_of(options: argparse.Namespace, material: Material, encoder: ClipEnc
             train_scale=options.train_scale,
         )
     if encoder.row.resnet != options.attention_pool:
-        raise UsageError(
-            f"`--attention-pool` must be given for a ResNet (it takes 0.4 MB of memory per image) and for no other "
-            f"backbone, got {encoder.row.name}"
+        raise UsageError.about(
+            "--attention-pool",
+            "is required for a ResNet (0.4 MB of memory per image) and not supported for other backbones, got "
+            f"{encoder.row.name}",
         )
     images, texts = hidden_features(encoder, material, options.prompt, options.encode_batch_size)
     visual: Any = encoder.model.visual
@@ -130,10 +131,11 @@ def trained(options: argparse.Namespace, material: Material, encoder: ClipEncode
     if state.best == 0:
         # There is no better state to resume from. The log is kept.
         checkpoint.unlink(missing_ok=True)
-        raise UsageError(
-            "`--learning-rate` must let the validation loss fall below that of the base "
-            f"({state.rounds[0][LOSS]:.6f}), got no fall in {state.rounds[-1]['iteration']} iterations; no weights are "
-            "written"
+        raise UsageError.about(
+            "--learning-rate",
+            f"must reduce the validation loss below the loss of the base ({state.rounds[0][LOSS]:.6f}), got no fall "
+            f"in {state.rounds[-1]['iteration']} iterations",
+            "no weights are written",
         )
     return learner, state, identity
 
@@ -168,7 +170,7 @@ def record_of(
         "rows": json.dumps(rows),
         "generated": json.dumps(generated),
         "recipe": json.dumps(settings, default=str),
-        "scale": f"{learner.scale:.4f}, {'trained' if options.train_scale else 'that of the base'}",
+        "scale": f"{learner.scale:.4f}, {'trained' if options.train_scale else 'from the base'}",
         "iterations": f"{last['iteration']}, weights of iteration {best['iteration']}",
         "validation_loss": f"{first[LOSS]:.6f} before, {best[LOSS]:.6f} after",
         "seconds": f"{last['seconds']:.0f}",
@@ -201,7 +203,7 @@ def compared(options: argparse.Namespace, foils: Sequence[Foil], encoder: ClipEn
 def advice(options: argparse.Namespace) -> str:
     """Return a hint on how to continue after an interruption."""
     there = checkpoint_of(options.out).is_file()
-    return "repeat the command with --resume to go on" if there else "nothing was kept yet"
+    return "repeat the command with --resume to continue" if there else "no checkpoint was written yet"
 
 
 def run(options: argparse.Namespace, say: Callable[[str], object]) -> None:

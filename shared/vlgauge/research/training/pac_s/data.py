@@ -220,9 +220,9 @@ def material_of(train: Sequence[Row], validation: Sequence[Row]) -> Material:
     parts = {"training": {row.image.key for row in train}, "validation": {row.image.key for row in validation}}
     for name, keys in parts.items():
         if len(keys) < 2:
-            raise UsageError.about(name, f"rows must have at least 2 images, got {len(keys)}", "give more rows")
+            raise UsageError.about(name, f"rows must have at least 2 images, got {len(keys)}", "pass more rows")
     if shared := len(parts["training"] & parts["validation"]):
-        raise UsageError.about("validation", f"rows must have images of their own, got {shared} that are trained on")
+        raise UsageError.about("validation", f"rows must have separate images, got {shared} training images")
     every = [row.image for row in rows] + [row.generated_image for row in rows]
     of_pictures, seen = number_distinct([None if picture is None else picture.key for picture in every])
     pictures = [picture for picture in map(every.__getitem__, seen) if picture is not None]

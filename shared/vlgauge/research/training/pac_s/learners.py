@@ -217,7 +217,7 @@ class TowerLearner(Learner):
         train_scale: bool = False,
     ) -> None:
         if encoder.row.resnet:
-            raise UsageError(f"`--lora` must have a vision transformer, got {encoder.row.name}, a ResNet")
+            raise UsageError.about("--lora", f"must have a vision transformer, got {encoder.row.name}, a ResNet")
         self.rank = rank
         self._encoder = encoder
         self._model: Any = copy.deepcopy(encoder.model).requires_grad_(False)

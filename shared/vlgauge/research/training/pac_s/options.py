@@ -29,7 +29,7 @@ class Schedule:
     Attributes:
         learning_rate: Learning rate of AdamW.
         weight_decay: Weight decay of AdamW, which the paper does not state.
-        patience: Number of iterations without a lower validation loss after which training stops.
+        patience: Number of stop after this many iterations without a lower validation loss after which training stops.
         validate_every: Number of iterations between two evaluations of the validation loss.
         max_iterations: Maximum number of iterations.
     """
@@ -45,35 +45,37 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the recipe."""
     source = parser.add_argument_group("rows").add_mutually_exclusive_group(required=True)
     source.add_argument("--train", type=Path, metavar="FILE", help="JSON lines, or CSV if the name ends in .csv")
-    source.add_argument("--scenes", type=int, metavar="N", help="draw N scenes instead of reading a file")
+    source.add_argument("--scenes", type=int, metavar="N", help="generate N scenes instead of reading a file")
     rows = parser.add_argument_group("more about rows")
-    rows.add_argument("--validation", type=Path, metavar="FILE", help="default: 5 %% of the images of --train")
+    rows.add_argument("--validation", type=Path, metavar="FILE", help="default: 5%% of the images of --train")
     rows.add_argument("--test", type=Path, metavar="FILE", help="pairs to compare with: image, caption, foil")
     rows.add_argument("--test-scenes", type=int, default=1_024, metavar="N", help="(default: %(default)s)")
-    rows.add_argument("--test-draws", type=int, default=1, metavar="N", help="drawings of each of --test-scenes (1)")
-    rows.add_argument("--variants", type=int, default=0, metavar="N", help="changed scenes beside each of --scenes (0)")
-    rows.add_argument("--image-folder", type=Path, metavar="DIR", help="folder of relative paths (default: the file's)")
+    rows.add_argument("--test-draws", type=int, default=1, metavar="N", help="images per scene of --test-scenes (1)")
+    rows.add_argument("--variants", type=int, default=0, metavar="N", help="modified scenes per scene of --scenes (0)")
+    rows.add_argument(
+        "--image-folder", type=Path, metavar="DIR", help="base folder of relative paths (default: folder of the file)"
+    )
     for name, default in asdict(Columns()).items():
         rows.add_argument(f"--{name.replace('_', '-')}-column", default=default, metavar="NAME", help="(%(default)s)")
     base = parser.add_argument_group("base")
     base.add_argument("--backbone", help="such as ViT-B/32 (default), RN50, laion/ViT-L-14")
     base.add_argument("--weights", type=Path, metavar="FILE", help="weights of the backbone (default: from the Hub)")
-    base.add_argument("--profile", choices=PROFILES, default="paper", help="embedded: the toy CLIP")
+    base.add_argument("--profile", choices=PROFILES, default="paper", help="embedded: the demo CLIP")
     base.add_argument("--device", default="auto")
-    base.add_argument("--feature-cache", type=Path, metavar="DIR", help="keep the features of the backbone")
+    base.add_argument("--feature-cache", type=Path, metavar="DIR", help="cache the features of the backbone")
     base.add_argument("--encode-batch-size", type=int, default=64, metavar="N")
     recipe, schedule = parser.add_argument_group("recipe"), Schedule()
     for name, kind, default, note in (
         ("learning-rate", float, schedule.learning_rate, "of AdamW"),
         ("weight-decay", float, schedule.weight_decay, "of AdamW"),
-        ("batch-size", int, 256, "rows of distinct images"),
+        ("batch-size", int, 256, "rows per batch, with distinct images"),
         ("image-weight", float, IMAGE_WEIGHT, "lambda_v"),
         ("text-weight", float, TEXT_WEIGHT, "lambda_t"),
-        ("patience", int, schedule.patience, "iterations without a lower validation loss"),
+        ("patience", int, schedule.patience, "stop after this many iterations without a lower validation loss"),
         ("validate-every", int, schedule.validate_every, "iterations"),
         ("max-iterations", int, schedule.max_iterations, "iterations"),
-        ("seed", int, 0, "of everything random"),
-        ("prompt", str, "", "stands before every caption"),
+        ("seed", int, 0, "random seed"),
+        ("prompt", str, "", "prefix of every caption"),
     ):
         recipe.add_argument(f"--{name}", type=kind, default=default, help=f"{note} (default: %(default)r)")
     recipe.add_argument("--train-scale", action="store_true", help="train 1/tau too, up to 100 (default: the base's)")
@@ -81,9 +83,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     recipe.add_argument("--attention-pool", action="store_true", help="for ResNets: 0.4 MB of memory per image")
     out = parser.add_argument_group("output")
     out.add_argument("--out", type=Path, required=True, metavar="FILE.safetensors")
-    out.add_argument("--resume", action="store_true", help="go on from the checkpoint of an interrupted training")
+    out.add_argument("--resume", action="store_true", help="continue from the checkpoint of an interrupted training")
     add_overwrite(out.add_argument)
-    out.add_argument("--no-plot", dest="plot", action="store_false", help="do without matplotlib")
+    out.add_argument("--no-plot", dest="plot", action="store_false", help="do not plot the losses")
 
 
 def check_options(options: argparse.Namespace) -> None:
@@ -93,20 +95,24 @@ def check_options(options: argparse.Namespace) -> None:
         ValueError: If an option cannot work.
     """
     if options.out.suffix != ".safetensors":
-        raise UsageError(f"`--out` must end in .safetensors, got {str(options.out)!r}")
+        raise UsageError.about("--out", f"must end in .safetensors, got {str(options.out)!r}")
     if not options.out.parent.is_dir():
-        raise UsageError(f"`--out` must lie in an existing folder, got {str(options.out)!r}")
+        raise UsageError.about("--out", f"must be in an existing folder, got {str(options.out)!r}")
     ones = dict.fromkeys(("patience", "validate_every", "max_iterations", "encode_batch_size", "lora", "test_draws"), 1)
     check_int("seed", options.seed, 0, 2**63 - 1)
     refuse_below(options, {"batch_size": 2, **ones, "scenes": 2, "test_scenes": 2})
     for name in ("learning_rate", "weight_decay", "image_weight", "text_weight"):
         if not 0 <= getattr(options, name) < float("inf"):
-            raise UsageError(f"`--{name.replace('_', '-')}` must be a number from 0 up, got {getattr(options, name)}")
+            raise UsageError.about(
+                f"--{name.replace('_', '-')}", f"must be a non-negative number, got {getattr(options, name)}"
+            )
     refuse_beside_scenes(options)
     checkpoint = checkpoint_of(options.out)
     if options.resume != checkpoint.is_file():
-        there = "is already there; pass --resume to go on, or delete it" if checkpoint.is_file() else "is missing"
-        raise UsageError(f"`--resume` must be given exactly if there is a checkpoint, and {str(checkpoint)!r} {there}")
+        there = "exists; pass --resume to continue, or delete it" if checkpoint.is_file() else "is missing"
+        raise UsageError.about(
+            "--resume", f"requires a checkpoint and is required by one, but {str(checkpoint)!r} {there}"
+        )
     if not options.resume:
         keep_finished("--out", (options.out, options.out.with_suffix(".md")), overwrite=options.overwrite)
 

@@ -115,9 +115,10 @@ def trained_losses(
     for iteration, rows in enumerate(batches, first + 1):
         losses = learner.losses(rows)
         if not torch.isfinite(losses.total):
-            raise UsageError(
-                f"`--learning-rate` must keep the loss finite, got {losses.total.item()} at iteration "
-                f"{iteration}; try a smaller one"
+            raise UsageError.about(
+                "--learning-rate",
+                f"must keep the loss finite, got {losses.total.item()} at iteration {iteration}",
+                "try a smaller one",
             )
         optimizer.zero_grad(set_to_none=True)
         losses.total.backward()

@@ -86,7 +86,7 @@ The loss is the mean squared difference of score and rating, both from 0 to 1.
 
 ## Limitations
 
-It knows the ratings that it was fitted to, and what its encoders see. Beside other encoders it is refused.
+The head is limited by its training ratings and by its encoders. Loading it with other encoders raises an error.
 """
 
 
@@ -97,11 +97,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     source.add_argument(
         "--rows", type=Path, metavar="FILE", help="image, caption, references, rating: JSON lines, or CSV (.csv)"
     )
-    source.add_argument("--scenes", type=int, metavar="N", help="draw N scenes, with simulated ratings")
+    source.add_argument("--scenes", type=int, metavar="N", help="generate N scenes, with simulated ratings")
     parser.add_argument("--validation", type=Path, metavar="FILE", help="default: a tenth of the images of --rows")
-    parser.add_argument("--test", type=Path, metavar="FILE", help="held-out rows; drawn ones with --scenes")
+    parser.add_argument("--test", type=Path, metavar="FILE", help="held-out rows; generated with --scenes")
     parser.add_argument(
-        "--image-folder", type=Path, metavar="DIR", help="folder of relative paths (default: the file's)"
+        "--image-folder", type=Path, metavar="DIR", help="base folder of relative paths (default: folder of the file)"
     )
     parser.add_argument(
         "--scale",
@@ -114,8 +114,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--backbone", help="CLIP (default: ViT-B/32)")
     parser.add_argument("--weights", type=Path, metavar="FILE", help="weights of the backbone (default: from the Hub)")
     parser.add_argument("--text-encoder", metavar="NAME", help="text encoder: folder or Hub id (default: SimCSE)")
-    parser.add_argument("--profile", choices=PROFILES, default="paper", help="embedded: the toy CLIP and MiniLM")
-    parser.add_argument("--feature-cache", type=Path, metavar="DIR", help="folder that keeps the features of CLIP")
+    parser.add_argument("--profile", choices=PROFILES, default="paper", help="embedded: the demo CLIP and MiniLM")
+    parser.add_argument("--feature-cache", type=Path, metavar="DIR", help="folder of cached CLIP features")
     parser.add_argument("--variant", choices=VARIANTS, default="itemwise", help="default: itemwise")
     parser.add_argument(
         "--hidden",
@@ -131,7 +131,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--accumulate", type=int, default=4, metavar="N", help="batches per step of Adam (default: 4)")
     parser.add_argument(
-        "--clip-norm", type=float, default=1.0, metavar="X", help="largest norm of the gradient (default: 1.0)"
+        "--clip-norm", type=float, default=1.0, metavar="X", help="maximum gradient norm (default: 1.0)"
     )
     add_run_options(parser, DEFAULTS)
 
@@ -144,15 +144,17 @@ def check_options(options: argparse.Namespace) -> None:
     """
     low, high = options.scale
     if not (np.isfinite([low, high]).all() and low < high):
-        raise UsageError(f"`--scale` must be two numbers, the lower first, got {low:g} and {high:g}")
+        raise UsageError.about("--scale", f"must be two numbers, the lower first, got {low:g} and {high:g}")
     refuse_below(options, {"batch_size": 1, "epochs": 1, "patience": 1, "accumulate": 1, "scenes": 4})
     if min(options.hidden) < 1:
-        raise UsageError(f"`--hidden` must be two numbers from 1 up, got {min(options.hidden)}")
+        raise UsageError.about("--hidden", f"must be two numbers of at least 1, got {min(options.hidden)}")
     for name in ("dropout", "layer_dropout"):
         if not 0 <= getattr(options, name) < 1:
-            raise UsageError(f"`--{name.replace('_', '-')}` must be from 0 to below 1, got {getattr(options, name)}")
+            raise UsageError.about(
+                f"--{name.replace('_', '-')}", f"must be from 0 to below 1, got {getattr(options, name)}"
+            )
     if not options.clip_norm > 0:
-        raise UsageError(f"`--clip-norm` must be above 0, got {options.clip_norm:g}")
+        raise UsageError.about("--clip-norm", f"must be above 0, got {options.clip_norm:g}")
     refuse_beside_scenes(options)
 
 
@@ -185,7 +187,7 @@ def _split(rows: Sequence[Rated], seed: int) -> tuple[list[Rated], list[Rated]]:
     """Split the rows into 90% and 10% of the images."""
     groups = list(dict.fromkeys(row.group for row in rows))
     if len(groups) < 2:
-        raise UsageError("`--rows` must have rows of at least 2 images, got one; or pass --validation")
+        raise UsageError.about("--rows", "must have rows of at least 2 images, got one", "or pass --validation")
     order = np.random.default_rng(seed).permutation(len(groups))
     held_out = {groups[number] for number in order[: max(1, len(groups) // 10)]}
     return [row for row in rows if row.group not in held_out], [row for row in rows if row.group in held_out]
@@ -205,7 +207,7 @@ def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     clip = clip_encoder(options.backbone, **clip_options(options) | {"device": device})
     text = text_encoder_of(options.text_encoder, profile=options.profile, device=device, extra="train")
     counts = [len(side) for side in sides]
-    say(f"{clip.row.name} and {text.identity} on {device}: {counts[0]} rows to train on, {counts[1]} to validate with")
+    say(f"{clip.row.name} and {text.identity} on {device}: {counts[0]} training rows, {counts[1]} validation rows")
     record = trained(options, sides, clip, text, device, say)
     more = ', profile="embedded"' if options.profile == "embedded" else ""
     write_report(options, record, CARD, FIGURES, head=HEAD, more=more)
@@ -258,7 +260,7 @@ def trained(
     chosen = ("hidden", "dropout", "layer_dropout", "accumulate", "clip_norm")
     return {
         **about,
-        "rows": str(options.rows.name) if options.rows else f"{options.scenes} drawn scenes, simulated ratings",
+        "rows": str(options.rows.name) if options.rows else f"{options.scenes} synthetic scenes, simulated ratings",
         **counts,
         **found,
         **epoch_facts(state, {**asdict(recipe), **{name: getattr(options, name) for name in chosen}}),

@@ -79,7 +79,7 @@ def _rating(fields: Mapping[str, Any], scale: Sequence[float], place: str) -> fl
         raise UsageError.about(
             place,
             f"must have a rating from {low:g} to {high:g}, got {fields['rating']!r}",
-            "name another scale by --scale LOW HIGH, or leave the row out",
+            "pass another scale with --scale LOW HIGH, or remove the row",
         )
     return (rating - low) / (high - low)
 
@@ -93,7 +93,7 @@ def _references(fields: Mapping[str, Any], place: str) -> tuple[str, ...]:
             value = None
     if not isinstance(value, list) or not value or not all(isinstance(text, str) for text in value):
         raise UsageError.about(
-            place, f"must have a list of at least one text in the column 'references', got {fields['references']!r}"
+            place, f"must have a list of at least one string in the column 'references', got {fields['references']!r}"
         )
     return tuple(value)
 

@@ -67,7 +67,7 @@ def base_model(name: str) -> tuple[Any, Any, str]:
         )
     lacking = [key for key in report["missing_keys"] if not key.startswith(("classifier", "score", "pre_classifier"))]
     if lacking:
-        raise UsageError(f"`--base` must have all weights but those of the head, got none for {sorted(lacking)[0]}")
+        raise UsageError.about("--base", f"must have all weights except those of the head, lacks {sorted(lacking)[0]}")
     refuse_not_finite(model.state_dict(), name, "--base")
     return tokenizer, model, loaded
 

@@ -87,12 +87,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("output", metavar="OUT", type=Path, help="folder for the model")
     for kind in stories.READERS:
         parser.add_argument(f"--{kind}", metavar="FILE", action="append", default=[], help="a corpus of this kind")
-    parser.add_argument("--scenes", metavar="N", type=int, default=0, help="so many stories about drawn scenes")
-    parser.add_argument("--test", metavar="FILE", help="held-out stories (jsonl); drawn ones with --scenes")
+    parser.add_argument("--scenes", metavar="N", type=int, default=0, help="number of stories about synthetic scenes")
+    parser.add_argument("--test", metavar="FILE", help="held-out stories (jsonl); generated with --scenes")
     parser.add_argument(
         "--base", metavar="MODEL", default=classifier.BASE, help=f"folder or Hub id (default: {classifier.BASE})"
     )
-    parser.add_argument("--fresh", action="store_true", help="a small new model with a tokenizer of its own instead")
+    parser.add_argument("--fresh", action="store_true", help="a small new model with a new tokenizer instead")
     add_run_options(parser, DEFAULTS)
 
 
@@ -110,9 +110,9 @@ def read_corpus(options: argparse.Namespace) -> Corpus:
             names.append(f"{kind} ({Path(path).name})")
     if options.scenes:
         found += stories.drawn_stories(options.scenes, SCENES_SEED, "train")
-        names.append(f"{options.scenes} stories about drawn scenes")
+        names.append(f"{options.scenes} stories about synthetic scenes")
     if not found:
-        raise UsageError("a corpus is missing; pass --vist, --rocstories, --jsonl or --scenes")
+        raise UsageError("a corpus is required; pass --vist, --rocstories, --jsonl or --scenes")
     training, validation = stories.split_stories(found, options.seed)
     test = stories.drawn_stories(N_TEST_STORIES, TEST_SEED, "test") if options.scenes else []
     return Corpus(", ".join(names), training, validation, stories.read_jsonl(options.test) if options.test else test)
@@ -136,7 +136,7 @@ def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     else:
         tokenizer, model, base = classifier.base_model(options.base)
     training, validation = (encoded_stories(tokenizer, model, side) for side in (corpus.training, corpus.validation))
-    say(f"{base} on {device}: {corpus.name}; {len(training)} samples to train on, {len(validation)} to validate with")
+    say(f"{base} on {device}: {corpus.name}; {len(training)} training samples, {len(validation)} validation samples")
     data = data_digest(base, training, validation)
     keep = partial(classifier.save_model, options.output, tokenizer, model, half=options.half)
     pad = tokenizer.pad_token_id

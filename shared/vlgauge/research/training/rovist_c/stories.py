@@ -45,7 +45,7 @@ def read_vist(path: str | Path) -> Stories:
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError.about(
             str(path),
-            "must be VIST's stories in sequence, with story_id, worker_arranged_photo_order and text in every "
+            "must be the VIST stories in sequence, with story_id, worker_arranged_photo_order and text in every "
             f"annotation, got {type(error).__name__}: {error}",
         ) from error
     stories: dict[str, list[tuple[int, str]]] = {}
@@ -85,9 +85,7 @@ def read_jsonl(path: str | Path) -> Stories:
             raise UsageError.about(str(path), f"must contain JSON, got {error} in line {number}") from None
         sentences = value.get("story", value.get("sentences")) if isinstance(value, dict) else value
         if not isinstance(sentences, list) or not all(isinstance(sentence, str) for sentence in sentences):
-            raise UsageError.about(
-                str(path), f"must have a list of sentences in every line, got something else in line {number}"
-            )
+            raise UsageError.about(str(path), f"must have a list of sentences in every line, got none in line {number}")
         stories.append(sentences)
     return cleaned(stories)
 
@@ -150,7 +148,7 @@ def split_stories(stories: Sequence[Sequence[str]], seed: int) -> tuple[list[Any
     count = round(TRAINING_SHARE * len(distinct))
     if not 0 < count < len(distinct):
         raise UsageError.about(
-            "stories", f"must be enough for two sides of {TRAINING_SHARE:.0%} and the rest, got {len(distinct)}"
+            "stories", f"must be enough for a split into {TRAINING_SHARE:.0%} and the rest, got {len(distinct)}"
         )
     training, validation = ([distinct[i] for i in sorted(part.tolist())] for part in (order[:count], order[count:]))
     return training, validation
@@ -186,7 +184,7 @@ def encoded(tokenizer: Any, kept: Sequence[Sample], maximum: int, *, segments: b
         ValueError: If there are no samples.
     """
     if not kept:
-        raise UsageError.about("stories", "must have a pair of different neighbouring sentences, got none")
+        raise UsageError.about("stories", "must have a pair of different adjacent sentences, got none")
     found = tokenizer(
         [sample.first for sample in kept],
         [sample.second for sample in kept],

@@ -77,15 +77,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--crops", type=Path, metavar="DIR", help="folder of the crops of --csv")
     parser.add_argument("--flickr30k", type=Path, metavar="DIR", help="Flickr30k Entities, with --images")
     parser.add_argument("--images", type=Path, metavar="DIR", help="folder of the images of Flickr30k")
-    parser.add_argument("--scenes", type=int, metavar="N", default=0, help="so many stories about drawn scenes")
+    parser.add_argument("--scenes", type=int, metavar="N", default=0, help="number of stories about synthetic scenes")
     parser.add_argument(
-        "--test", type=int, metavar="N", default=N_TEST_STORIES, help="drawn test stories with --scenes"
+        "--test", type=int, metavar="N", default=N_TEST_STORIES, help="generated test stories with --scenes"
     )
-    parser.add_argument("--glove", type=Path, metavar="FILE", help="word vectors; with --scenes, small ones are made")
-    parser.add_argument("--encoder", metavar="NAME", help=f"a CLIP, frozen, or {VIT_NAME} (default; --scenes: the toy)")
+    parser.add_argument(
+        "--glove", type=Path, metavar="FILE", help="word embeddings; with --scenes, small ones are generated"
+    )
+    parser.add_argument(
+        "--encoder", metavar="NAME", help=f"a CLIP, frozen, or {VIT_NAME} (default; --scenes: the demo CLIP)"
+    )
     parser.add_argument("--vit", metavar="PATH", help="file or folder with the weights of the vision transformer")
     parser.add_argument(
-        "--width", type=int, default=1024, metavar="D", help="width of the common space (default: 1024)"
+        "--width", type=int, default=1024, metavar="D", help="dimension of the common space (default: 1024)"
     )
     add_run_options(parser, DEFAULTS)
 
@@ -107,9 +111,9 @@ def read_pairs(options: argparse.Namespace) -> tuple[list[pairs.Pair], str]:
         names.append("Flickr30k Entities")
     if options.scenes:
         found += pairs.drawn_pairs(options.scenes, SCENES_SEED, "train")
-        names.append(f"{options.scenes} stories about drawn scenes")
+        names.append(f"{options.scenes} stories about synthetic scenes")
     if not found:
-        raise UsageError("the pairs are missing; pass --csv, --flickr30k or --scenes")
+        raise UsageError("pairs are required; pass --csv, --flickr30k or --scenes")
     return found, ", ".join(names)
 
 
@@ -123,7 +127,7 @@ def needed(value: Any, option: str) -> Any:
         ValueError: If it is None.
     """
     if value is None:
-        raise UsageError(f"the option {option} is missing")
+        raise UsageError(f"{option} is required")
     return value
 
 
@@ -159,7 +163,7 @@ def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     config["word_vectors"] = {"file": vectors.path.name, "sha256": vectors.sha256}
     parts = heads.split_by_image([pair.image for pair in found], options.seed)
     training, validation = (heads.Side(images, torch.from_numpy(np.asarray(rows)), part) for part in parts)
-    say(f"{corpus}: {len(training.rows)} pairs to train on, {len(validation.rows)} to validate with, on {device}")
+    say(f"{corpus}: {len(training.rows)} training pairs, {len(validation.rows)} validation pairs, on {device}")
     keep = partial(heads.save_checkpoint, options.output, net, config, half=options.half)
     recipe = recipe_of(options)
     heads.check_sides(training, validation, recipe)
@@ -173,7 +177,7 @@ def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     state = train_epochs(net, recipe, run_epoch, validated, options, data=data, device=device, keep=keep, say=say)
     shares = measured(options, vectors)
     for name, share in shares.items():
-        say(f"{name}: {100 * share:.1f} %")
+        say(f"{name}: {100 * share:.1f}%")
     record = {
         "corpus": corpus,
         "image_encoder": config["image_encoder"],
@@ -199,7 +203,9 @@ def with_vectors(
     """
     rows, kept = mean_vectors([pair.phrase for pair in found], vectors)
     if not kept:
-        raise UsageError(f"no phrase has a word in {vectors.path.name}; pass word vectors of this language as --glove")
+        raise UsageError(
+            f"no phrase has a word in {vectors.path.name}; pass word embeddings of this language as --glove"
+        )
     if len(kept) < len(found):
         say(f"{len(found) - len(kept)} of {len(found)} pairs have no word in {vectors.path.name}: left out")
     return [found[i] for i in kept], rows

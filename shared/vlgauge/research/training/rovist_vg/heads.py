@@ -73,13 +73,13 @@ def pretrained_vit(path: str | None) -> Any:
         ValueError: If the file does not contain a ViT.
     """
     if path is None:
-        folder = hub_folder(VIT_NAME, VIT_REVISION, ("model.safetensors",), "or give its folder as --vit")
+        folder = hub_folder(VIT_NAME, VIT_REVISION, ("model.safetensors",), "or pass its folder as --vit")
     else:
         folder = Path(path).expanduser()
     file = folder / "model.safetensors" if folder.is_dir() else folder
     if not file.is_file():
-        raise WeightsNotFoundError(
-            f"`--vit` must be a file or folder with the weights of a vision transformer, got {path!r}"
+        raise WeightsNotFoundError.about(
+            "--vit", f"must be a file or folder with the weights of a vision transformer, got {path!r}"
         )
     tensors = {name.removeprefix("vit."): tensor for name, tensor in read_tensors(file).items()}
     vit = build_vit({name: tensor for name, tensor in tensors.items() if not name.startswith("classifier.")})
@@ -172,7 +172,7 @@ def split_by_image(images: Sequence[str], seed: int) -> tuple[np.ndarray, np.nda
     """
     names = sorted(set(images))
     if len(names) < 2:
-        raise UsageError(f"the pairs must be of at least two images, got {len(names)}")
+        raise UsageError(f"the pairs must have at least two images, got {len(names)}")
     order = np.random.default_rng([seed, 3]).permutation(len(names))
     n_training = min(len(names) - 1, max(1, round(SHARE_OF_TRAINING * len(names))))
     training = {names[i] for i in order[:n_training]}
@@ -188,10 +188,10 @@ def check_sides(training: Side, validation: Side, recipe: Recipe) -> None:
         ValueError: If they have fewer.
     """
     if recipe.batch_size < 2:
-        raise UsageError(f"a batch must have at least two pairs to tell apart, got {recipe.batch_size}")
+        raise UsageError(f"a batch must have at least two pairs, got {recipe.batch_size}")
     for name, side in (("training", training), ("validation", validation)):
         if len(side.rows) < 2:
-            raise UsageError(f"the {name} side must have at least two pairs, got {len(side.rows)}; give more images")
+            raise UsageError(f"the {name} split must have at least two pairs, got {len(side.rows)}; pass more images")
 
 
 def run_epoch(net: torch.nn.Module, side: Side, optimizer: Any, recipe: Recipe, epoch: int, device: str) -> float:

@@ -127,7 +127,7 @@ def entity_boxes(xml: Path) -> dict[str, list[Box]]:
                 for name in thing.findall("name"):
                     boxes.setdefault(name.text or "", []).append((x1, y1, x2, y2))
     except (ElementTree.ParseError, ValueError) as error:
-        raise UsageError(f"{xml.name} must be an annotation with boxes of whole numbers, got {error}") from None
+        raise UsageError(f"{xml.name} must be an annotation with boxes of integers, got {error}") from None
     return boxes
 
 
