@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parser = argparse.ArgumentParser(description=__doc__)
     add_options(parser)
-    parser.add_argument("--out", metavar="FOLDER", type=Path, help="where it goes (default: build/spaces/NAME)")
+    parser.add_argument("--out", metavar="FOLDER", type=Path, help="output folder (default: build/spaces/NAME)")
     options = parser.parse_args(arguments)
     try:
         if options.out and options.all:
@@ -73,14 +73,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that determine the Spaces."""
     parser.add_argument("name", metavar="NAME", nargs="?", help=f"a metric, or {WORKBENCH}")
-    parser.add_argument("--all", action="store_true", help="every Space; with --kind static all but the workbench")
-    parser.add_argument("--kind", choices=KINDS, default="gradio", help="gradio runs the app, static shows a page")
+    parser.add_argument("--all", action="store_true", help="every Space; with --kind static all except the workbench")
+    parser.add_argument("--kind", choices=KINDS, default="gradio", help="gradio: run the app; static: show a page")
     parser.add_argument(
         *("--ref",),
         default=f"v{vlgauge.__version__}",
-        help="tag or full commit of the package that it installs (default: %(default)s)",
+        help="tag or full commit of the installed package (default: %(default)s)",
     )
-    parser.add_argument("--org", default=ORG, help="whose Spaces they are on the Hub (default: %(default)s)")
+    parser.add_argument("--org", default=ORG, help="user or organization on the Hub (default: %(default)s)")
 
 
 def select_names(name: str | None, every: bool, kind: str) -> list[str]:
@@ -119,7 +119,7 @@ def assemble_space(
     ref = check_ref(ref or f"v{vlgauge.__version__}")
     check_org(org)
     if name == WORKBENCH and kind == "static":
-        raise ValueError("`--kind` must be gradio for workbench, got static; a static page scores nothing")
+        raise ValueError("`--kind` must be gradio for workbench, got static; static pages compute no scores")
     files = {} if name == WORKBENCH else scripts_of(root / "metrics" / name, ref, org)
     source = root / ("spaces" if name == WORKBENCH else "metrics") / name / "README.md"
     own = card_of(source, name, kind, ref, org, root)
@@ -154,7 +154,7 @@ def check_org(org: str) -> str:
         ValueError: If it is not.
     """
     if not _ORG.fullmatch(org) or len(org) > 42:
-        raise ValueError(f"`--org` must be the name of a user or an organisation of the Hub, got {org!r}")
+        raise ValueError(f"`--org` must be the name of a user or organization of the Hub, got {org!r}")
     return org
 
 
@@ -204,7 +204,7 @@ def requirement(name: str, ref: str, root: Path) -> str:
     known = {canonicalize_name(extra) for extra in setup["options.extras_require"]}
     wanted = ["all" if name == WORKBENCH else str(canonicalize_name(name)), "workbench"]
     if missing := [extra for extra in wanted if extra not in known]:
-        raise ValueError(f"setup.cfg must have the extra {' and '.join(missing)}, got none of this name")
+        raise ValueError(f"setup.cfg must have the extra {' and '.join(missing)}, lacks it")
     line = f"vlgauge[{','.join(wanted)}] @ git+{REPOSITORY}@{ref}"
     Requirement(line)
     return line

@@ -64,9 +64,9 @@ def _by_evaluate(name: str, org: str, ref: str) -> str:
     needs = ""
     if metric.needs:
         needs = (
-            f"\n`vlgauge prefetch {name}` fetches the published weights, and says which are to be fetched by hand.\n"
-            'With `profile="embedded"` nothing is fetched; CLIP, grounding heads and the model of sentence order are\n'
-            "toys then.\n"
+            f"\n`vlgauge prefetch {name}` downloads the published weights and lists manual downloads.\n"
+            'With `profile="embedded"` nothing is downloaded; CLIP, grounding heads and the model of sentence order\n'
+            "are demo models then.\n"
         )
     return f"""### From the Hub
 
@@ -92,8 +92,8 @@ def _by_api(name: str, space: str, org: str) -> str:
         call["images"] = [call["images"]]
     return f"""### Through the API
 
-[The page](https://huggingface.co/spaces/{org}/{space}) scores one example a call, under the profile `embedded` unless
-`profile` is "paper"; the answer has the score (null where it is undefined) and the signature.
+[The page](https://huggingface.co/spaces/{org}/{space}) scores one example per call, with the profile `embedded` unless
+`profile` is "paper". The response contains the score (null if undefined) and the signature.
 
 ```python
 {python_call(call, address)}

@@ -65,9 +65,9 @@ def read_card(path: Path) -> Card:
 def _faults(facts: Mapping[str, Any]) -> list[str]:
     """Return the errors of the front matter."""
     given: dict[str, Any] = {name: facts.get(name) for name in (*_TEXTS, *_LISTS)}
-    wrong = [f"`{name}`, a text" for name in _TEXTS if not isinstance(given[name], str) or not given[name]]
+    wrong = [f"`{name}`, a string" for name in _TEXTS if not isinstance(given[name], str) or not given[name]]
     wrong += [
-        f"`{name}`, a list of texts"
+        f"`{name}`, a list of strings"
         for name in _LISTS
         if not isinstance(given[name], list) or not all(isinstance(one, str) for one in given[name])
     ]
@@ -82,7 +82,7 @@ def _faults(facts: Mapping[str, Any]) -> list[str]:
         wrong.append(f"`short_description` of at most {LONGEST_DESCRIPTION} characters, got {n}")
     # A variation selector may follow the emoji.
     if given["emoji"].isascii() or len(given["emoji"]) > 2:
-        wrong.append(f"`emoji`, one of them, got {given['emoji']!r}")
+        wrong.append(f"`emoji`, a single one, got {given['emoji']!r}")
     if given["tags"][:2] != ["evaluate", "metric"]:
         wrong.append(f"`tags` that begin with evaluate and metric, got {given['tags']}")
     return wrong
@@ -149,5 +149,5 @@ def insert_section(body: str, section: str) -> str:
     """
     place = re.search(r"^### Inputs$", body, re.MULTILINE) or re.search(r"^## Limitations", body, re.MULTILINE)
     if place is None:
-        raise ValueError("a card must have the heading Inputs or Limitations and Bias, got neither")
+        raise ValueError("a card must have the heading Inputs or Limitations and Bias")
     return f"{body[: place.start()]}{section}\n{body[place.start() :]}"

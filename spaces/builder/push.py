@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     add_options(parser)
-    parser.add_argument("--push", action="store_true", help="send it; else it is only shown")
+    parser.add_argument("--push", action="store_true", help="push the Space (default: only list the files)")
     parser.add_argument("--create-pr", action="store_true", help="as a pull request, without a tag")
     options = parser.parse_args(arguments)
     try:
@@ -187,7 +187,7 @@ def send(repository: str, kind: str, files: Mapping[str, bytes], *, create_pr: b
     with hub_requests():
         api.create_repo(repository, repo_type="space", space_sdk=kind, exist_ok=True)
         if tag in [one.name for one in api.list_repo_refs(repository, repo_type="space").tags] and not create_pr:
-            raise ValueError(f"{repository} must not have the tag {tag} yet; what was released stays as it is")
+            raise ValueError(f"{repository} must not have the tag {tag} yet; releases cannot be changed")
         there = api.list_repo_files(repository, repo_type="space")
         gone = [path for path in there if path not in files and path != ".gitattributes"]
         commit = api.create_commit(

@@ -25,13 +25,13 @@ _PROJECT = """vlgauge has metrics for image captions and visual stories, as modu
 explains its scores: [documentation](https://vlgauge.github.io/vlgauge),
 [which metric to use](https://vlgauge.github.io/vlgauge/choosing.html),
 [source code](https://github.com/vlgauge/vlgauge)."""
-_PROFILES = """**Embedded** uses what comes with the package: exact formulas, and small models of our own where a metric
-needs one that was published elsewhere. **Published**, the profile `paper`, uses the models of the papers, once they are
-on this machine."""
-_OWN_DATA_SET = "# The data set, its split and the names of its columns stand for your own."
+_PROFILES = """**Embedded** uses what comes with the package: exact formulas, and small bundled models if a metric
+requires a model that was published elsewhere. **Published**, the profile `paper`, uses the models of the papers if they
+are on this machine."""
+_OWN_DATA_SET = "# Replace the dataset, its split and the column names by your own."
 _LICENCE = """vlgauge: Apache-2.0; its table of synonyms is derived from WordNet 3.0, under its own license. The word
 lists and paraphrases of `meteor` come from the package pycocoevalcap, under their own licenses. Published models have
-licenses of their own: see the card of each metric."""
+separate licenses: see the card of each metric."""
 
 
 def add_tab() -> list[Any]:
@@ -45,10 +45,10 @@ def add_tab() -> list[Any]:
     gr.Markdown("## From a program")
     python = _code("Python: pip install gradio_client")
     shell = _code("Shell: curl, in two steps")
-    dataset = _code("Python: rows of a data set of the Hub")
-    gr.Markdown("## How to cite\nThe paper of the metric, with the signature of the number.")
+    dataset = _code("Python: rows of a dataset of the Hub")
+    gr.Markdown("## How to cite\nCite the paper of the metric, and state the signature of the score.")
     paper = _code("BibTeX")
-    gr.Markdown(f"## Licences\n{_LICENCE}\n\n## Versions\n{_versions()}")
+    gr.Markdown(f"## Licenses\n{_LICENCE}\n\n## Versions\n{_versions()}")
     return [facts, python, shell, dataset, paper]
 
 

@@ -128,7 +128,7 @@ def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: boo
     config = first_config(first)
     loaded = metric_of(first, config=config)
     options: dict[str, Any] = {"delete_cache": (3600, 3600), "analytics_enabled": False}
-    with gr.Blocks(title="vlgauge: metrics that say why", **options) as page:
+    with gr.Blocks(title="vlgauge: metrics with explanations", **options) as page:
         html(top_bar(), "", elem_id="bar")
         # Hidden components with the selection. Dropdowns and radio buttons of Gradio accept only the values that they
         # offer.
@@ -140,7 +140,7 @@ def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: boo
         with gr.Tabs(overflow_behavior="wrap", elem_id="views"):
             with gr.Tab("Score", id="score"):
                 fields = [*score_tab.add_tab(chosen, loaded)]
-            with gr.Tab("Data set", id="data"):
+            with gr.Tab("Dataset", id="data"):
                 fields += data_set.add_tab(chosen, hosting)
             with gr.Tab("Compare", id="compare") as versus:
                 comparing = compare.add_tab(hosting)
@@ -222,7 +222,7 @@ class _SameSite:
         """Pass a request on, or reject it with status 403. Programs do not send the header that is checked."""
         is_post = scope["type"] == "http" and scope["method"] == "POST"
         if is_post and Headers(scope=scope).get("sec-fetch-site") not in _SAME_SITE:
-            await PlainTextResponse("A page of another site must not call this one.", 403)(scope, receive, send)
+            await PlainTextResponse("Requests from pages of other sites are not allowed.", 403)(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 

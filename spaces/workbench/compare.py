@@ -69,7 +69,7 @@ def add_tab(hosting: Hosting) -> Tab:
             bundled = gr.CheckboxGroup(
                 list(systems.NAMES),
                 value=list(systems.FIRST),
-                label="Made-up systems, each with five captions of ten scenes",
+                label="Example systems (five captions for each of ten scenes)",
                 min_width=300,
                 elem_id="bundled-systems",
             )
@@ -80,17 +80,17 @@ def add_tab(hosting: Hosting) -> Tab:
                 label="Models",
                 min_width=180,
             )
-        with gr.Accordion("Or systems of your own: a file for each, or one with a column for each", open=False):
+        with gr.Accordion("Compare your own systems: one file per system, or one column per system", open=False):
             with gr.Row():
                 files = gr.File(
-                    label="Predictions, or scores that were kept (csv, tsv, json(l), parquet)",
+                    label="Predictions, or saved scores (csv, tsv, json(l), parquet)",
                     file_count="multiple",
                     file_types=_TYPES,
                     height=140,
                     elem_classes="vlgauge-files",
                 )
                 pictures = gr.File(
-                    label="Pictures and clips that they name",
+                    label="Images and videos referenced by the files",
                     file_count="multiple",
                     height=140,
                     elem_classes="vlgauge-files",
@@ -171,21 +171,21 @@ def _unless(function: Any) -> Any:
 def _bundled(names: Sequence[str], wanted: Sequence[str], profile: str) -> Shown:
     chosen = tuple(one for one in systems.NAMES if one in names)
     if len(chosen) < 2:
-        raise UsageError.about("Systems", f"must be two or more, got {len(chosen)}; choose another one")
+        raise UsageError.about("Systems", f"must be at least two, got {len(chosen)}; select another one")
     _check(wanted, profile)
     if unfit := [name for name in wanted if not _fits_bundled(name)]:
         raise UsageError.about(
             "Metrics",
-            f"must read sets of captions or stories alone for these systems, {metric_title(unfit[0])} reads "
-            "something else",
-            "take it out, or upload systems of your own",
+            f"must require only caption sets or stories for these systems, but {metric_title(unfit[0])} has other "
+            "inputs",
+            "remove it, or upload your own systems",
         )
     metrics = tuple(wanted)
     if metrics == systems.METRICS and chosen == systems.FIRST:
         metrics = systems.first_metrics(profile)
     found = systems.bundled_compared(chosen, metrics, profile)
     if lacking := [metric_title(name) for name in wanted if name not in metrics]:
-        note = f"{' and '.join(lacking)} cannot be had here: packages or models are missing"
+        note = f"{' and '.join(lacking)} are not available here: packages or models are missing"
         found = replace(found, notes=[*found.notes, note])
     read = {column.name for name in metrics for column in metric_of(name).columns}
     titles = {
@@ -198,9 +198,9 @@ def _bundled(names: Sequence[str], wanted: Sequence[str], profile: str) -> Shown
 def _check(wanted: Sequence[str], profile: str) -> None:
     check_choice("profile", profile, tuple(PROFILES.values()))
     if not wanted:
-        raise UsageError.about("Metrics", "must be at least one, got none; choose some")
+        raise UsageError.about("Metrics", "must be at least one, got none; select a metric")
     if len(wanted) > MOST_METRICS:
-        raise UsageError.about("Metrics", f"must be at most {MOST_METRICS} here, got {len(wanted)}; take some out")
+        raise UsageError.about("Metrics", f"must be at most {MOST_METRICS} here, got {len(wanted)}; remove some")
 
 
 def _fits_bundled(name: str) -> bool:
@@ -332,7 +332,7 @@ def _contents(files: Sequence[str]) -> dict[str, Rows | dict[str, Any]]:
     for path in files:
         if Path(path).name in names:
             raise UsageError.about(
-                "Files", f"must have names that differ, got two called {Path(path).name!r}", "rename one"
+                "Files", f"must have distinct names, got two called {Path(path).name!r}", "rename one"
             )
         names[Path(path).name] = path
     beside = {f"{name}{SIDECAR}" for name in names}
@@ -365,7 +365,9 @@ def compared(
         UsageError: If there are no files, or they cannot be compared.
     """
     if not files:
-        raise UsageError.about("Files", "must be systems of yours, got none; upload a file for each, or one for all")
+        raise UsageError.about(
+            "Files", "must be your systems, got none; upload one file per system, or one file with all"
+        )
     _check(wanted, profile)
     shared = {name: title for name, title in zip(_SHARED, titles, strict=True) if title and title != NONE}
     contents = _contents(files)
@@ -377,12 +379,12 @@ def compared(
     if len(given) < 2:
         raise UsageError.about(
             "Files",
-            f"must hold two systems or more, got {len(given)}",
+            f"must contain at least two systems, got {len(given)}",
             "upload another file, or choose another column of predictions",
         )
     if len(given) > MOST_SYSTEMS:
         raise UsageError.about(
-            "Files", f"must hold at most {MOST_SYSTEMS} systems here, got {len(given)}", "take some out"
+            "Files", f"must contain at most {MOST_SYSTEMS} systems here, got {len(given)}", "remove some"
         )
     _refuse_many(given, len(wanted), most_rows)
     found = compare_systems(metrics, given)
@@ -411,12 +413,12 @@ def _asked(
         is_scored=is_scored,
     )
     if found.left_out:
-        return asked.without("Rows were left out, which a call refuses: take them out of the files first")
+        return asked.without("Rows were skipped, which a call does not support: remove them from the files first")
     if len(set(filter(None, configs.values()))) > 1:
-        return asked.without("One call cannot take metrics with different configurations")
+        return asked.without("One call cannot use metrics with different configurations")
     names = [Path(file).stem for file, _ in places.values()]
     if not asked.is_wide and names != list(places):
-        return asked.without("One call cannot take a file of several systems beside other files")
+        return asked.without("One call cannot use a file of several systems together with other files")
     return asked
 
 
@@ -462,7 +464,7 @@ def _refuse_many(given: Sequence[Given], n_metrics: int, most_rows: int | None) 
             "Files",
             f"must have at most {MOST_RUNS * most_rows:,} scores to make here, all systems and metrics together, got "
             f"{every:,}",
-            "take fewer metrics, or score them on your own machine",
+            "use fewer metrics, or score them on your own machine",
         )
     if (most := sum(len(one.ids) for one in given) * n_metrics) > MOST_SCORES:
         raise UsageError.about(
@@ -488,7 +490,7 @@ def _given(
             continue
         own = [title for title in predictions if title in content[0]]
         if not own:
-            raise UsageError(f"`Columns: predictions` must name a column of {file}, got none of it; choose one")
+            raise UsageError.about("Columns: predictions", f"must be a column of {file}", "select one")
         ids = take_column(content, shared["id"]) if "id" in shared else list(range(len(content)))
         chosen = {name: title for name, title in shared.items() if name != "id"}
         for title in own:

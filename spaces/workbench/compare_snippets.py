@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 from vlgauge_workbench import bundled_systems
 from vlgauge_workbench.snippets import OWN_FILES, Snippet
 
-_NO_ID = "The command joins the rows of files by a column that names them: choose one"
-_OF_EACH = "One call cannot take files whose columns of predictions have different names"
+_NO_ID = "The command joins the rows of files by a column of row ids: select one"
+_OF_EACH = "One call cannot use files whose columns of predictions have different names"
 
 
 @dataclass(frozen=True)

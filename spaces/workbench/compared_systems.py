@@ -104,8 +104,8 @@ def _drawn_of(name: str, system: GivenSystem, scored: Scored) -> str:
     if scored.sizes is None or there == [size[0] for size in scored.sizes]:
         return ""
     return (
-        f"{name} has more captions in some rows than another system; as many as the smallest set has are drawn at "
-        "random (seed 0) and scored"
+        f"{name} has more captions in some rows than another system; a random sample (seed 0) of the size of the "
+        "smallest set is scored"
     )
 
 
@@ -147,5 +147,5 @@ def _check_same(every: Sequence[Given]) -> None:
                 raise UsageError.about(
                     column,
                     f"must be the same in every system, {first.name} and {other.name} differ in row {unlike!r}",
-                    "score all against the same",
+                    "score all systems against the same ones",
                 )

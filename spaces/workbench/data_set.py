@@ -31,7 +31,7 @@ from vlgauge_workbench.table import NONE
 
 HUB: dict[str, Any] = {"concurrency_id": "hub", "concurrency_limit": 4}
 PRIVATE: dict[str, Any] = {"api_visibility": "private"}
-OF_HUB, OF_FILE = "Data set of the Hub", "File"
+OF_HUB, OF_FILE = "Dataset of the Hub", "File"
 NOTHING_YET = "none yet"
 N_PREVIEW = 5
 FIRST_ROWS = 200  # default of the number of rows
@@ -39,11 +39,11 @@ _LONGEST_VALUE = 36
 SHORTEST_SEARCH = 2
 _TYPES = [".csv", ".tsv", ".json", ".jsonl", ".parquet", ".txt", *ARCHIVES]
 _LONGEST_CELL = 200
-_KNOWN = "Type to search, or type OWNER/NAME; the list has known ones, untried"
+_KNOWN = "Type to search, or type OWNER/NAME; the suggestions were not tested"
 _MOST_SESSIONS = 1000  # whose searches are kept
 _DIGITS = 4  # the files have full precision
 _KEPT_SECONDS = 3600.0
-_LABELS = {"dataset": "Data set", "rows": "Number of rows", "first_row": "From row", "revision": "Commit"}
+_LABELS = {"dataset": "Dataset", "rows": "Number of rows", "first_row": "From row", "revision": "Commit"}
 # The form is as high as a screen, so scroll to the result below it.
 _TO_SCORES = "() => document.getElementById('scores-of-data-set').scrollIntoView()"
 
@@ -91,7 +91,7 @@ class _Tab:
                 list(PRESETS),
                 value=None,
                 elem_id="data-set",
-                label="Data set",
+                label="Dataset",
                 info=_KNOWN,
                 allow_custom_value=True,
                 min_width=280,
@@ -102,8 +102,8 @@ class _Tab:
             self.commit = gr.Textbox(
                 "", label="Commit", placeholder=NOTHING_YET, interactive=False, elem_classes="vlgauge-told"
             )
-            with gr.Accordion("A token, for gated and private data sets", open=False):
-                words = "Sent to the Hub alone, kept nowhere"
+            with gr.Accordion("Token for gated and private datasets", open=False):
+                words = "Sent only to the Hub and never stored"
                 self.token = gr.Textbox("", label="Your token", info=words, type="password", max_length=200)
                 if os.environ.get("OAUTH_CLIENT_ID"):
                     gr.LoginButton(min_width=160)
@@ -115,7 +115,7 @@ class _Tab:
                 elem_classes="vlgauge-files",
             )
             self.pictures = gr.File(
-                label="Pictures and clips that it names, or a zip or tar of them",
+                label="Images and videos referenced by the table, or a zip or tar archive of them",
                 file_count="multiple",
                 height=140,
                 elem_classes="vlgauge-files",
@@ -127,12 +127,12 @@ class _Tab:
             self.first = gr.Number(0, label="From row", precision=0, min_width=120)
             self.rows = gr.Number(most or FIRST_ROWS, label=self._rows_label(None), precision=0, min_width=120)
         self.model = gr.Textbox(
-            "", label="Model, for the record", info="OWNER/NAME; without it the files hold no record", max_length=200
+            "", label="Model (optional)", info="Hub id (OWNER/NAME) to include in the result record", max_length=200
         )
         with gr.Row():
             self.button = gr.Button("Score", variant="primary", elem_id="score-data-set", scale=2, min_width=120)
             self.stop = gr.Button("Stop", interactive=False, scale=1, min_width=80)
-            self.again = gr.Button("Go on", visible=False, min_width=280)
+            self.again = gr.Button("Continue", visible=False, min_width=280)
 
     def _add_result(self) -> None:
         self.status = gr.Textbox(
@@ -235,7 +235,7 @@ class _Tab:
         try:
             found = search(words, self.hosting.token)
         except (OSError, ValueError) as error:
-            return gr.Dropdown(info=f"Not searched: {error}")
+            return gr.Dropdown(info=f"Search failed: {error}")
         # The list shows the new results first, filtered by the text that follows. It never gets shorter, because gradio
         # 6.31 raises an error on the page for that, and because a late response to a shorter text would remove newer
         # results.
@@ -285,16 +285,14 @@ class _Tab:
         *titles: Any,
     ) -> list[Any]:
         if before is not None and before.is_busy:
-            raise UsageError.about("Score", "must wait until the run before it has ended; stop that one first")
+            raise UsageError.about("Score", "must wait for the previous run; stop it first")
         if source is None:
-            raise UsageError("`Data set` must be opened or a file uploaded first, there is none")
+            raise UsageError.about("Dataset", "must be opened, or a file uploaded, first")
         refuse_model(model.strip(), source.origin)
         named = {name: _titles(cell) for name, cell in zip(NAMES, titles, strict=True)}
         chosen = (metric, config_of(metric, config), profile)
         if chosen[1] == "image" and not named["images"] and "video" in source.kinds.values():
-            raise UsageError.about(
-                "Configuration", "must be video for rows that have clips, got image", "choose it above"
-            )
+            raise UsageError.about("Configuration", "must be video for rows with videos, got image", "choose it above")
         n_rows = None if rows is None else int(rows)
         run = runs.begun(source, chosen, named, int(first or 0), n_rows, self.hosting)
         run.is_busy = True
@@ -313,7 +311,7 @@ def _titles(cell: Any) -> list[str]:
 
 def _buttons(*, busy: bool, run: Run | None = None) -> list[Any]:
     more = not busy and run is not None and not run.is_done
-    label = f"Go on from row {run.reader.next_row:,}" if run is not None and more else "Go on"
+    label = f"Continue from row {run.reader.next_row:,}" if run is not None and more else "Continue"
     return [gr.Button(interactive=not busy), gr.Button(interactive=busy), gr.Button(label, visible=more)]
 
 
@@ -401,8 +399,8 @@ def _shortened(cell: Any) -> str:
 @in_words_of(_LABELS)
 def _gone_on(run: Run | None) -> list[Any]:
     if run is None or run.is_busy or run.is_done:
-        raise UsageError(
-            "`Go on` must have a run that ended before all rows were read, there is none; score the data set again"
+        raise UsageError.about(
+            "Continue", "requires a run that ended before all rows were read", "score the dataset again"
         )
     run.is_busy = True
     return _buttons(busy=True)
@@ -447,7 +445,7 @@ def _scored(run: Run | None, model: str) -> list[Any]:
         page = page_of_file(replace(found, notes=[*found.notes, *unrecorded]), origin, run.extent)
         end_if_stopped()
     except Cancelled:
-        run.trouble = "Stopped while they were scored: there are no scores"
+        run.trouble = "Stopped during scoring, so there are no scores"
         return [gr.skip(), gr.skip(), gr.skip(), run.status]
     finally:
         run.work = None

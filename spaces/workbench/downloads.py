@@ -75,9 +75,9 @@ def refuse_model(model: str, origin: Origin) -> None:
         UsageError: If the rows are from a file, or the name is not a Hub id.
     """
     if model and origin.split is None:
-        raise UsageError.about("Model", "must be empty for a file, since a record names a data set of the Hub")
+        raise UsageError.about("Model", "must be empty for a file, since a record requires a dataset of the Hub")
     if model and not is_hub_id(model):
-        raise UsageError.about("Model", f"must be OWNER/NAME as on the Hub, or empty for no record, got {model[:60]!r}")
+        raise UsageError.about("Model", f"must be OWNER/NAME on the Hub, or empty for no record, got {model[:60]!r}")
 
 
 def _record_line(found: Scored, origin: Origin, model: str, extent: str) -> str:

@@ -78,7 +78,7 @@ def hidden(token: object) -> Iterator[None]:
         UsageError: If the token has characters that no token has.
     """
     if isinstance(token, str) and token and not re.fullmatch(r"[!-~]+", token):
-        raise UsageError.about("token", "must be one word of letters, digits and signs, got something else")
+        raise UsageError.about("token", "must be one word of letters, digits and symbols")
     try:
         yield
     except UsageError as error:

@@ -46,18 +46,18 @@ class Field:
 
 
 _FIELDS: dict[type[Column], Field] = {
-    Story: Field("Story", "One sentence a line, or running text in one line", 6),
-    Captions: Field("Captions", "One caption a line", 6),
-    References: Field("References", "One reference a line", 4),
+    Story: Field("Story", "One sentence per line, or running text in one line", 6),
+    Captions: Field("Captions", "One caption per line", 6),
+    References: Field("References", "One reference per line", 4),
     Text: Field("Caption"),
-    Components: Field(f"Scores: {', '.join(COMPONENTS)}", "Three numbers with commas between", 1),
+    Components: Field(f"Scores: {', '.join(COMPONENTS)}", "Three numbers separated by commas", 1),
     OneImage: Field("LazyImage"),
-    Images: Field("Pictures, in order"),
+    Images: Field("Images, in order"),
     Videos: Field("Clip"),
 }
 _LABELS = {
-    ("predictions", Captions): "Captions of the model",
-    ("references", Captions): "Captions of people",
+    ("predictions", Captions): "Model captions",
+    ("references", Captions): "Human captions",
     ("styles", Text): "Style",
     ("predictions", Components): f"Model: {', '.join(COMPONENTS)}",
     ("references", Components): f"Human: {', '.join(COMPONENTS)}",
@@ -111,7 +111,7 @@ def _components(name: str, text: str) -> dict[str, float]:
     except ValueError:
         numbers = []
     if len(numbers) != len(COMPONENTS):
-        raise UsageError.about(name, f"must be {len(COMPONENTS)} numbers with commas between, got {text[:60]!r}")
+        raise UsageError.about(name, f"must be {len(COMPONENTS)} numbers separated by commas, got {text[:60]!r}")
     return dict(zip(COMPONENTS, numbers, strict=True))
 
 
@@ -143,7 +143,7 @@ def file_of(sent: Any, place: str) -> bytes | str:
         raise UsageError.about(
             place,
             f"must be the bytes of a file in base64, got {str(sent)[:60]!r}; "
-            "gradio_client.handle_file(...) sends a file as it is",
+            "gradio_client.handle_file(...) sends a file",
         ) from None
 
 
@@ -158,7 +158,7 @@ def check_size(name: str, cell: Any) -> None:
     parts = cell if isinstance(cell, list) else [cell]
     if name in FILES:
         if len(parts) > MOST_PICTURES:
-            raise UsageError.about(name, f"must be at most {MOST_PICTURES} pictures, got {len(parts):,}")
+            raise UsageError.about(name, f"must be at most {MOST_PICTURES} images, got {len(parts):,}")
         limit = LARGEST_CLIP if name == "videos" else LARGEST_FILE
         largest = max((len(one) if isinstance(one, bytes) else Path(one).stat().st_size for one in parts), default=0)
         if largest > limit:

@@ -29,7 +29,7 @@ EVERY = "(all)"
 # Limit for uploads. A table has a cell for each pair of model and column, even if few of them have a value.
 MOST_CELLS = 100_000
 _KEPT_SECONDS = 3600.0
-_PROFILES = {EVERY: EVERY, "Paper": "paper", "Embedded, with toys": "embedded"}
+_PROFILES = {EVERY: EVERY, "Paper": "paper", "Embedded (demo models)": "embedded"}
 
 
 def add_tab(given: Sequence[Record], hosting: Hosting) -> dict[str, Any]:
@@ -57,26 +57,26 @@ def add_tab(given: Sequence[Record], hosting: Hosting) -> dict[str, Any]:
         return gr.skip() if given or paths or fetched.records else page_of(())
 
     with gr.Accordion(
-        "Results of your own: a file of records, or a data set of the Hub", open=False, elem_id="own-results"
+        "Your own results: a file of records, or a dataset of the Hub", open=False, elem_id="own-results"
     ):
         gr.Markdown(
-            "Shows records of `vlgauge score --record results.jsonl`, a table per data set. Ranks go by the values "
-            "alone, so close ones may differ by chance; without the scores of each row, models with undefined rows "
-            "have no rank. If a data set of the Hub has these scores, as `vlgauge export results-repository` writes "
-            "it, values are of the rows that every model has, and models that no test tells apart share a rank group.",
+            "Shows records of `vlgauge score --record results.jsonl`, one table per dataset. Ranks use only the "
+            "values, so close values may differ by chance. Without row scores, models with undefined rows have no "
+            "rank. If a dataset of the Hub contains row scores (see `vlgauge export results-repository`), values "
+            "cover the common rows of all models, and models without significant differences share a rank group.",
         )
         files = gr.File(
             elem_classes="vlgauge-files",
-            label="results.jsonl, one or several",
+            label="one or more results.jsonl files",
             file_count="multiple",
             file_types=[".jsonl"],
             height=140,
         )
         with gr.Row():
-            info = "OWNER/NAME of a data set that has a results.jsonl"
+            info = "OWNER/NAME of a dataset with a results.jsonl"
             repository = gr.Textbox("", label="Results on the Hub", info=info, max_length=200, min_width=280)
-            info = "Only for gated and private data sets; sent to the Hub alone, kept nowhere"
-            token = gr.Textbox("", label="Token for it", info=info, type="password", max_length=200, min_width=280)
+            info = "Only for gated and private datasets; sent only to the Hub and never stored"
+            token = gr.Textbox("", label="Token", info=info, type="password", max_length=200, min_width=280)
             told = {"placeholder": NOTHING_YET, "elem_classes": "vlgauge-told", "interactive": False}
             commit = gr.Textbox("", label="Commit", min_width=160, **told)
             read = gr.Button("Read", elem_id="read-results", min_width=120)
@@ -101,7 +101,7 @@ def _fetcher(hosting: Hosting) -> Callable[..., Any]:
     @in_words_of({"dataset": "Results on the Hub"})
     def fetched(name: str, token: str, signed_in: gr.OAuthToken | None = None) -> tuple[Results, str]:
         if not name.strip():
-            raise UsageError("`Results on the Hub` must be OWNER/NAME of a data set, got nothing")
+            raise UsageError.about("Results on the Hub", "is required: OWNER/NAME of a dataset")
         own = token.strip() or (signed_in.token if signed_in else None) or hosting.token
         with hidden(own):
             return fetched_results(name.strip(), own)
@@ -123,9 +123,9 @@ def merged(given: Sequence[Record], paths: Sequence[str] | None, fetched: Sequen
             if found.setdefault(record.key, record).value != record.value:
                 raise UsageError.about(
                     "results.jsonl",
-                    f"must have one value per metric, signature, model and data set, got two of {record.metric} for "
+                    f"must have one value per metric, signature, model and dataset, got two of {record.metric} for "
                     f"{record.model.id} on {record.dataset.id}",
-                    "leave one out",
+                    "remove one",
                 )
     return list(found.values())
 
@@ -160,7 +160,7 @@ def filters(records: Sequence[Record]) -> list[Any]:
     metrics = [(metric_title(name), name) for name in dict.fromkeys(record.metric for record in records)]
     is_there = bool(records)
     return [
-        gr.Dropdown([EVERY, *datasets], value=EVERY, label="Data set", min_width=160, visible=is_there),
+        gr.Dropdown([EVERY, *datasets], value=EVERY, label="Dataset", min_width=160, visible=is_there),
         gr.Dropdown(
             metrics, value=[], multiselect=True, label="Metrics (all if none)", min_width=160, visible=is_there
         ),
@@ -178,7 +178,7 @@ def page_of_systems() -> str:
     found = systems.bundled_compared(systems.NAMES, systems.first_metrics(), "embedded").comparison
     made, titles = systems_table(found), {title(one): title(one, spoken=True) for one in found.metrics}
     header = [titles.get(one, one) for one in made.header]
-    table = replace(made, header=header, caption="Six made-up systems, each with five captions of ten scenes")
+    table = replace(made, header=header, caption="Six example systems (five captions for each of ten scenes)")
     # The page recomputes the ranks when the table is sorted.
     placed = replace(table, header=["#", *table.header], rows=[[Cell(""), *row] for row in table.rows])
     copied = {"Markdown": render(table, "markdown"), "LaTeX": render(table, "latex")}
@@ -208,9 +208,9 @@ def page_of(
         and model.lower() in f"{record.model.name} {record.model.id}".lower()
     ]
     if not wanted:
-        return page_of_tables("", "No record is left by these choices.")
+        return page_of_tables("", "No record matches the selection.")
     if (n_cells := _n_cells(wanted)) > MOST_CELLS:
-        told = f"These are tables of {n_cells:,} cells, and {MOST_CELLS:,} can be shown: choose a data set or metrics."
+        told = f"The tables have {n_cells:,} cells, at most {MOST_CELLS:,} can be shown: select a dataset or metrics."
         return page_of_tables("", told)
     ranked = by if any(record.metric == by for record in wanted) else None
     forms = {

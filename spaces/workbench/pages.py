@@ -22,7 +22,7 @@ from vlgauge_workbench.snippets import Snippet
 
 N_ROWS_THAT_DIFFER = 10
 N_ROWS_SHOWN, N_BEST_SHOWN = 60, 20  # on the page, for files; the downloaded report has fewer
-_NO_LINK = "A link has no place for files of yours"
+_NO_LINK = "A link cannot contain your files"
 
 # The iframe runs no scripts. Its height follows its content, also when a part is expanded.
 _FIT = (
@@ -64,7 +64,7 @@ def page_of_file(scored: Scored, origin: Origin, extent: str = "") -> str:
         n_undefined=scored.explanation.row_counts.undefined,
     )
     page = scored.explanation.html(worst=N_ROWS_SHOWN, best=N_BEST_SHOWN)
-    return framed(told, "Rows that were scored and left out") + framed(page, f"Scores by {scored.explanation.name}")
+    return framed(told, "Scored and skipped rows") + framed(page, f"Scores by {scored.explanation.name}")
 
 
 def page_without_rows() -> str:

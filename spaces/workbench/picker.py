@@ -36,10 +36,10 @@ _SIGNS: dict[type[Column], str] = {
 }
 _SAID = {
     "text": "a text",
-    "set": "sets of captions",
+    "set": "caption sets",
     "references": "references",
-    "picture": "pictures",
-    "clip": "clips",
+    "picture": "images",
+    "clip": "videos",
     "number": "numbers",
     "style": "a style",
 }

@@ -7,11 +7,13 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.signatures import TOY_NUMBERS
 
 PROFILES = {
-    "Embedded: nothing is fetched": "embedded",
-    "Published: the models of the papers": "paper",
+    "Embedded: no downloads": "embedded",
+    "Published: models of the papers": "paper",
 }
 
-TOY = f"**Toy:** a small model trained on drawn scenes stands for the published one. Its numbers {TOY_NUMBERS}."
+TOY = (
+    f"**Demo model:** a small model trained on synthetic scenes replaces the published model. Its scores {TOY_NUMBERS}."
+)
 
 
 def needs_no_model(name: str) -> bool:
@@ -28,9 +30,9 @@ def profile_note(name: str, profile: str) -> str:
         # A demo model replaces a published model.
         has_toy = any(isinstance(one, HubFiles) or (isinstance(one, ManualDownload) and one.has_toy) for one in assets)
         return TOY if has_toy else "The published model comes with the installed packages."
-    words = {True: "there", False: "**missing**", None: "to be given by you, from Python or the command line"}
+    words = {True: "there", False: "**missing**", None: "to be passed from Python or the command line"}
     lines = [f"- {words[is_there(asset)]}: {title(asset)}" for asset in assets]
-    told = f"The published models. Nothing is fetched from here; `vlgauge prefetch {name}` does."
+    told = f"The published models. This page downloads nothing; run `vlgauge prefetch {name}`."
     return "\n".join([told, "", *lines])
 
 
@@ -52,7 +54,7 @@ def refuse_missing(name: str) -> None:
     if missing:
         raise UsageError.about(
             "profile",
-            f"must be 'embedded' until the published models of {name} are here, {len(missing)} missing: "
+            f"must be 'embedded' until the published models of {name} are on this machine, {len(missing)} missing: "
             f"{'; '.join(missing)}",
             f"run: vlgauge prefetch {name}",
         )

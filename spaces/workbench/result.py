@@ -15,7 +15,7 @@ from vlgauge_workbench.scoring import Scored
 from vlgauge_workbench.snippets import link, snippets
 
 _OWN = "Your own example"
-_NO_LINK = "A link has no place for pictures of yours, nor for so much text"
+_NO_LINK = "A link cannot contain your images, nor so much text"
 
 
 def deck(name: str, profile: str, config: str, chosen: int | None) -> str:
@@ -73,5 +73,5 @@ def page_without_score(example: Example, missing: str = "") -> str:
 
 
 def _told(example: Example) -> str:
-    kind = "What it misses" if example.shows == "missed" else f"{NAMES[example.shows]} example"
+    kind = "Limitation" if example.shows == "missed" else f"{NAMES[example.shows]} example"
     return f"{kind}: {example.title}"

@@ -55,7 +55,7 @@ def fetched_results(identity: str, token: Token = None) -> tuple[Results, str]:
         raise UsageError(f"{RESULTS} of {identity!r} must have at most {MOST_RECORDS:,} records, got {n_lines:,}")
     records = parse_records(content, f"{identity}/{RESULTS}")
     if not records:
-        raise UsageError.about("dataset", f"must have records in its {RESULTS}, got {identity!r}, where it is empty")
+        raise UsageError.about("dataset", f"must have records in its {RESULTS}, got {identity!r}, which is empty")
     runs, faults = _runs(data_set, records, set(files))
     return Results(records, record_groups(records, runs, faults)), data_set.revision
 
@@ -79,8 +79,8 @@ def _runs(data_set: Pinned, records: Sequence[Record], files: set[str]) -> tuple
         n_files, left = n_files + 1, left - record.n - record.undefined
         if n_files > MOST_FILES or left < 0 or time.monotonic() > end:
             faults[record.key] = (
-                f"at most {MOST_FILES} files, {MOST_SCORES:,} scores and {MOST_SECONDS:g} s of fetching are taken "
-                "here, and the records before it took them"
+                f"at most {MOST_FILES} files, {MOST_SCORES:,} scores and {MOST_SECONDS:g} s of downloading is the "
+                "limit here, which earlier records used up"
             )
             continue
         try:

@@ -169,9 +169,9 @@ def begun(
         UsageError: If `first` or `rows` is out of range, or a column is not valid.
     """
     if first < 0:
-        raise UsageError.about("first_row", f"must be a whole number of at least 0, got {first}")
+        raise UsageError.about("first_row", f"must be an integer of at least 0, got {first}")
     if rows is not None and rows < 1:
-        raise UsageError.about("rows", f"must be a whole number of at least 1, got {rows}")
+        raise UsageError.about("rows", f"must be an integer of at least 1, got {rows}")
     if hosting.most_rows is not None and (rows is None or rows > hosting.most_rows):
         asked = "all" if rows is None else f"{rows:,}"
         raise UsageError.about(

@@ -150,7 +150,7 @@ def filled(metric: str, config: str | None, profile: str, number: Any) -> list[A
     loaded = metric_of(metric, config=config_of(metric, config))
     n = len(examples_for(loaded))
     if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < n:
-        raise UsageError.about("number", f"must be the number of an example, 0 to {n - 1}, got something else")
+        raise UsageError.about("number", f"must be the number of an example, 0 to {n - 1}")
     return updates(loaded, profile, number)
 
 
@@ -194,7 +194,7 @@ def scored(
             else:
                 cells["videos"] = videos
         if missing := [short_label(column) for column in columns if is_needed(column) and cells[column.name] is None]:
-            raise UsageError(f"`{'` and `'.join(missing)}` must be given, got nothing")
+            raise UsageError.about("` and `".join(missing), "is required")
         examples = [one.example for one in bundled(metric, profile, config)]
         kept = next((place for place, one in enumerate(examples) if _is_same(cells, one.cells)), None)
         beside = [one for one in examples if one is not examples[kept or 0]] if kept is not None else examples

@@ -17,7 +17,7 @@ from vlgauge_workbench.inputs import FILES, text_of
 from vlgauge_workbench.scoring import first_config, same_file
 
 LONGEST_LINK = 3000  # characters
-OWN_FILES = "# The names of files stand for your own, in the folder that this runs in."
+OWN_FILES = "# Replace the file names by your own, relative to the current folder."
 _MARK = "\0"  # placeholder of the folder of bundled images, a character that JSON escapes
 
 
@@ -76,9 +76,7 @@ def _located(cell: Any) -> str:
 
 def _shell(name: str, profile: str, config: str, cells: Mapping[str, Any]) -> Snippet:
     if explanation_of(name).settings_alone():
-        return Snippet(
-            why_not="One row has no frequencies of its own, and a file has no place for them: copy as Python"
-        )
+        return Snippet(why_not="A file cannot contain document frequencies, which one row lacks: copy as Python")
     row: dict[str, Any] = {}
     ours = False
     for column, cell in cells.items():

@@ -24,7 +24,9 @@ def columns_of(
     """
     missing = [one.name for one in metric.columns if not one.optional and one.name not in chosen]
     if missing:
-        raise UsageError(f"`{'` and `'.join(missing)}` must be columns of the file, none is chosen; choose them above")
+        raise UsageError.about(
+            "` and `".join(missing), "must be columns of the file, but no column is selected", "select them above"
+        )
     found: dict[str, list[Any] | None] = {}
     for column in metric.columns:
         title = chosen.get(column.name)

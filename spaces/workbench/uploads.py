@@ -33,4 +33,4 @@ def refuse_others(paths: Iterable[str]) -> None:
         UsageError: If a file was not.
     """
     if not all(_is_in(get_upload_folder(), path) or _is_in(PICTURES, path) for path in paths):
-        raise UsageError("a file must be one that was uploaded here, got another path; choose the file again")
+        raise UsageError("a file must be uploaded here, got another path; select the file again")

@@ -439,7 +439,7 @@ def test_a_link_in_the_folder_is_not_followed(tmp_path):
         (["rovist_nr", "--ref", "main"], "commit of 40 hexadecimal digits, got 'main'; a branch moves"),
         (["rovist_nr", "--ref", "0123abc"], "got '0123abc'; a branch moves"),
         (["rovist_nr", "--ref", "v1/../x"], "got 'v1/../x'; a branch moves"),
-        (["rovist_nr", "--org", "a/b"], "`--org` must be the name of a user or an organisation of the Hub, got 'a/b'"),
+        (["rovist_nr", "--org", "a/b"], "`--org` must be the name of a user or organization of the Hub, got 'a/b'"),
         (["rovist_nr", "--org", "größe"], "`--org` must be the name"),
         (["rovist_nr", "--org", ""], "`--org` must be the name"),
         (["workbench", "--kind", "static"], "`--kind` must be gradio for workbench, got static"),

@@ -95,7 +95,7 @@ def test_an_offline_switch_is_named(ready, monkeypatch, capsys):
         (["trm", "--all"], "NAME or `--all` must be given, got both"),
         (["nonsense"], "`NAME` must be one of 'aloha', "),
         (["trm", "--ref", "main"], "got 'main'; a branch moves"),
-        (["trm", "--org", "a/b"], "`--org` must be the name of a user or an organisation of the Hub, got 'a/b'"),
+        (["trm", "--org", "a/b"], "`--org` must be the name of a user or organization of the Hub, got 'a/b'"),
     ],
 )
 def test_what_cannot_be_sent_is_one_sentence(hub, capsys, words, message):

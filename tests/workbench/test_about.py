@@ -86,8 +86,8 @@ def test_every_metric_has_a_citation_and_says_what_its_profiles_need(name):
     # The user replaces the names of files and columns.
     has_files = {"images", "videos"} & {column.name for column in scoring.metric_of(name).columns}
     for code in (python, shell):
-        assert ("stand for your own" in code) == bool(has_files)
-    assert "stand for your own" in dataset
+        assert ("by your own" in code) == bool(has_files)
+    assert "by your own" in dataset
     assert shell.removeprefix(f"{about.OWN_FILES}\n").startswith("event=$(")
 
 

@@ -162,7 +162,7 @@ def test_a_leaderboard_is_sorted_copied_and_short_on_a_phone(served, chromium, t
         check_width(page, 390)
         page.set_viewport_size({"width": 1280, "height": 1000})
         panel = page.get_by_role("tabpanel").filter(visible=True)
-        panel.get_by_role("button", name="Results of your own").click()
+        panel.get_by_role("button", name="Your own results").click()
         panel.locator("input[type=file]").first.set_input_files(tmp_path / "made.jsonl")
         panel.get_by_text("other high").first.wait_for()
         table = panel.locator("table").filter(has_text="other high")
@@ -235,7 +235,7 @@ def test_a_run_is_stopped_while_it_is_scored_and_another_follows(served, chromiu
             check_width(page, 390)
             page.get_by_role("button", name="Stop").click()
             button.wait_for()
-            assert status.input_value().endswith("Stopped while they were scored: there are no scores.")
+            assert status.input_value().endswith("Stopped during scoring, so there are no scores.")
             assert page.get_by_text("Error", exact=True).filter(visible=True).count() == 0
             monkeypatch.undo()
         for _ in range(2):
@@ -283,7 +283,7 @@ def test_pictures_come_and_go_by_buttons_and_no_result_stays_beside_a_refusal(se
         page.locator("#pictures .gallery-item").first.wait_for(state="detached")
         page.get_by_role("textbox", name="Caption").clear()
         page.locator("#go").click()
-        page.get_by_text("`Caption` and `LazyImage` must be given, got nothing").first.wait_for()
+        page.get_by_text("`Caption` and `LazyImage` is required").first.wait_for()
         page.locator(".res").wait_for(state="detached")
         page.get_by_role("radio", name="video").first.click()
         page.get_by_text("The right caption of a video").first.wait_for()
@@ -296,7 +296,7 @@ def test_systems_are_compared_at_once_by_a_link_and_from_files(served, chromium)
     with watched(chromium, served + query, 1280) as page:
         finding = page.locator(".cmp .finding")
         finding.wait_for()
-        assert finding.inner_text() == "Neither is better: no metric tells sampler and wanderer apart."
+        assert finding.inner_text() == "Neither is better: no metric distinguishes sampler and wanderer."
         assert page.locator(".duel[open]").count() == 1
         assert page.url == served + query
         # The finding and the chart are on the first screen.
@@ -322,7 +322,7 @@ def test_systems_are_compared_at_once_by_a_link_and_from_files(served, chromium)
         assert page.locator(".duel > summary").all_inner_texts() == told
         # Uploaded files replace the examples, and an error leaves no result.
         board = EXAMPLES / "leaderboard"
-        page.get_by_text("Or systems of your own").click()
+        page.get_by_text("Compare your own systems").click()
         files = page.locator("#versus input[type=file]").first
         files.set_input_files([board / "greedy.jsonl", board / "sampler.jsonl"])
         page.get_by_label("Columns: predictions").wait_for()
@@ -330,12 +330,12 @@ def test_systems_are_compared_at_once_by_a_link_and_from_files(served, chromium)
         page.get_by_text("sampler is better by two of two metrics.").wait_for()
         assert "predictions=" not in page.url
         page.locator(".cmp [aria-disabled]").click(force=True)  # shows the reason
-        page.get_by_text("A link has no place for files of yours").first.wait_for()
+        page.get_by_text("A link cannot contain your files").first.wait_for()
         page.get_by_label("Columns: predictions").click()
         page.keyboard.press("Backspace")
         page.keyboard.press("Escape")
         page.locator("#compare-systems").click()
-        page.get_by_text("must name a column of").first.wait_for()
+        page.get_by_text("must be a column of").first.wait_for()
         page.locator(".cmp").wait_for(state="detached")
 
 

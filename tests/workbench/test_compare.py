@@ -162,7 +162,7 @@ def test_files_of_predictions_are_compared_as_by_the_command(metric, capsys):
     wins, losses, ties = pair["wins"], pair["losses"], pair["ties"]
     assert wins != losses
     assert pair["better"] is None
-    assert "Neither is better: no metric tells sampler and wanderer apart." in page
+    assert "Neither is better: no metric distinguishes sampler and wanderer." in page
     won = re.findall(r'<i class="(wins|ties|losses)" style="flex-grow:(\d+)">', page)
     assert won == [(kind, str(n)) for kind, n in (("wins", wins), ("ties", ties), ("losses", losses)) if n]
     sign = 1 if record["higher_is_better"] else -1
@@ -255,8 +255,8 @@ def test_a_row_that_one_system_lacks_a_caption_for_is_left_out_of_all(tmp_path, 
     rows = [{"mine": a, "yours": b, "references": r} for a, b, r in zip(first, [*second[:3], None], refs, strict=True)]
     found = shown("rouge_l", [written(tmp_path / "x.jsonl", rows)], ["mine", "yours"], references="references")
     assert "3 of 4 rows were compared" in page_of(found)
-    assert "`predictions[3]` must be given, got nothing" in page_of(found)
-    assert "Rows were left out" in compare_snippets(found.asked)["Python"].why_not
+    assert "`predictions[3]` is required" in page_of(found)
+    assert "Rows were skipped" in compare_snippets(found.asked)["Python"].why_not
 
 
 def test_kept_scores_and_predictions_are_compared_where_both_have_a_score(tmp_path, captions):
@@ -287,7 +287,7 @@ def test_means_over_all_rows_of_a_system_stand_beside_those_over_the_rows_of_bot
         kept.append(tmp_path / f"{name}.json")
         kept[-1].write_text(json.dumps(run), encoding="utf-8")
     page = compared("groovist", kept)
-    assert "a 3.000 over all of its own rows; b 0.500 over all of its own rows, 2 without a score." in page
+    assert "a 3.000 over all its rows; b 0.500 over all its rows, 2 without a score." in page
     (tmp_path / "c.json").write_bytes(kept[0].read_bytes())
     assert "of its own" not in compared("groovist", [kept[0], tmp_path / "c.json"])
 

@@ -143,7 +143,7 @@ def test_a_stopped_run_keeps_what_was_read_and_goes_on(pictures):
     assert list(run.scored().ids) == list(range(2, 10))
     stop, again, status = data_set._rested(run)[1:]
     assert status.endswith("the rows before row 10 are scored.")
-    assert (stop.interactive, again.visible, again.value) == (False, True, "Go on from row 10")
+    assert (stop.interactive, again.visible, again.value) == (False, True, "Continue from row 10")
     data_set._gone_on(run)
     with pytest.raises(gr.Error, match="ended before"):
         data_set._gone_on(run)
@@ -376,7 +376,7 @@ def test_a_data_set_opens_with_the_token_of_who_signed_in_or_typed_it_alone(hub,
         ("private", "which is unknown or private; if it is private, pass a token with read access"),
         ("gated", "which is gated; accept its terms on its page and pass your token"),
     ):
-        with pytest.raises(gr.Error, match=f"`Data set` must .*{told}"):
+        with pytest.raises(gr.Error, match=f"`Dataset` must .*{told}"):
             space._opened(f"org/{name}", "", None)
 
 
@@ -545,7 +545,7 @@ def test_a_run_that_is_stopped_while_it_is_scored_says_so(tmp_path, monkeypatch)
     score, _, _, told = data_set._rested(run)
     assert (score.interactive, told) == (
         True,
-        "30 rows read, 0 of them left out. Stopped while they were scored: there are no scores.",
+        "30 rows read, 0 of them left out. Stopped during scoring, so there are no scores.",
     )
 
 
@@ -652,7 +652,7 @@ def test_rows_of_an_upload_are_left_out_with_their_reasons(tmp_path):
     assert told == {
         "server": refused,
         "mapping": refused,
-        "silent": "`predictions` must be given, got nothing",
+        "silent": "`predictions` is required",
         "number": "`images` must be the bytes or the name of a file, got int",
     }
 

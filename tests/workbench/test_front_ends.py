@@ -172,7 +172,10 @@ def test_the_leaderboard_has_the_values_of_the_comparison(files, found):
     places = [place for place, name in enumerate(expected.header) if name[-1] in "↑↓"]
     assert shown == {row[0].text: [(row[place].text, row[place].bold) for place in places] for row in expected.rows}
     assert [row[1].text for row in table.rows] == [row[0].text for row in expected.rows]
-    assert "Each metric is tested by itself: that any of 3 metrics errs is likelier than 0.05." in table.notes
+    assert (
+        "Each metric is tested separately: the probability of an error in any of the 3 metrics exceeds 0.05."
+        in table.notes
+    )
     # The common rows are unknown without the scores of the rows.
     alone = records_table(records)
     assert [row[0].text for row in alone.rows] == ["-", "-"]
@@ -186,7 +189,7 @@ def test_rows_of_one_image_are_drawn_together_in_every_front_end(files, capsys):
     words = ["compare", ",".join(METRICS), *files.values(), "--groups", "image"]
     assert printed(capsys, *words) == f"{found!r}\n"
     for table in (repr(found), found.to_markdown(), found.to_latex()):
-        assert "40 rows in 20 groups, which are drawn whole" in table
+        assert "40 rows in 20 groups, which are resampled as a whole" in table
     scored = {name: vlgauge.score(file, METRICS, groups="image") for name, file in files.items()}
     records = [
         record
@@ -276,7 +279,7 @@ def test_sets_of_several_sizes_are_compared_alike_and_have_no_rank_by_records(se
     assert not any(cell.bold for row in table.rows for cell in row)
     assert main(["compare", "trm", *outputs]) == 2
     error = capsys.readouterr().err
-    assert "compare the predictions of all systems in place of their scores" in error
+    assert "compare the predictions of all systems instead of their scores" in error
     assert "--captions-per-row" not in error  # with a single caption, no row has a score
 
 

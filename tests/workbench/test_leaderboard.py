@@ -43,7 +43,7 @@ def test_there_is_a_table_per_data_set_with_arrows_and_intervals(records):
     assert page.count("<table>") == len(sets) > 1
     assert "GROOViST ↑" in page
     assert "0.831 [0.810, 0.852]" in page
-    assert "toy weights of the embedded profile" in page
+    assert "demo models of the embedded profile" in page
 
 
 def test_filters_leave_what_is_wanted(records):
@@ -51,7 +51,7 @@ def test_filters_leave_what_is_wanted(records):
     page = shown(leaderboard.page_of(records, dataset=first.dataset.id, metrics=["groovist"], model=first.model.name))
     assert "GROOViST ↑" in page
     assert page.count("</th>") == 5  # rank, model, metric, n, undefined
-    assert "No record is left" in leaderboard.page_of(records, model="nobody")
+    assert "No record matches" in leaderboard.page_of(records, model="nobody")
     choices = leaderboard.filters(records)[0].choices
     assert [value for _, value in choices] == [leaderboard.EVERY, *sorted({one.dataset.id for one in records})]
 
@@ -152,7 +152,7 @@ def test_a_table_of_too_many_cells_is_told_in_a_sentence(tmp_path, monkeypatch):
     assert shown(leaderboard.page_of(records)).count("<tr>") == 13
     monkeypatch.setattr(leaderboard, "MOST_CELLS", 11)
     assert "These are tables of 12 cells, and 11 can be shown" in leaderboard.page_of(records)
-    assert "No record is left" in leaderboard.page_of(records, model="nobody")
+    assert "No record matches" in leaderboard.page_of(records, model="nobody")
 
 
 def test_the_work_for_a_table_grows_with_its_rows(tmp_path, monkeypatch):

@@ -149,7 +149,7 @@ def test_stop_ends_the_reading_and_the_scoring(address, chromium, monkeypatch):
         status(page, "Stopped; the rows before row 9 are scored")
         frame(page).get_by_text("9 of 9 rows were scored").wait_for()
         assert read[-1] == 8
-        page.get_by_role("button", name="Go on from row 9").click()
+        page.get_by_role("button", name="Continue from row 9").click()
         frame(page).get_by_text(f"{N_ROWS} of {N_ROWS} rows were scored").wait_for()
         page.get_by_role("button", name="Go on").wait_for(state="hidden")
         monkeypatch.setattr(runs, "score_checked", endless)
@@ -158,7 +158,7 @@ def test_stop_ends_the_reading_and_the_scoring(address, chromium, monkeypatch):
         assert begun.wait(60)
         page.get_by_role("button", name="Stop").click()
         assert ended.wait(60)
-        status(page, "Stopped while they were scored: there are no scores")
+        status(page, "Stopped during scoring, so there are no scores")
 
 
 @pytest.mark.browser
@@ -168,13 +168,13 @@ def test_what_cannot_be_opened_is_told_and_a_token_opens_it(address, chromium):
             ("org/scripted", "which is a script; scripts are not run"),
             ("org/private", "which is unknown or private"),
             ("org/gated", "which is gated; accept its terms"),
-            ("no name", "must be OWNER/NAME of a data set of the Hub"),
+            ("no name", "must be OWNER/NAME of a dataset of the Hub"),
         ):
             named(page, name)
             page.get_by_text(told).first.wait_for()
         score(page)
-        page.get_by_text("must be opened or a file uploaded first").first.wait_for()
-        page.get_by_role("button", name="A token, for gated and private data sets").click()
+        page.get_by_text("must be opened, or a file uploaded, first").first.wait_for()
+        page.get_by_role("button", name="Token for gated and private datasets").click()
         page.get_by_label("Your token").fill(TOKEN)
         opened(page, "org/gated")
         page.get_by_label("at most 200 here").fill("10000")
@@ -194,16 +194,16 @@ def test_what_cannot_be_opened_is_told_and_a_token_opens_it(address, chromium):
 def test_a_leaderboard_of_a_results_data_set(address, chromium):
     with tab(chromium, address) as page:
         page.get_by_role("tab", name="Leaderboard").click()
-        page.get_by_role("button", name="Results of your own").click()
+        page.get_by_role("button", name="Your own results").click()
         page.get_by_label("Results on the Hub").fill("org/results")
         page.get_by_role("button", name="Read", exact=True).click()
         page.get_by_text("accept the terms").first.wait_for()
-        page.get_by_label("Token for it").fill(TOKEN)
+        page.get_by_label("Token").fill(TOKEN)
         page.get_by_role("button", name="Read", exact=True).click()
         # The previous table has a column with this name, too.
         page.get_by_text("Teller | two").first.wait_for()
         page.get_by_label("Model contains").fill("nobody")
-        page.get_by_text("No record is left").wait_for()
+        page.get_by_text("No record matches").wait_for()
 
 
 def test_two_visitors_at_once_get_the_numbers_of_one(address):

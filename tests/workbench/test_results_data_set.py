@@ -147,8 +147,8 @@ def test_rank_groups_are_those_of_the_comparison_of_the_scores(ranks):
     page = html.unescape(leaderboard.page_of(ranks.records, groups=ranks.groups))
     assert page.count(">group</th>") == 1
     assert (
-        "Systems that share a group are not told apart by paired sign-flip tests (Holm's correction for 3 pairs, "
-        "0.05) of the 3 systems whose scores of each row are there."
+        "Systems that share a group do not differ significantly in paired sign-flip tests (Holm's correction for 3 "
+        "pairs, 0.05) of the 3 systems with row scores."
     ) in html.unescape(page)
     # If only one model is shown, its group among all models is kept.
     alone = html.unescape(leaderboard.page_of(ranks.records, model="low too", groups=ranks.groups))
@@ -177,7 +177,7 @@ def test_without_files_it_is_said_and_none_is_asked_for(hub):
     results, _ = results_data_set.fetched_results("org/results")
     assert results.groups.systems == {}
     told = html.unescape(leaderboard.page_of(results.records, groups=results.groups))
-    assert "No rank groups by GROOViST: the scores of each row are there for 0 of 2 systems." in told
+    assert "No rank groups by GROOViST: row scores are available for 0 of 2 systems." in told
     assert not [path for _, path in hub.asked if "/data/" in path]
 
 
@@ -188,7 +188,7 @@ def test_files_scores_and_seconds_have_limits(hub, monkeypatch, name, value):
     results, _ = results_data_set.fetched_results("org/ranked")
     assert len([path for _, path in hub.asked if "/data/" in path]) <= 1
     assert results.groups.systems == {}
-    assert "are taken here, and the records before it took them" in str(results.groups.notes)
+    assert "is the limit here, which earlier records used up" in str(results.groups.notes)
 
 
 def test_one_file_beside_no_other_is_not_asked_for(hub):

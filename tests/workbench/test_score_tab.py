@@ -64,18 +64,18 @@ def test_bundled_pictures_are_those_of_the_examples_folder_and_of_one_story():
 @pytest.mark.parametrize(
     ("name", "form", "message"),
     [
-        ("rovist_nr", ["", "", "", None, None], "`Story` must be given, got nothing"),
+        ("rovist_nr", ["", "", "", None, None], "`Story` is required"),
         ("rovist_nr", ["x" * 20_001, "", "", None, None], "must have at most 20,000 characters, got 20,001"),
-        ("clip_s", ["", "", "", None, None], "`Caption` and `LazyImage` must be given, got nothing"),
-        ("groovist", ["A dog.", "", "", None, None], "`Pictures` must be given, got nothing"),
-        ("d_hm", ["", "", "", None, None], "`Model` and `Human` must be given, got nothing"),
+        ("clip_s", ["", "", "", None, None], "`Caption` and `LazyImage` is required"),
+        ("groovist", ["A dog.", "", "", None, None], "`Pictures` is required"),
+        ("d_hm", ["", "", "", None, None], "`Model` and `Human` is required"),
         ("clip_s", ["A dog.", "", "", [(str(PICTURES / "clip.mp4"), None)], None], "must be a readable image"),
-        ("clip_s", ["A dog.", "", "", [(__file__, None)], None], "a file must be one that was uploaded here"),
-        ("clip_s", ["A dog.", "", "", None, __file__], "a file must be one that was uploaded here"),
+        ("clip_s", ["A dog.", "", "", [(__file__, None)], None], "a file must be uploaded here"),
+        ("clip_s", ["A dog.", "", "", None, __file__], "a file must be uploaded here"),
         (
             "d_hm",
             ["1, 2", "1, 2, 3", "", None, None],
-            "`Model` must be 3 numbers with commas between, got '1, 2'",
+            "`Model` must be 3 numbers separated by commas, got '1, 2'",
         ),
         ("nonsense", ["", "", "", None, None], "`metric`"),
     ],
@@ -108,7 +108,10 @@ def test_a_set_of_captions_comes_with_its_p():
 
 def test_one_story_without_blanks_is_told_where_sentences_end():
     page = page_of("rovist_nr", "狗在跑。猫在睡。", "", "", None, None)
-    told = "the story has 1 sentence, so there is no pair of sentences to compare (in running text . ? or !"
+    told = (
+        "the story has 1 sentence, so there is no pair of sentences to compare (in running text, a sentence ends in "
+        ". ? or !"
+    )
     assert page.count(told) == 1
 
 
@@ -143,7 +146,7 @@ def test_one_example_by_cider_takes_the_frequencies_of_captions_that_come_along(
     assert "df:given@" in answer["signature"]
     assert answer["notes"] == [explanation_of("cider").note_alone]
     page = page_of("cider", "A dog ran.", "A dog ran home.", "", None, None)
-    assert "those of the 100 captions that come with vlgauge" in page
+    assert "the document frequencies of the 100 captions included in vlgauge" in page
 
 
 def test_warnings_are_told_beside_the_number():

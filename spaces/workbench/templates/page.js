@@ -80,7 +80,7 @@
     const own = shown();
     if (own && !root.classList.contains("opening")) history.replaceState(null, "", own.dataset.url || location.pathname);
   };
-  const tabs = {data: "Data set", compare: "Compare", leaderboard: "Leaderboard", about: "About"};
+  const tabs = {data: "Dataset", compare: "Compare", leaderboard: "Leaderboard", about: "About"};
   window.vg = {
     opened() {
       root.classList.remove("opening");
