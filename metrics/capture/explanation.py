@@ -28,7 +28,7 @@ class Capture(MentionedContent):
         first = self.details[row]["references"][0]
         things = [(own, True) for kind in KINDS for own, _ in first[kind]["matched"]]
         things += [(own, False) for kind in KINDS for own in first[kind]["caption_only"]]
-        return counted(things, "it says nothing of a scene")
+        return counted(things, "it describes no scene")
 
     def values(self, row: int) -> dict[str, Any]:
         """Return the template variables of a row.

@@ -31,9 +31,9 @@ class Chair(Explanation):
         found = self.details[row]["objects"]
         invented = [one for one in found if one["invented"]]
         if not invented:
-            return f"all {len(found)} objects that it names are in the picture"
+            return f"all {len(found)} mentioned objects are in the image"
         names = quoted(invented[0]["word"])
-        return f"{len(invented)} of {len(found)} objects that it names are not in the picture, such as {names}"
+        return f"{len(invented)} of {len(found)} mentioned objects are not in the image, such as {names}"
 
     def values(self, row: int) -> dict[str, Any]:
         """Return the template variables of a row.
@@ -44,7 +44,7 @@ class Chair(Explanation):
         detail = self.details[row]
         marks: list[Mark | None] = [None] * len(detail["words"])
         for one in detail["objects"]:
-            note = f"{quoted(one['word'])} is {'no object' if one['invented'] else 'an object'} of the picture"
+            note = f"{quoted(one['word'])} is {'no object' if one['invented'] else 'an object'} of the image"
             for place in range(one["start"], one["end"]):
                 marks[place] = Mark(AGAINST if one["invented"] else FOR, note=note)
         pieces = pieces_of_runs(self.predictions[row], detail["words"], marks)

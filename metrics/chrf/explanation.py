@@ -32,8 +32,9 @@ class Chrf(ReferencedCaption):
         reach = _reach("".join(detail["tokens"]), "".join(detail["references"][detail["best"]]))
         whole = sum(length == CHARACTER_ORDERS for length in reach)
         return (
-            f"{whole} of {len(reach)} characters stand in runs of {CHARACTER_ORDERS} that the best reference has too, "
-            f"{sum(length < _SHORT for length in reach)} in no run of {_SHORT}"
+            f"{whole} of {len(reach)} characters are in n-grams of length {CHARACTER_ORDERS} shared with the best "
+            "reference, "
+            f"{sum(length < _SHORT for length in reach)} in no shared n-gram of length {_SHORT}"
         )
 
     def values(self, row: int) -> dict[str, Any]:

@@ -26,8 +26,8 @@ class Cider(ReferencedCaption):
         "It is between 0 and 10, and often near 1 for human captions; many papers multiply it by 100.",
     )
     note_alone = (
-        "One example has no document frequencies of its own: those of the 100 captions that come with vlgauge are "
-        "taken. A file is scored with those of its own references."
+        "This example uses the document frequencies of the 100 captions included in vlgauge. A file is scored with "
+        "the document frequencies of its references."
     )
 
     def __init__(self, columns: Columns, result: Mapping[str, Any]) -> None:
@@ -57,14 +57,14 @@ class Cider(ReferencedCaption):
             own = runs_of(tokens, n)
             known = set().union(*(runs_of(reference, n) for reference in references))
             if not own:
-                return f"{text}; it has no {n} words in a row, and each length of a run makes a quarter of the score"
+                return f"{text}; it has fewer than {n} words, and each n-gram length is a quarter of the score"
             if (shared := sum(run in known for run in own)) < len(own):
-                return f"{text}, but only {shared} of its {len(own)} runs of {n} words"
+                return f"{text}, but only {shared} of its {len(own)} n-grams of {n} words"
         lengths = sorted(map(len, references))
         theirs = str(lengths[0]) if lengths[0] == lengths[-1] else f"{lengths[0]} to {lengths[-1]}"
         return (
-            f"{text}, as do its runs of words; what many images have weighs little, as do other lengths: it has "
-            f"{len(tokens)} words, a reference {theirs}"
+            f"{text}, as are its n-grams; frequent n-grams have low weights, and length differences lower the score: "
+            f"it has {len(tokens)} words, a reference {theirs}"
         )
 
     @classmethod

@@ -34,7 +34,7 @@ class Clair(Explanation):
         if "answer" not in detail:
             return "it has no reference to be compared with"
         is_read = detail["number"] is not None
-        why = "and its server not what else it might have written" if is_read else "which has no score from 0 to 100"
+        why = "and its server did not return alternative answers" if is_read else "which has no score from 0 to 100"
         return f"the judge wrote {quoted(detail['answer'])}, {why}"
 
     def values(self, row: int) -> dict[str, Any]:

@@ -28,7 +28,7 @@ class Fleur(ImageCaptions):
         """Return the reason for an undefined score: an answer without a number, or missing digit probabilities."""
         detail = self.details[row]
         is_read = detail["number"] is not None
-        why = "and its server not what else it might have written" if is_read else "which has no number from 0 to 1"
+        why = "and its server did not return alternative answers" if is_read else "which has no number from 0 to 1"
         return f"the judge wrote {quoted(detail['answer'])}, {why}"
 
     def values(self, row: int) -> dict[str, Any]:
@@ -39,7 +39,7 @@ class Fleur(ImageCaptions):
             ``told``, the reason of the model or None.
         """
         detail = self.details[row]
-        places = ("first decimal", "second decimal") if detail["number"] != 1 else ("whole number",)
+        places = ("first decimal", "second decimal") if detail["number"] != 1 else ("integer",)
         bars = [
             {"name": name, "plot": digit_bars(row, name)} for name, row in zip(places, detail["digits"], strict=False)
         ]

@@ -19,12 +19,12 @@ class Groovist(GroundedStory):
         "order.",
     )
     parts = "noun_phrases"
-    bars_title = "What each phrase adds"
+    bars_title = "Contribution of each phrase"
     amount = "contribution"
 
     def note(self, part: Mapping[str, Any], n_parts: int) -> str:
         """Return the calculation of the contribution of a phrase as text."""
-        where = "" if part["image"] is None else f", best match in picture {part['image'] + 1}"
+        where = "" if part["image"] is None else f", best match in image {part['image'] + 1}"
         amount, weight = signed(part["contribution"]), number(part["weight"])
         return (
             f"{amount} = weight {weight} \N{MULTIPLICATION SIGN} {signed(part['penalized'])} ÷ {n_parts}. "

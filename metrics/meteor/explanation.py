@@ -33,7 +33,7 @@ class Meteor(ReferencedCaption):
         "The corpus-level value adds the counts of all rows before dividing, so it is not the mean of the scores.",
     )
     match = "match one of a reference by form or stem"
-    bars_title = "What 1 lost"
+    bars_title = "Deductions from 1"
 
     @property
     def is_15(self) -> bool:

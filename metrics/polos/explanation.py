@@ -26,12 +26,12 @@ class Polos(ImageCaptions):
             return "no reference"
         values = detail["values"]
         if len(values) == 1:
-            return f"{number(values[0])} beside its one reference"
-        return f"best beside reference {best + 1} of {len(values)}, worst {number(min(values))}"
+            return f"{number(values[0])} with its only reference"
+        return f"best with reference {best + 1} of {len(values)}, worst {number(min(values))}"
 
     def undefined(self, row: int) -> str:
         """Return the reason for an undefined score: missing references or an unreadable image."""
-        return "the picture could not be read" if self.details[row]["values"] else "there is no reference"
+        return "the image could not be read" if self.details[row]["values"] else "there is no reference"
 
     def values(self, row: int) -> dict[str, Any]:
         """Return the template variables of a row.

@@ -25,7 +25,7 @@ class RovistNr(Explanation):
 
     name = "rovist_nr"
     on_axis = (0.0, 1.0)
-    bars_title = "What each word takes"
+    bars_title = "Penalty of each word"
     reading = (
         "1 means that no word is repeated, neither in another sentence nor between sequences of four words of one "
         "sentence; a sequence itself may contain a word twice.",
@@ -81,7 +81,7 @@ class RovistNr(Explanation):
         n = len(self.details[row]["sentences"])
         if n < 2:
             told = f"the story has {n or 'no'} sentence, so there is no pair of sentences to compare"
-            return f"{told} (in running text . ? or ! and a blank end one)"
+            return f"{told} (in running text, a sentence ends in . ? or ! and a space)"
         return "no sentence has a word to compare"
 
     def values(self, row: int) -> dict[str, Any]:

@@ -22,7 +22,7 @@ class RovistVg(GroundedStory):
     )
     parts = "nouns"
     amount = "weighted"
-    bars_title = "What each noun adds before the sum"
+    bars_title = "Contribution of each noun"
 
     def finding(self, row: int) -> Markup:
         """Return the nouns that add most and least, because no noun lowers the score."""
@@ -37,5 +37,5 @@ class RovistVg(GroundedStory):
         """Return the weight and the cosine similarity of a noun as text."""
         if part["cosine"] is None:
             return f"idf {number(part['idf'])}; no region to look at"
-        where = "" if part["image"] is None else f" in picture {part['image'] + 1}"
+        where = "" if part["image"] is None else f" in image {part['image'] + 1}"
         return f"idf {number(part['idf'])} \N{MULTIPLICATION SIGN} cosine {number(part['cosine'])}{where}"

@@ -24,7 +24,7 @@ class SoftSpice(MentionedContent):
         """Return the least supported phrase as text."""
         phrases = self.details[row]["phrases"]
         if not phrases:
-            return "it says nothing of a scene"
+            return "it describes no scene"
         worst = min(phrases, key=lambda one: one["cosine"])
         nearest = f"{quoted(worst['phrase'])}, {number(worst['cosine'])} near to {quoted(worst['nearest'])}"
         return f"least supported is {nearest}"

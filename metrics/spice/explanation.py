@@ -20,7 +20,7 @@ class Spice(MentionedContent):
     def reason(self, row: int) -> str:
         """Return the number of matched tuples, and one unmatched tuple, as text."""
         things = [(said(one["parts"]), bool(one["matched"])) for one in self.details[row]["tuples"]]
-        return counted(things, "it says nothing of a scene")
+        return counted(things, "it describes no scene")
 
     def values(self, row: int) -> dict[str, Any]:
         """Return the template variables of a row.

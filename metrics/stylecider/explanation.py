@@ -32,7 +32,7 @@ class StyleCider(StyledCaption):
             known = shared.setdefault(gram["ngram"], {**gram, "share": 0.0})
             known["share"] += gram["share"]
         if not shared:
-            return "shares no n-gram that says anything about the style"
+            return "shares no n-gram that is informative about the style"
         best = max(shared.values(), key=lambda gram: gram["share"])
         n = sum(any(gram["ngram"] == best["ngram"] for gram in part["raised"]) for part in parts)
         return f"shares {quoted(best['ngram'])} with {n} of {len(parts)} references"

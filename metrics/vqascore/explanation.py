@@ -25,7 +25,7 @@ class Vqascore(ImageCaptions):
 
     def undefined(self, row: int) -> str:
         """Return the reason for an undefined score: the server did not return the probability of the answer."""
-        return f"the server did not tell how likely {quoted(self.details[row]['answer'])} is"
+        return f"the server did not return the probability of {quoted(self.details[row]['answer'])}"
 
     def values(self, row: int) -> dict[str, Any]:
         """Return the template variables of a row.

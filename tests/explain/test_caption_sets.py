@@ -42,8 +42,13 @@ def found(p, *others, n=5, m=5, exact=True, ways=252, signature="mmd_bert|v:1", 
             "Only 1 of 56 ways",
             "scores at least as high (3 against 5 captions have no p below 0.0179): the two sides differ.",
         ),
-        (0.15, {"ways": 100}, "15 of 100 ways", "one set this small cannot tell."),
-        (0.8, {"exact": False}, "8,000 of 10,000 ways that were tried", "nothing tells the two sides apart."),
+        (0.15, {"ways": 100}, "15 of 100 ways", "this caption set is too small to test it."),
+        (
+            0.8,
+            {"exact": False},
+            "8,000 of 10,000 ways that were tried",
+            "no significant difference between the two sides.",
+        ),
     ],
 )
 def test_meaning_of_p(p, sizes, start, end):
@@ -59,18 +64,15 @@ def test_without_a_test_a_row_says_nothing_of_it():
 def test_the_least_p_of_two_against_two_tells_nothing_either_way():
     for p in (2 / 6, 1.0):
         sentence = found(p, n=2, m=2, ways=6).meaning(0)
-        assert sentence.endswith(
-            "2 against 2 captions have no p below 0.3333, so nothing can be told of this row by itself."
-        )
-        assert "tells the two sides apart" not in sentence
+        assert sentence.endswith("2 against 2 captions have no p below 0.3333, so this row alone is no evidence.")
+        assert "difference between the two sides" not in sentence
 
 
 def test_a_small_p_is_one_of_the_rows():
     # Up to 0.8 of 100 rows of one distribution have a p of 2/252.
     many = found(2 / 252, *[0.5] * 98, 2 / 252).meaning(0)
     assert many.endswith(
-        "of 100 rows chance alone gives up to 0.8 with a p as small, and 2 have one, so this row by itself tells "
-        "little."
+        "by chance, up to 0.8 of 100 rows have a p as small, and 2 have one, so this row alone is weak little."
     )
     assert "differ" not in many
     assert found(2 / 252, *[0.5] * 5).meaning(0).endswith("the two sides differ, also as one of 6 rows.")
@@ -107,7 +109,7 @@ def test_equal_captions_are_one_disc_with_their_number():
     assert re.search(r">\N{MULTIPLICATION SIGN}3<", drawn)
     assert drawn.count('class="people"') == 2
     assert "90% of the variance" in drawn
-    assert "3 captions by the model as discs, 2 by people" in drawn
+    assert "3 captions from the model as discs, 2 human ones" in drawn
     assert "polygon" not in drawn
 
 
@@ -143,22 +145,25 @@ def test_orange_needs_a_small_p_among_all_rows(pvalues, alarm):
 
 def test_the_headline_of_many_rows_is_that_of_the_corpus():
     many = found(2 / 252, *[0.5] * 11, corpus=0.4)
-    assert many.conclusion() == "Nothing tells the model from people over 12 rows together: p of the corpus 0.4000."
+    assert (
+        many.conclusion()
+        == "No significant difference between model and human captions over 12 rows together: p of the corpus 0.4000."
+    )
     assert many.finding(0).startswith("One of 12 rows with p 0.0079, the share of ways to split these captions")
     assert not re.search("(sides|people</em>) differ", many.html())
     few = found(2 / 252, *[0.01] * 11, corpus=1e-4)
     assert few.conclusion() == (
-        "<em>Model and people</em> differ over 12 rows together: p of the corpus \N{LESS-THAN OR EQUAL TO} 1.0e-04."
+        "<em>Model and human</em> differ over 12 rows together: p of the corpus \N{LESS-THAN OR EQUAL TO} 1.0e-04."
     )
     assert few.corpus_numbers()[0] == ("p of the corpus:", "\N{LESS-THAN OR EQUAL TO} 1.0e-04")
     # A single row is its own corpus, and one without a test has the reason of the worst row.
     alone = found(2 / 252, corpus=2 / 252)
-    assert alone.conclusion().startswith("<em>Model and people</em> differ: p 0.0079, the share of ways")
+    assert alone.conclusion().startswith("<em>Model and human</em> differ: p 0.0079, the share of ways")
     assert found(math.nan, math.nan).conclusion().startswith("<b>“row 0”</b>: ")
 
 
 def test_a_row_is_surprising_also_among_others():
-    assert found(2 / 252, *[0.5] * 5).finding(0).startswith("<em>Model and people</em> differ, also as one of 6 rows: ")
+    assert found(2 / 252, *[0.5] * 5).finding(0).startswith("<em>Model and human</em> differ, also as one of 6 rows: ")
 
 
 def test_no_page_shows_a_pvalue_of_zero():

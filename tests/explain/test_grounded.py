@@ -34,7 +34,7 @@ def test_what_counts_next_to_nothing_carries_no_colour(amount, tone, strong, val
     mark = explain("groovist", *scored("groovist")).mark(part, 7, 4)
     assert (mark.tone, mark.strong, mark.value, mark.number) == (tone, strong, value, 7)
     assert "= weight 4.00 \N{MULTIPLICATION SIGN} " in mark.note
-    assert mark.note.endswith("÷ 4. Cosine 0.50, best match in picture 2.")
+    assert mark.note.endswith("÷ 4. Cosine 0.50, best match in image 2.")
 
 
 @pytest.mark.parametrize(("name", "parts"), [("groovist", "noun_phrases"), ("rovist_vg", "nouns")])
@@ -77,6 +77,4 @@ def test_a_story_without_a_phrase_says_so():
         == "the story has no noun phrase to look for"
     )
     result = {"rovist_vg_scores": [float("nan")], "rovist_vg_details": [{"nouns": [{"text": "dog"}]}]}
-    assert (
-        explain("rovist_vg", {"predictions": [["Dog."]]}, result).undefined(0) == "no picture has a region to look at"
-    )
+    assert explain("rovist_vg", {"predictions": [["Dog."]]}, result).undefined(0) == "no image has a region"

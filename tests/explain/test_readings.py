@@ -22,7 +22,7 @@ def bleu_of(predictions, references):
 
 
 def test_bleu_without_four_words_in_a_row_is_next_to_nothing_but_not_0():
-    assert "at most .032 (a perfect caption of three words)" in reading("bleu")
+    assert "at most 0.032 (a perfect caption of three words)" in reading("bleu")
     rng = np.random.default_rng(0)
     others = [" ".join(rng.permutation(list("abcdefgh"))[: rng.integers(1, 4)]) for _ in range(300)]
     longer = [" ".join(rng.permutation(list("abcdefgh"))) for _ in range(300)]

@@ -91,7 +91,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="SCORE",
         help="score that corresponds to a cosine of 0 (default: 0.5, as for specs)",
     )
-    words = "count answers even if the answers to the questions they depend on are wrong"
+    words = "count answers regardless of the answers to the questions they depend on"
     parser.add_argument("--independent", action="store_true", default=None, help=words)
     parser.add_argument("--level", type=float, default=0.95, help="confidence level of the intervals (default: 0.95)")
     words = "number of bootstrap samples; 0 for none (default: 1000, or as many as the pairs of metrics require)"

@@ -93,14 +93,14 @@ class CaptionSets(Explanation):
         if math.isnan(p):
             return super().finding(row)
         if self.least_pvalue(row) > SURPRISING:
-            return safe("So few captions cannot tell the model from people.")
+            return safe("Too few captions to distinguish model and human captions.")
         said = f"{self.pvalue_words(row)}, the share of ways to split these captions that score as high"
         if self.is_surprising(row):
             rows = f", also as one of {self._n_tested} rows" if self._n_tested > 1 else ""
-            return Markup("{} differ{}: {}.").format(Markup("<em>Model and people</em>"), rows, said)
+            return Markup("{} differ{}: {}.").format(Markup("<em>Model and human</em>"), rows, said)
         if p <= SURPRISING:
-            return safe(f"One of {self._n_tested} rows with {said}: by itself it tells little.")
-        return safe(f"Nothing tells the model from people: {said}.")
+            return safe(f"One of {self._n_tested} rows with {said}: which alone is weak evidence.")
+        return safe(f"No significant difference between model and human captions: {said}.")
 
     def conclusion(self) -> Markup:
         """Describe the test of the whole corpus, or the worst row if a single row or none was tested."""
@@ -109,8 +109,8 @@ class CaptionSets(Explanation):
             return super().conclusion()
         said = f"{self._n_tested:,} rows together: p of the corpus {self._corpus_pvalue_text}"
         if p <= SURPRISING:
-            return Markup("{} differ over {}.").format(Markup("<em>Model and people</em>"), said)
-        return safe(f"Nothing tells the model from people over {said}.")
+            return Markup("{} differ over {}.").format(Markup("<em>Model and human</em>"), said)
+        return safe(f"No significant difference between model and human captions over {said}.")
 
     @property
     def _corpus_pvalue_text(self) -> str:
@@ -122,8 +122,8 @@ class CaptionSets(Explanation):
         references = self.columns.get("references")
         m = "?" if references is None else len(references[row])
         if n > 1 and isinstance(m, int) and m > 1:
-            return "the metric sees no word of any of these captions, or a distance between two of them is no number"
-        return f"each side needs two captions or more, and there are {n} by the model and {m} by people"
+            return "the metric knows no word of these captions, or a distance between two of them is undefined"
+        return f"each side requires at least two captions, and there are {n} model captions and {m} human captions"
 
     def corpus_numbers(self) -> list[tuple[str, str]]:
         """Return labels and values, as text, of the test of the whole corpus. Empty if none was run."""
@@ -161,12 +161,12 @@ class CaptionSets(Explanation):
         least = self.least_pvalue(row)
         fewest = f"{n} against {m} captions have no p below {pvalue_text(least)}"
         if least > SURPRISING:
-            return f"{sentence}: {fewest}, so nothing can be told of this row by itself."
+            return f"{sentence}: {fewest}, so this row alone is no evidence."
         if p <= SURPRISING:
             return f"Only {sentence} ({fewest}): {self._among_rows(p)}."
         if p <= _UNLIKELY:
-            return f"{sentence} ({fewest}): the two sides may differ, but one set this small cannot tell."
-        return f"{sentence} ({fewest}): nothing tells the two sides apart."
+            return f"{sentence} ({fewest}): the two sides may differ, but this caption set is too small to test it."
+        return f"{sentence} ({fewest}): no significant difference between the two sides."
 
     def _sizes(self, row: int) -> tuple[int, int]:
         """Return the numbers of model captions and human captions."""
@@ -191,8 +191,8 @@ class CaptionSets(Explanation):
             return f"the two sides differ, also as one of {self._n_tested} rows"
         there = sum(self.pvalue(other) <= p for other in range(len(self.scores)))
         return (
-            f"of {self._n_tested} rows chance alone gives up to {number(expected, 1)} with a p as small, and {there} "
-            f"{'has' if there == 1 else 'have'} one, so this row by itself tells little"
+            f"by chance, up to {number(expected, 1)} of {self._n_tested} rows have a p as small, and {there} "
+            f"{'has' if there == 1 else 'have'} one, so this row alone is weak evidence"
         )
 
     def values(self, row: int) -> dict[str, Any]:
@@ -248,7 +248,9 @@ def caption_cloud(plane: Mapping[str, Any], n: int, *, ellipses: bool = False) -
         parts.append(f'<path class="people" d="M{x:g} {y - 7:g}l7 12h-14z"/>{_times(x, y, count)}')
     for (x, y), count in Counter(points[:n]).items():
         parts.append(f'<circle class="model" cx="{x:g}" cy="{y:g}" r="{9 if count > 1 else 6}"/>{_times(x, y, count)}')
-    label = f"{n} captions by the model as discs, {len(points) - n} by people as triangles; near means alike"
+    label = (
+        f"{n} captions from the model as discs, {len(points) - n} human ones as triangles; similar captions are close"
+    )
     parts.append(f'<text x="0" y="164">The plane shows {sum(plane["variance"]):.0%} of the variance.</text>')
     return chart(300, 168, label, parts)
 

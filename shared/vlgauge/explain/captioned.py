@@ -84,7 +84,8 @@ class ImageCaptions(Explanation):
         rows, what = self.captions_of(row), "video" if self.of_videos else "picture"
         if len(rows) == 1:
             return safe(
-                f"{self._parts(row).capitalize()} between caption and {what}; other captions of it would tell more."
+                f"{self._parts(row).capitalize()} between caption and {what}; other captions of it would be more "
+                "informative."
             )
         if rows[0] == row:
             ahead = number(self.scores[row] - self.scores[rows[1]])

@@ -60,7 +60,7 @@ class GroundedStory(Explanation):
         shares = self.contributions(row)
         against = [one for one in shares if one.tone == "against"]
         n_found, name = sum(one.tone == "for" for one in shares), self.parts.split("_")[-1]
-        told = safe(f"{n_found} of {len(shares)} {name} are clearly in the pictures")
+        told = safe(f"{n_found} of {len(shares)} {name} are clearly in the images")
         if not against:
             return told + "; nothing counts against the story."
         worst = Markup("<em>{}</em>").format(safe(quoted(against[0].text)))
@@ -72,7 +72,7 @@ class GroundedStory(Explanation):
         """Return that the story has no part to search for, or that no image has a region."""
         if not self.details[row].get(self.parts):
             return f"the story has no {self.parts.replace('_', ' ').removesuffix('s')} to look for"
-        return "no picture has a region to look at"
+        return "no image has a region"
 
     def values(self, row: int) -> dict[str, Any]:
         """Return the template variables of a row.

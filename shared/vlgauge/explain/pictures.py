@@ -191,6 +191,6 @@ def boxed_pictures(images: Sequence[Any] | None, rows: Sequence[Mapping[str, Any
     for index, image in enumerate(images or []):
         picture = thumbnail(image)
         n = len(found[index])
-        label = f"Picture {index + 1} with {n} region{'s' if n != 1 else ''} that {'were' if n != 1 else 'was'} found"
+        label = f"Image {index + 1} with {n} region{'s' if n != 1 else ''} that {'were' if n != 1 else 'was'} found"
         shown.append(picture and with_boxes(picture, found[index], label))
     return shown

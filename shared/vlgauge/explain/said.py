@@ -11,7 +11,7 @@ class MentionedContent(Explanation):
     """Captions whose statements are chips, blue if the references contain them and orange otherwise."""
 
     on_axis = (0.0, 1.0)
-    why_undefined = "its references say nothing of a scene, or there are none"
+    why_undefined = "its references describe no scene, or there are no references"
 
     def texts(self, row: int) -> list[str]:
         """Return the references of an example."""
@@ -65,5 +65,5 @@ def counted(things: Sequence[tuple[str, bool]], empty: str) -> str:
     if not things:
         return empty
     alone = [text for text, supported in things if not supported]
-    said = f"{len(things) - len(alone)} of {len(things)} things that it says are in its references"
+    said = f"{len(things) - len(alone)} of {len(things)} of its statements are in its references"
     return f"{said}; {quoted(alone[0])} is not" if alone else said

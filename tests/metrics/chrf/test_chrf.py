@@ -145,7 +145,7 @@ def test_systems_are_compared_by_added_counts(runs):
     assert (pair.better, pair.difference) == ("good", pytest.approx(runs["good"]["chrf"] - runs["bad"]["chrf"]))
     assert pair.low < pair.difference < pair.high
     notes = pairs_table(compare(runs, [NAME], resamples=300)).notes
-    assert "chrf: wins, losses and ties are of the scores of single rows, the rest is of the corpus." in notes
+    assert "chrf: wins, losses and ties count single rows, all other values are corpus-level." in notes
 
 
 def test_the_test_swaps_the_counts_of_rows():
@@ -187,7 +187,10 @@ def test_characters_are_marked_by_the_longest_run_that_the_best_reference_has():
     told = explanation_of(NAME)(rows, result)
     marks = [(one.text, one.mark and (one.mark.tone, one.mark.strong)) for one in told.values(0)["pieces"]]
     assert marks == [("two big", ("for", True)), (" ", None), ("cats", ("against", False))]
-    assert told.reason(0) == "6 of 10 characters stand in runs of 6 that the best reference has too, 4 in no run of 3"
+    assert told.reason(0) == (
+        "6 of 10 characters are in n-grams of length 6 shared with the best reference, "
+        "4 in no shared n-gram of length 3"
+    )
     found = sorted(result["chrf_details"][0]["per_reference"], reverse=True)
     assert [one["score"] for one in told.values(0)["closest"]] == found[:2]
     assert told.reason(1) == "has no character"
