@@ -147,7 +147,7 @@ def test_mmd_bert_on_the_examples(capsys):
     assert "profile:embedded" in out
     # The test of the corpus comes first, and the excess has both ends of its interval.
     numbers = [line.split() for line in out.split("\n\n")[1].splitlines()]
-    assert numbers[0] == ["result", "value", "95", "%", "from", "to", "better", "range"]
+    assert numbers[0] == ["result", "value", "95%", "from", "to", "better", "range"]
     assert [row[0] for row in numbers[2:5]] == ["mmd_bert_pvalue", "mmd_bert_excess", "mmd_bert"]
     assert [len(row) for row in numbers[2:4]] == [2, 5]
     assert numbers[3][4] == "lower"
@@ -165,8 +165,8 @@ def test_mmd_bert_on_the_examples(capsys):
         (["score", "rovist_nr", "."], "FILE must be a folder of images, videos or texts, got none in '.'$"),
         (
             ["score", "trm", "rows.jsonl", "--set", "distance=precomputed"],
-            "--set must name a distance that a command can compute, got 'precomputed', which is for Python, where "
-            "`compute` takes `distances`$",
+            "--set must name a distance that a command can compute, got 'precomputed', which requires "
+            "`distances` of `compute` in Python$",
         ),
         (["score", "rovist_nr", "rows.dat"], "FILE must end in one of jsonl, json, csv, tsv, parquet, txt"),
         (["score", "rovist_nr", "rows.jsonl"], "the column 'predictions' in every row, row 0 has: id, text, other"),
@@ -201,7 +201,7 @@ def test_mmd_bert_on_the_examples(capsys):
         (["score", "CIDEr", "rows.jsonl"], "got 'CIDEr'; did you mean `cider`.$"),
         (
             ["score", "coc", "pair.csv"],
-            r"no metric and no suite is called 'coc'; did you mean `coco`\? \(suites: ",
+            r"no metric or suite has the name 'coc'; did you mean `coco`\? \(suites: ",
         ),
         (
             ["score", "cider", "pair.csv", "--set", "df=missing.gz"],
@@ -415,7 +415,7 @@ def test_means_have_intervals_and_directions(capsys):
     path = str(EXAMPLES / "stories.jsonl")
     assert main(["score", "rovist_nr", path, "--predictions", "story", "--rows", "1", "--confidence", "0.9"]) == 0
     titles, _, first, _ = capsys.readouterr().out.split("\n\n")[1].splitlines()
-    assert re.split("  +", titles) == ["result", "value", "90 % from", "to", "better", "range"]
+    assert re.split("  +", titles) == ["result", "value", "90% from", "to", "better", "range"]
     expected = bootstrap_interval(bundled_scores()["rovist_nr_scores"], level=0.9)
     assert re.split("  +", first)[2:5] == [f"{expected.low:.4f}", f"{expected.high:.4f}", "higher"]
 
@@ -458,7 +458,7 @@ def test_numbers_alone(capsys):
 
 def test_a_value_of_the_corpus_is_called_so(tmp_path, capsys):
     (tmp_path / "a.jsonl").write_text('{"predictions": "a dog ran", "references": ["a dog ran"]}\n')
-    told = "bleu: the value is that of the corpus, not the mean of the scores of its rows"
+    told = "bleu: the value is the corpus-level value, not the mean of the row scores"
     assert main(["score", "rouge_l,bleu", str(tmp_path / "a.jsonl")]) == 0
     assert told in capsys.readouterr().out.splitlines()
     assert main(["score", "rouge_l", str(tmp_path / "a.jsonl")]) == 0

@@ -89,7 +89,7 @@ def test_signatures_beside_a_table_are_told(scores, capsys):
     assert record_of(capsys, "d-hm", "model.jsonl", "human.csv")["signatures"]["human"] == {}
 
 
-@pytest.mark.filterwarnings("always:.*all published distances", "always:.*made in different ways")
+@pytest.mark.filterwarnings("always:.*all published distances", "always:.*computed in different ways")
 def test_scores_that_were_made_in_another_way_are_told(scores, capsys):
     def warnings_of(model, human):
         for name, signature in (("model.jsonl", model), ("human.csv", human)):
@@ -103,11 +103,11 @@ def test_scores_that_were_made_in_another_way_are_told(scores, capsys):
     assert warnings_of("rovist_c|context:pair", "rovist_c|context:pair") == [f"{both}, {pair}"]
     assert warnings_of("rovist_c|v:1|context:prefix", "rovist_c|v:2|context:pair") == [
         f"HUMAN has rovist_c with context=pair, {pair}",
-        "MODEL and HUMAN have rovist_c made in different ways (v 1 and 2, context prefix and pair), which is part of "
-        "their distance; score both with the same settings and version",
+        "MODEL and HUMAN have rovist_c computed in different ways (v 1 and 2, context prefix and pair), which is part "
+        "of their distance; score both with the same settings and version",
     ]
     (told,) = warnings_of("no signature|", "none")
-    assert "made in different ways ('no signature|' and 'none'), which" in told
+    assert "computed in different ways ('no signature|' and 'none'), which" in told
 
 
 def test_published_files_are_compared_where_both_have_a_story(scores, capsys):

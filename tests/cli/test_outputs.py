@@ -135,7 +135,7 @@ def test_every_id_finds_a_place(tmp_path, monkeypatch, ids, ending):
         (["--output", "folder.csv"], "--output must be a file in an existing folder, got 'folder.csv'"),
         (["--output", "beside.csv"], "--output must be a file in an existing folder, got 'beside.csv.json'"),
         (["--output", "rows.jsonl"], "--output must be another file than FILE, got 'rows.jsonl' for both"),
-        (["--output", "o.csv", "--details"], "--output must end in .json next to --details, which fit no table"),
+        (["--output", "o.csv", "--details"], "--output must end in .json with --details, which do not fit in a table"),
     ],
 )
 def test_output_is_refused_before_the_file_is_read(stories, capsys, monkeypatch, words, message):

@@ -60,7 +60,7 @@ def test_missing_packages_are_told_before_the_work(name, monkeypatch, capsys, tm
         f"vlgauge train: error: vlgauge train {name} requires packages that are not installed: "
         "safetensors%s; run: pip install"
     )
-    for plot, missing, end in ((True, ", matplotlib", ", or do without the picture by --no-plot"), (False, "", "")):
+    for plot, missing, end in ((True, ", matplotlib", ", or pass --no-plot"), (False, "", "")):
         assert main(["train", name, *SHORTEST[name], *([] if plot else ["--no-plot"])]) == 2
         assert capsys.readouterr().err == f'{told % missing} "vlgauge[train]"{end}\n'
     assert not list(tmp_path.iterdir())

@@ -51,7 +51,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         f"{__doc__} A, B, ... are files of predictions with a column of ids, scored here, or files that "
         "`vlgauge score ... --output` wrote; their rows are joined by id. Differences have paired bootstrap intervals "
-        "and sign-flip tests with Holm's correction; systems in one rank group cannot be told apart."
+        "and sign-flip tests with Holm's correction; systems in one rank group do not differ significantly."
     )
     words = f"name of a metric, or several with commas; see `vlgauge list`; or a suite: {', '.join(SUITES)}"
     parser.add_argument("metric", metavar="METRIC", help=words)
