@@ -283,7 +283,7 @@ def test_a_table_of_a_paper_keeps_every_caveat_of_the_comparison(intervals):
     told = [one for one in systems_table(found, numbers).notes if "|v:" not in one and not one.startswith("Systems ")]
     told += [one for one in pairs_table(found, numbers).notes if one.startswith("Each metric is tested separately")]
     assert any("in 20 groups, which are resampled as a whole" in one for one in told)
-    assert sum(one.startswith(("meteor: means, order", "cider: samples of rows", "Each metric")) for one in told) == 3
+    assert sum(one.startswith(("meteor: means, order", "cider: resampled rows", "Each metric")) for one in told) == 3
     told.append("meteor over all its rows: honest 0.4500 (0 undefined), silent 0.7970 (20 undefined).")
     told.append("meteor with the worst score for missing scores: honest 0.4500, silent 0.3985.")
     notes = paper_table(found, numbers).notes

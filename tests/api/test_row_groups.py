@@ -183,7 +183,7 @@ def test_files_of_scores_with_unlike_groups_are_warned_of():
         name: {"ids": [0, 1], "groups": ["a", "a"], "grouped_by": name, **made_run([0.1, 0.2 + len(name)])}
         for name in ("image", "story")
     }
-    with pytest.warns(UserWarning, match="drawn independently"):
+    with pytest.warns(UserWarning, match="resampled independently"):
         assert compare(unlike, ["rovist_nr"]).n_groups is None
 
 
@@ -235,7 +235,7 @@ def test_groups_of_an_archive(tmp_path, capsys):
 
 
 # -- warnings ---------------------------------------------------------------------------------------------------------
-SHARED = "4 of 5 rows share their image with another row: intervals are too narrow .* name the column .* with `groups`"
+SHARED = "4 of 5 rows share their image with another row: intervals are too narrow .* pass the column .* as `groups`"
 
 
 @pytest.mark.parametrize(

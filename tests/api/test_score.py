@@ -311,7 +311,7 @@ def test_the_notebook_shows_numbers_without_a_colour_of_its_own():
 @pytest.mark.filterwarnings("ignore")
 def test_a_toy_is_named_beside_its_numbers_in_the_terminal_too():
     scores = vlgauge.score(str(EXAMPLES / "captioned_scenes.jsonl"), "clip_s,rouge_l", profile="embedded", limit=2)
-    toys = [line for line in repr(scores).splitlines() if "toys" in line]
+    toys = [line for line in repr(scores).splitlines() if "demo models" in line]
     assert toys == [f"clip_s: scores of demo models, which {TOY_NUMBERS}"]
 
 
@@ -383,7 +383,7 @@ REFUSED = {
         ["a dog"],
         {},
         TypeError,
-        r"^`rows`.*title",
+        r"^`rows`.*column name",
     ),
     "lists": ([["a", "b"]], {}, TypeError, "^`rows` must be .* got a list with a list; convert each row to a dict"),
     "number": (3, {}, TypeError, r"^`rows`.*got int"),

@@ -112,8 +112,8 @@ def test_what_adds_counts_is_told(metrics, notes):
     assert pairs_table(table).notes == [
         *(["p (Holm) corrects for the 1 pair of all 2 metrics together, 2 tests."] if len(metrics) > 1 else []),
         UNCORRECTED,
-        "too few rows that differ to tell apart: with so few rows that differ no outcome is significant; such a pair "
-        "makes nothing bold.",
+        "too few differing rows for a test: with so few differing rows, no outcome is significant; such pairs "
+        "make nothing bold.",
         "bleu: wins, losses and ties count single rows, all other values are corpus-level. A row in which "
         "neither system matches four words in a row ties.",
         FEW,
@@ -234,7 +234,7 @@ def test_too_few_rows_are_told_and_nothing_is_bold():
     comparison = compare({"a": made_run([2.0] * 5), "b": made_run([1.0] * 5)}, ["rovist_nr"])
     systems, pairs = systems_table(comparison), pairs_table(comparison)
     assert [cell.text for cell in pairs.rows[0]][-1] == "too few differing rows for a test"
-    assert pairs.notes[-2].startswith("too few rows that differ to tell apart: with so few rows that differ no outcome")
+    assert pairs.notes[-2].startswith("too few differing rows for a test: with so few differing rows, no outcome")
     assert not any(cell.bold for row in [*systems.rows, *pairs.rows] for cell in row)
     assert systems.bold == ""
 
@@ -269,7 +269,7 @@ def test_the_family_of_all_metrics_is_told():
 
 def test_samples_of_the_tests_are_told_where_they_are_more():
     runs = {f"s{i}": made_run([float(i + row % 3) for row in range(12)]) for i in range(11)}
-    told = "12 rows, 10000 samples, 11000 of the tests, seed 0."
+    told = "12 rows, 10000 samples, 11000 for tests, seed 0."
     assert systems_table(compare(runs, ["rovist_nr"])).notes[0].endswith(told)
 
 
