@@ -51,9 +51,9 @@ _FIELDS: dict[type[Column], Field] = {
     References: Field("References", "One reference per line", 4),
     Text: Field("Caption"),
     Components: Field(f"Scores: {', '.join(COMPONENTS)}", "Three numbers separated by commas", 1),
-    OneImage: Field("LazyImage"),
+    OneImage: Field("Image"),
     Images: Field("Images, in order"),
-    Videos: Field("Clip"),
+    Videos: Field("Video"),
 }
 _LABELS = {
     ("predictions", Captions): "Model captions",

@@ -23,7 +23,7 @@ from vlgauge_workbench.uploads import refuse_others
 
 TEXTS = ("predictions", "references", "styles")
 # Columns of all metrics, with the label of a field while the current metric does not use it.
-COLUMNS = {"predictions": "Text", "references": "References", "styles": "Style", "images": "Pictures", "videos": "Clip"}
+COLUMNS = {"predictions": "Text", "references": "References", "styles": "Style", "images": "Images", "videos": "Video"}
 # On a phone, the result is below the form.
 _TO_RESULT = "() => innerWidth < 768 && document.getElementById('result').scrollIntoView()"
 
@@ -194,7 +194,8 @@ def scored(
             else:
                 cells["videos"] = videos
         if missing := [short_label(column) for column in columns if is_needed(column) and cells[column.name] is None]:
-            raise UsageError.about("` and `".join(missing), "is required")
+            verb = "is" if len(missing) == 1 else "are"
+            raise UsageError(f"`{'` and `'.join(missing)}` {verb} required")
         examples = [one.example for one in bundled(metric, profile, config)]
         kept = next((place for place, one in enumerate(examples) if _is_same(cells, one.cells)), None)
         beside = [one for one in examples if one is not examples[kept or 0]] if kept is not None else examples

@@ -24,8 +24,8 @@ def columns_of(
     """
     missing = [one.name for one in metric.columns if not one.optional and one.name not in chosen]
     if missing:
-        raise UsageError.about(
-            "` and `".join(missing), "must be columns of the file, but no column is selected", "select them above"
+        raise UsageError(
+            f"`{'` and `'.join(missing)}` must be columns of the file, but no column is selected; select them above"
         )
     found: dict[str, list[Any] | None] = {}
     for column in metric.columns:

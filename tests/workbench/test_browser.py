@@ -83,7 +83,7 @@ def test_every_tab_can_be_read_and_used(served, chromium):
         shown = {
             "Compare": ".cmp",
             "Score": "#pictures .gallery-item",
-            "Data set": "#score-data-set",
+            "Dataset": "#score-data-set",
             "Leaderboard": ".boards",
             "About": ".cm-content",
         }
@@ -283,7 +283,7 @@ def test_pictures_come_and_go_by_buttons_and_no_result_stays_beside_a_refusal(se
         page.locator("#pictures .gallery-item").first.wait_for(state="detached")
         page.get_by_role("textbox", name="Caption").clear()
         page.locator("#go").click()
-        page.get_by_text("`Caption` and `LazyImage` is required").first.wait_for()
+        page.get_by_text("`Caption` and `Image` are required").first.wait_for()
         page.locator(".res").wait_for(state="detached")
         page.get_by_role("radio", name="video").first.click()
         page.get_by_text("The right caption of a video").first.wait_for()

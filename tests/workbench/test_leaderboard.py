@@ -61,7 +61,7 @@ def test_without_records_it_ranks_the_systems_of_the_package(monkeypatch):
     leaderboard.page_of_systems.cache_clear()
     page = leaderboard.page_of([])
     leaderboard.page_of_systems.cache_clear()
-    assert "Six made-up systems" in page
+    assert "Six example systems" in page
     for name in leaderboard.systems.NAMES:
         assert f">{name}</td>" in page
     # The page has the means and groups of the comparison.

@@ -13,7 +13,7 @@ from vlgauge_workbench.app import _opened, _picked, _set
     ("metric", "expected"),
     [
         ("stylecider", ["Caption", "References", "Style"]),
-        ("clip_s", ["Caption", "References (optional)", "LazyImage"]),
+        ("clip_s", ["Caption", "References (optional)", "Image"]),
     ],
 )
 def test_the_page_begins_with_an_example_that_is_scored(built, metric, expected):

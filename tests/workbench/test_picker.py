@@ -43,7 +43,7 @@ def address(tmp_path_factory):
 def tab(chromium, address, width=1280, scheme="light"):
     """Yield the tab, and check that it sends no requests to other machines and that no script fails."""
     with watched(chromium, address, width, scheme) as page:
-        page.get_by_role("tab", name="Data set", exact=True).click()
+        page.get_by_role("tab", name="Dataset", exact=True).click()
         yield page
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert page.evaluate(FRAMES_TOO_WIDE) == 0
@@ -51,7 +51,7 @@ def tab(chromium, address, width=1280, scheme="light"):
 
 def named(page, name):
     """Request a dataset by its full name, which is pasted."""
-    box = page.get_by_label("Data set", exact=True)
+    box = page.get_by_label("Dataset", exact=True)
     box.click()
     box.fill(name)
     box.press("Enter")
@@ -87,7 +87,7 @@ def status(page, text):
 @pytest.mark.browser
 def test_from_typing_to_the_files_that_are_kept(address, chromium):
     with tab(chromium, address) as page:
-        box = page.get_by_label("Data set", exact=True)
+        box = page.get_by_label("Dataset", exact=True)
         box.click()
         box.fill("")
         box.press_sequentially("pict", delay=20)
@@ -151,7 +151,7 @@ def test_stop_ends_the_reading_and_the_scoring(address, chromium, monkeypatch):
         assert read[-1] == 8
         page.get_by_role("button", name="Continue from row 9").click()
         frame(page).get_by_text(f"{N_ROWS} of {N_ROWS} rows were scored").wait_for()
-        page.get_by_role("button", name="Go on").wait_for(state="hidden")
+        page.get_by_role("button", name="Continue").wait_for(state="hidden")
         monkeypatch.setattr(runs, "score_checked", endless)
         score(page)
         status(page, "Scoring them")

@@ -62,7 +62,7 @@ def test_pictures_without_a_type_and_columns_of_another_kind():
 
 
 def test_known_sets_are_in_the_list_and_marked_as_untried(page):
-    boxes = [one for one in page.blocks.values() if isinstance(one, gr.Dropdown) and one.label == "Data set"]
+    boxes = [one for one in page.blocks.values() if isinstance(one, gr.Dropdown) and one.label == "Dataset"]
     (box,) = [one for one in boxes if one.allow_custom_value]
     assert [value for _, value in box.choices] == list(presets.PRESETS)
     assert "untried" in box.info

@@ -66,9 +66,9 @@ def test_bundled_pictures_are_those_of_the_examples_folder_and_of_one_story():
     [
         ("rovist_nr", ["", "", "", None, None], "`Story` is required"),
         ("rovist_nr", ["x" * 20_001, "", "", None, None], "must have at most 20,000 characters, got 20,001"),
-        ("clip_s", ["", "", "", None, None], "`Caption` and `LazyImage` is required"),
-        ("groovist", ["A dog.", "", "", None, None], "`Pictures` is required"),
-        ("d_hm", ["", "", "", None, None], "`Model` and `Human` is required"),
+        ("clip_s", ["", "", "", None, None], "`Caption` and `Image` are required"),
+        ("groovist", ["A dog.", "", "", None, None], "`Images` is required"),
+        ("d_hm", ["", "", "", None, None], "`Model` and `Human` are required"),
         ("clip_s", ["A dog.", "", "", [(str(PICTURES / "clip.mp4"), None)], None], "must be a readable image"),
         ("clip_s", ["A dog.", "", "", [(__file__, None)], None], "a file must be uploaded here"),
         ("clip_s", ["A dog.", "", "", None, __file__], "a file must be uploaded here"),
@@ -96,7 +96,7 @@ def test_folders_of_the_machine_are_not_told(name, number, tmp_path, monkeypatch
     pictures = [(str(path), None) for path in [PICTURES / "scene.png", broken][-number:]]
     with pytest.raises(gr.Error) as caught:
         score_tab.scored(name, "", "embedded", "A dog.", "", "", pictures, None)
-    label = "LazyImage" if number == 1 else "Pictures"
+    label = "Image" if number == 1 else "Images"
     assert caught.value.message.startswith(f"`{label}` must be a readable image, got 'my photo.png'")
 
 
