@@ -120,7 +120,7 @@ def test_pascal_has_a_spread_as_its_references_are_drawn(verified, tmp_path):
     _, record = verified("length", "cider", "--data", tmp_path)
     length, cider = ([one for one in record["compared"] if one["metric"] == name] for name in ("length", "cider"))
     assert [one["column"] for one in length] == ["HC", "HI", "HM", "MM", "mean"]
-    assert all(one["verdict"].startswith("not compared: the paper does not state") for one in length)
+    assert all(one["verdict"].startswith("not compared: the paper does not say") for one in length)
     assert cider[-1]["low"] <= cider[-1]["ours"] <= cider[-1]["high"]
 
 

@@ -81,7 +81,7 @@ class ImageCaptions(Explanation):
 
     def finding(self, row: int) -> Markup:
         """Describe the rank among the captions of the same image, and the distance to the best one."""
-        rows, what = self.captions_of(row), "video" if self.of_videos else "picture"
+        rows, what = self.captions_of(row), "video" if self.of_videos else "image"
         if len(rows) == 1:
             return safe(
                 f"{self._parts(row).capitalize()} between caption and {what}; other captions of it would be more "
