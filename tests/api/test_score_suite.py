@@ -299,7 +299,10 @@ def test_stories_with_human_ones_have_their_distance():
         (["score", "cider", "x.jsonl", "--format", "latex"], "--format latex requires a suite"),
         (["score", "cider", "x.jsonl", "--scale", "100"], "--scale requires a suite"),
         (["compare", "cider", "x.jsonl", "y.jsonl", "--without", "bleu"], "--without requires a suite"),
-        (["score", "sets", "x.jsonl", "--without", "trm,mmd_bert,frechet_bert,diversity"], "must not contain all metrics"),
+        (
+            ["score", "sets", "x.jsonl", "--without", "trm,mmd_bert,frechet_bert,diversity"],
+            "must not contain all metrics",
+        ),
     ],
 )
 def test_wrong_words_are_one_line(tmp_path, monkeypatch, capsys, words, message):
