@@ -63,7 +63,7 @@ class Cider(ReferencedCaption):
         lengths = sorted(map(len, references))
         theirs = str(lengths[0]) if lengths[0] == lengths[-1] else f"{lengths[0]} to {lengths[-1]}"
         return (
-            f"{text}, as are its n-grams; frequent n-grams have low weights, and length differences lower the score: "
+            f"{text}, as do its n-grams; frequent n-grams have low weights, and length differences lower the score: "
             f"it has {len(tokens)} words, a reference {theirs}"
         )
 

@@ -12,31 +12,31 @@ DF = DocumentFrequency({("a",): 90, ("dog",): 9}, 100)
 @pytest.mark.parametrize(
     ("caption", "references", "reason"),
     [
-        ("a red dog", ["a dog runs"], "2 of 3 words are also in a reference; “red” does not"),
+        ("a red dog", ["a dog runs"], "2 of 3 words also occur in a reference; “red” does not"),
         (
             "dog the a",
             ["a dog sat on the mat", "the dog"],
-            "3 of 3 words are also in a reference, but only 0 of its 2 n-grams of 2 words; it ends in “a”",
+            "3 of 3 words also occur in a reference, but only 0 of its 2 n-grams of 2 words; it ends in “a”",
         ),
         (
             "a dog sat the mat",
             ["a dog sat on the mat"],
-            "5 of 5 words are also in a reference, but only 3 of its 4 runs of 2 words",
+            "5 of 5 words also occur in a reference, but only 3 of its 4 runs of 2 words",
         ),
         (
             "a dog sat",
             ["a dog sat on the mat"],
-            "3 of 3 words are also in a reference; it has no 4 words in a row, and each length of a run makes a "
+            "3 of 3 words also occur in a reference; it has no 4 words in a row, and each length of a run makes a "
             "quarter of the score",
         ),
         (
             "a dog sat on",
             ["a dog sat on the mat", "a dog sat on it"],
-            "4 of 4 words are also in a reference, as are its n-grams; frequent n-grams have low weights, and "
+            "4 of 4 words also occur in a reference, as do its n-grams; frequent n-grams have low weights, and "
             "length differences lower the score: it has 4 words, a reference 5 to 6; it ends in “on”",
         ),
         ("!", ["a dog"], "has no word"),
-        ("a red dog with", ["a dog runs"], "2 of 4 words stand in a reference too; “red” does not; it ends in “with”"),
+        ("a red dog with", ["a dog runs"], "2 of 4 words also occur in a reference; “red” does not; it ends in “with”"),
     ],
 )
 def test_a_reason_is_not_only_that_words_are_shared(caption, references, reason):
@@ -62,6 +62,6 @@ def test_the_end_token_is_in_no_explanation():
     result = vlgauge.load("cider", keep_in_memory=True, df=df, eos=True).compute(**columns, return_details=True)
     assert result["cider_details"][0]["tokens"][-1] == "<eos>"
     explained = explain("cider", columns, result)
-    assert explained.reason(0).startswith("3 of 3 words stand in a reference too")
+    assert explained.reason(0).startswith("3 of 3 words also occur in a reference")
     assert explained.reason(1) == "has no word"
     assert "eos&gt;" not in explained.html()

@@ -81,7 +81,7 @@ def test_a_file_of_another_run_is_refused(tmp_path):
     (path,) = other.folder.glob("*.parquet")
     files = ScoredBatches(tmp_path / "own", RUN)
     path.rename(files.folder / path.name)
-    with pytest.raises(ValueError, match="what was written"):
+    with pytest.raises(ValueError, match="its content was modified"):
         files.ids("id")
 
 

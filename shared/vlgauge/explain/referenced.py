@@ -15,7 +15,7 @@ class ReferencedCaption(Explanation):
 
     on_axis = (0.0,)
     digits = 3
-    match: ClassVar[str] = "are also in a reference"
+    match: ClassVar[str] = "also occur in a reference"
     why_undefined = "it has no reference to be compared with"
 
     def nearness(self, detail: Mapping[str, Any]) -> Sequence[float]:

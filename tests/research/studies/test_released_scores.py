@@ -79,5 +79,5 @@ def test_files_of_another_content_are_refused(released, capsys, file, old, new, 
 def test_files_that_are_not_there_are_named(released, capsys):
     (released / "results" / "fleur_pascal_MM.txt").unlink()
     (lacking,) = verified(released, capsys)["not_checked"]
-    assert lacking["why"] == "results/fleur_pascal_MM.txt is not there"
+    assert lacking["why"] == "results/fleur_pascal_MM.txt not found"
     assert "Yebin46/FLEUR" in lacking["how"]

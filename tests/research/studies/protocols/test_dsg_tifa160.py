@@ -135,7 +135,7 @@ def test_command(tmp_path, capsys):
     assert out.split()[:6] == ["metric", "spearman", "tau_b", "rows", "captions", "undefined"]
     (tmp_path / ANSWERS["dsg_mplug"]).unlink()
     assert main(["protocol", "dsg_tifa160", folder]) == 2
-    assert "or --write-rows must be given, got none of them" in capsys.readouterr().err
+    assert "and --write-rows is required" in capsys.readouterr().err
     assert main(["protocol", "thumb", folder, "--independent", "--metric", "length"]) == 2
     assert "--independent is not supported for thumb" in capsys.readouterr().err
 
