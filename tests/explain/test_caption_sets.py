@@ -72,7 +72,7 @@ def test_a_small_p_is_one_of_the_rows():
     # Up to 0.8 of 100 rows of one distribution have a p of 2/252.
     many = found(2 / 252, *[0.5] * 98, 2 / 252).meaning(0)
     assert many.endswith(
-        "by chance, up to 0.8 of 100 rows have a p as small, and 2 have one, so this row alone is weak little."
+        "by chance, up to 0.8 of 100 rows have a p as small, and 2 have one, so this row alone is weak evidence."
     )
     assert "differ" not in many
     assert found(2 / 252, *[0.5] * 5).meaning(0).endswith("the two sides differ, also as one of 6 rows.")

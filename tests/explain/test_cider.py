@@ -21,12 +21,12 @@ DF = DocumentFrequency({("a",): 90, ("dog",): 9}, 100)
         (
             "a dog sat the mat",
             ["a dog sat on the mat"],
-            "5 of 5 words also occur in a reference, but only 3 of its 4 runs of 2 words",
+            "5 of 5 words also occur in a reference, but only 3 of its 4 n-grams of 2 words",
         ),
         (
             "a dog sat",
             ["a dog sat on the mat"],
-            "3 of 3 words also occur in a reference; it has no 4 words in a row, and each length of a run makes a "
+            "3 of 3 words also occur in a reference; it has fewer than 4 words, and each n-gram length is a "
             "quarter of the score",
         ),
         (

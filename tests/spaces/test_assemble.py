@@ -200,7 +200,7 @@ def test_front_matter_that_the_hub_would_refuse_is_told_at_once(tmp_path):
     path.write_text(bad, encoding="utf-8")
     with pytest.raises(ValueError, match="front matter of") as caught:
         assemble.card.read_card(path)
-    for told in ("`colorFrom`, one of", "`emoji`, one of them", "at most 60 characters, got 61", "`tags` that begin"):
+    for told in ("`colorFrom`, one of", "`emoji`, a single one", "at most 60 characters, got 61", "`tags` that begin"):
         assert told in str(caught.value)
 
 
@@ -233,7 +233,7 @@ def test_constraints_without_gradio_are_refused(tmp_path):
 
 def test_an_extra_that_does_not_exist_is_refused(tmp_path):
     (tmp_path / "setup.cfg").write_text("[options.extras_require]\nworkbench =\n")
-    with pytest.raises(ValueError, match=r"rovist-nr, got none"):
+    with pytest.raises(ValueError, match=r"rovist-nr, lacks it"):
         assemble.requirement("rovist_nr", "v0.1.0", tmp_path)
 
 

@@ -96,7 +96,7 @@ def test_missing_models_are_named_and_not_fetched(monkeypatch):
     with pytest.raises(ValueError, match=r"^`profile`.*'embedded'.*1 missing"):
         scoring.metric_of("clip_s", "paper")
     assert "- **missing**: timm/vit_base_patch32" in profiles.profile_note("clip_s", "paper")
-    assert f"Its numbers {TOY_NUMBERS}." in profiles.profile_note("clip_s", "embedded")
+    assert f"Its scores {TOY_NUMBERS}." in profiles.profile_note("clip_s", "embedded")
 
 
 @pytest.mark.parametrize(

@@ -331,7 +331,7 @@ def test_titles_and_metrics_are_guessed_and_an_id_is_no_caption(tmp_path):
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ([], r"^`Files`.*got none"),
+        ([], r"^`Files`.*select one"),
         (["greedy.jsonl"], r"^`Files`.*got 1"),
         (
             ["greedy.jsonl", "short.jsonl"],
@@ -342,7 +342,7 @@ def test_titles_and_metrics_are_guessed_and_an_id_is_no_caption(tmp_path):
             r"^`references`.*'scene-01'",
         ),
         (["greedy.jsonl", "other/greedy.jsonl"], r"^`Files`.*'greedy\.jsonl'"),
-        (["greedy.jsonl", "untitled.jsonl"], r"^`Columns: predictions`.*got none"),
+        (["greedy.jsonl", "untitled.jsonl"], r"^`Columns: predictions`.*select one"),
     ],
 )
 def test_what_cannot_be_compared_is_one_sentence(tmp_path, files, message):
@@ -360,7 +360,7 @@ def test_what_cannot_be_compared_is_one_sentence(tmp_path, files, message):
 def test_what_the_package_has_not_is_refused_in_a_sentence():
     with pytest.raises(ValueError, match=r"^`Systems`.*got 1"):
         compare._bundled(["sampler"], ["trm"], "embedded")
-    with pytest.raises(ValueError, match=r"^`Metrics`.*got none"):
+    with pytest.raises(ValueError, match=r"^`Metrics`.*select one"):
         compare._bundled(["sampler", "greedy"], [], "embedded")
     with pytest.raises(ValueError, match=r"^`Metrics`.*at most 8 here.*got 9"):
         compare._bundled(["sampler", "greedy"], ["trm"] * 9, "embedded")

@@ -306,7 +306,7 @@ def test_the_call_scores_a_data_set(hub, monkeypatch):
     assert answer["dataset"]["revision"] == COMMITS[0]
     assert not any("share their image" in note for note in answer["notes"])
     shared = call("clip_s", "org/pictures", "test", rows=8)
-    assert [note for note in shared["notes"] if "4 of 8 rows share their image" in note and "with `groups`" in note]
+    assert [note for note in shared["notes"] if "4 of 8 rows share their image" in note and "as `groups`" in note]
     grouped = call("clip_s", "org/pictures", "test", rows=8, groups="caption")
     labels = [f"A {COLOURS[i % 6]} square." for i in range(8)]
     expected = bootstrap_interval([one["score"] for one in grouped["scores"]], groups=labels)
@@ -711,7 +711,7 @@ def test_some_rows_of_a_file_are_told_in_the_headline(tmp_path, first, rows, ext
     assert run.extent == extent
     page, _, _ = kept(run)
     assert (f"&lt;h2&gt;{extent}&lt;/h2&gt;" in page) == bool(extent)
-    assert ("the document frequencies of CIDEr, is counted in these" in page) == bool(extent)
+    assert ("the document frequencies of CIDEr, are counted in these" in page) == bool(extent)
 
 
 def test_where_nobody_tells_how_many_rows_there_are_it_is_said(tmp_path):

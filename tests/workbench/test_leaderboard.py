@@ -151,7 +151,7 @@ def test_a_table_of_too_many_cells_is_told_in_a_sentence(tmp_path, monkeypatch):
     records = leaderboard.merged((), [many(tmp_path, 12)])
     assert shown(leaderboard.page_of(records)).count("<tr>") == 13
     monkeypatch.setattr(leaderboard, "MOST_CELLS", 11)
-    assert "These are tables of 12 cells, and 11 can be shown" in leaderboard.page_of(records)
+    assert "The tables have 12 cells, at most 11 can be shown" in leaderboard.page_of(records)
     assert "No record matches" in leaderboard.page_of(records, model="nobody")
 
 

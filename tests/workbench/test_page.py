@@ -32,7 +32,7 @@ def test_the_list_has_every_metric_with_its_question():
     listed = picker.sheet()
     assert listed.count('role="option"') == len(metric_names())
     assert "How grounded, coherent and non-redundant is a story?" in listed
-    assert 'aria-label="reads a text and pictures"' in listed
+    assert 'aria-label="reads a text and images"' in listed
 
 
 def asked(query):

@@ -65,5 +65,5 @@ def test_known_sets_are_in_the_list_and_marked_as_untried(page):
     boxes = [one for one in page.blocks.values() if isinstance(one, gr.Dropdown) and one.label == "Dataset"]
     (box,) = [one for one in boxes if one.allow_custom_value]
     assert [value for _, value in box.choices] == list(presets.PRESETS)
-    assert "untried" in box.info
+    assert "not tested" in box.info
     assert box.value is None

@@ -160,7 +160,7 @@ def test_rank_groups_are_those_of_the_comparison_of_the_scores(ranks):
     [
         "No group for org/other-mean: data/rovist_nr/org--vist--default--test/org--other-mean.parquet must have "
         "the value of the record, 0.25, got 3.25",
-        "org--swapped.parquet must have the digest that the record holds",
+        "org--swapped.parquet must have the digest in the record",
         "org--other-number.parquet must have 3 scores and 1 undefined ones, got 4 and 0",
         "org--no-table.parquet', which fails with",
         "org--too-large.parquet of more than 5000000 bytes",
