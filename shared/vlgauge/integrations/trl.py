@@ -433,8 +433,8 @@ def _refuse_silence(terms: Sequence[CaptionReward]) -> None:
     if all(term.metric.rewards_silence for term in terms):
         names = " and ".join(term.metric.name for term in terms)
         raise UsageError(
-            f"a reward must have a term that penalizes omissions, got only {names}; add one that does, such as "
-            f"combined_reward({'spice': 1.0, ...})"
+            f"a reward must have a term that penalizes omissions, got {names}; add one that does, such as "
+            "combined_reward({'spice': 1.0, ...})"
         )
 
 

@@ -48,7 +48,7 @@ def test_small_sides_are_warned_of(asked):
     ("p", "q", "message"),
     [
         (MANY, MANY[:, :2], r"got \(100, 3\) and \(100, 2\)"),
-        (MANY, [], "vectors"),
+        (MANY, [], "shapes"),
         (MANY, [[1.0, np.nan, 2.0]], r"^`q_features`.*got nan"),
     ],
 )
@@ -110,7 +110,7 @@ def test_people_and_the_model_take_turns_at_equal_sizes(asked, against_people):
     assert set(people) < {11, 12, 13, 14, 15, 21, 22, 23, 24}
     assert not set(people) & set(others)
     assert rows[0].curve == [[1.0, 0.0], [0.0, 1.0]]
-    assert "leaves out 1 of 4 images, which lack candidates or references" in warned[0]
+    assert "skips 1 of 4 images, which lack candidates or references" in warned[0]
 
 
 def test_without_a_second_reference_there_is_no_line_of_people(asked, against_people):
@@ -122,7 +122,7 @@ def test_without_a_second_reference_there_is_no_line_of_people(asked, against_pe
 @pytest.mark.parametrize(
     ("predictions", "references", "message"),
     [
-        ([["a"], []], [[], ["b"]], "got none"),
+        ([["a"], []], [[], ["b"]], "got no common image"),
         ([["a"]], [["b"], ["c"]], "got 1"),
         ([["a"]], ["b"], r"^`references\[0\]`.*got str"),
     ],

@@ -56,7 +56,7 @@ def test_a_story_without_a_sentence_has_no_score(data):
     found = sentence_pairs(metric, Stories([[], data.stories[1]], data.images[:2]), n_random=1)
     assert math.isnan(found.own[0])
     assert found.random[0] == pytest.approx([found.random[0][0]])
-    with pytest.raises(ValueError, match=r"^`stories`.*got none"):
+    with pytest.raises(ValueError, match=r"^`stories`.*at least one sentence"):
         sentence_pairs(metric, Stories([[], []], data.images[:2]), n_random=1)
 
 

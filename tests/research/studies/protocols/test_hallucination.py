@@ -76,7 +76,7 @@ def test_nocaps_foil_by_domain(tmp_path):
         ("caption", 3, r"row 0.*'caption'.*got int"),
         ("contains_hallucination", 1, r"row 0.*'contains_hallucination'.*got int"),
         ("references", "a dog", r"row 0.*'references'.*got str"),
-        ("references", [3], r"row 0.*texts"),
+        ("references", [3], r"row 0.*strings"),
     ],
 )
 def test_other_files(tmp_path, key, value, message):

@@ -136,7 +136,7 @@ def test_what_a_saved_folder_must_not_be(table, tmp_path):
         read_sdci([tmp_path / "saved"])
     for name in ("../rows.jsonl", "/etc/passwd.arrow", "rows.jsonl"):
         state.write_text(json.dumps({"_data_files": [{"filename": name}]}), "utf-8")
-        with pytest.raises(ValueError, match="files beside"):
+        with pytest.raises(ValueError, match="files in the same folder"):
             read_sdci([tmp_path / "saved"])
     state.write_text("{}", "utf-8")
     with pytest.raises(ValueError, match=r"state.json` must have '_data_files'"):

@@ -77,7 +77,7 @@ def test_rocstories_and_jsonl(script, tmp_path):
         (
             "read_jsonl",
             '{"story": "A. B."}',
-            r"something.*line 1",
+            r"list of sentences.*line 1",
         ),
     ],
 )
@@ -195,8 +195,8 @@ def test_a_finished_run_is_replaced_only_when_asked(script, corpus, tmp_path, mo
         assert train([str(out), *options(corpus, "--seed", "9", *more)]) == 2
         assert capsys.readouterr().err == (
             "vlgauge train: error: `OUT` must be a new path, got "
-            f"{str(out / 'model.safetensors')!r}, which exists; choose another name, or pass --overwrite to train "
-            "anew over it\n"
+            f"{str(out / 'model.safetensors')!r}, which exists; choose another name, or pass --overwrite to "
+            "replace it\n"
         )
         assert {path.name: path.read_bytes() for path in out.iterdir()} == before
     with monkeypatch.context() as patch:
@@ -237,9 +237,7 @@ def test_another_recipe_does_not_go_on(script, corpus, tmp_path, monkeypatch, ca
         patch.setattr(script, "write_report", lambda *arguments: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             train([str(out), *options(corpus)])
-    told = (
-        f"`{out / 'interrupted' / 'state.safetensors'}` must be the state of this training, got that of one with other"
-    )
+    told = f"`{out / 'interrupted' / 'state.safetensors'}` must be the state of this training, got a state with other"
     assert train([str(out), *options(corpus, "--seed", "9")]) == 2
     assert told in capsys.readouterr().err
     other = corpus.with_name("other.jsonl")

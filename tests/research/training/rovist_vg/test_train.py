@@ -176,8 +176,8 @@ def test_a_finished_training_is_replaced_only_when_asked(table, capsys):
         assert train(options(table, "out", "--epochs", 2, *more)) == 2
         assert capsys.readouterr().err == (
             "vlgauge train: error: `OUT` must be a new path, got "
-            f"{str(out / 'model.safetensors')!r}, which exists; choose another name, or pass --overwrite to train "
-            "anew over it\n"
+            f"{str(out / 'model.safetensors')!r}, which exists; choose another name, or pass --overwrite to "
+            "replace it\n"
         )
         assert {path.name: path.read_bytes() for path in out.iterdir()} == before
     assert train(options(table, "out", "--epochs", 2, "--overwrite")) == 0
@@ -276,9 +276,9 @@ FILES = ["--csv", "{0}/pairs.csv", "--crops", "{0}/crops", "--glove", "{0}/glove
     ("arguments", "message"),
     [
         ([], "pairs are required; pass --csv, --flickr30k or --scenes"),
-        (["--csv", "{0}/pairs.csv"], "the option --crops is missing"),
-        (["--flickr30k", "{0}"], "the option --images is missing"),
-        (["--csv", "{0}/pairs.csv", "--crops", "{0}/crops"], "the option --glove is missing"),
+        (["--csv", "{0}/pairs.csv"], "--crops is required"),
+        (["--flickr30k", "{0}"], "--images is required"),
+        (["--csv", "{0}/pairs.csv", "--crops", "{0}/crops"], "--glove is required"),
         ([*FILES, "--glove", "{0}/none"], "`--glove` must name an existing"),
         ([*FILES, "--vit", "{0}/none"], "`--vit` must be a file or folder"),
         (
