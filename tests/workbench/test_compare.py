@@ -331,7 +331,7 @@ def test_titles_and_metrics_are_guessed_and_an_id_is_no_caption(tmp_path):
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ([], r"^`Files`.*select one"),
+        ([], r"^`Files`.*got none"),
         (["greedy.jsonl"], r"^`Files`.*got 1"),
         (
             ["greedy.jsonl", "short.jsonl"],
@@ -360,7 +360,7 @@ def test_what_cannot_be_compared_is_one_sentence(tmp_path, files, message):
 def test_what_the_package_has_not_is_refused_in_a_sentence():
     with pytest.raises(ValueError, match=r"^`Systems`.*got 1"):
         compare._bundled(["sampler"], ["trm"], "embedded")
-    with pytest.raises(ValueError, match=r"^`Metrics`.*select one"):
+    with pytest.raises(ValueError, match=r"^`Metrics`.*got none"):
         compare._bundled(["sampler", "greedy"], [], "embedded")
     with pytest.raises(ValueError, match=r"^`Metrics`.*at most 8 here.*got 9"):
         compare._bundled(["sampler", "greedy"], ["trm"] * 9, "embedded")

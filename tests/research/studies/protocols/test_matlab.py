@@ -118,9 +118,9 @@ def test_texts_numbers_and_members():
     assert members([("a", 2.0)]) == members(("a", 2.0)) == members(["a", 2.0]) == ["a", 2.0]
     assert members("a") == ["a"]
     for value, got in ((["a", "b"], "2 of them"), ([3.0], "a number"), (("a",), "a structure")):
-        with pytest.raises(ValueError, match=rf"text.*got {got}"):
+        with pytest.raises(ValueError, match=rf"string.*got {got}"):
             text_of(value, "x")
-    for value, got in (("3", "a text"), ([1.0, 2.0], "2 of them"), ([], "0 of them")):
+    for value, got in (("3", "a string"), ([1.0, 2.0], "2 of them"), ([], "0 of them")):
         with pytest.raises(ValueError, match=rf"number.*got {got}"):
             number_of(value, "x")
 
