@@ -58,7 +58,7 @@ def test_other_scores_are_drawn_by_their_names(scores):
 
 
 def test_toys_are_named_below_and_only_they(scores):
-    assert "are not meaningful for photographs" in scores.plot()._supxlabel.get_text()
+    assert "meaningless for photographs" in scores.plot()._supxlabel.get_text()
     assert scores.plot(scores=["bleu"])._supxlabel is None
 
 
