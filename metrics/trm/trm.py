@@ -26,6 +26,7 @@ from vlgauge.families.base.parts import Counts  # From: "vlgauge[trm]@git+https:
 from vlgauge.families.ngram import cider  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families.ngram import meteor15  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.inputs.text import coco_tokens  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.inputs.text import tokenizers  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.stats import threads  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .aggregates import aggregated
@@ -126,7 +127,7 @@ class Trm(caption_sets.CaptionSetMetric):
         if mean_aggregate and (callable(distance) or distance == "precomputed"):
             raise UsageError.about("mean_aggregate", f"requires a named distance, got {shown(distance)}")
         self.df = cider.checked_df(df, ("references", "pooled"))
-        self.tokenizer = coco_tokens.tokenizer_setting(tokenizer)
+        self.tokenizer = tokenizers.tokenizer_setting(tokenizer)
         self.workers = base.check_int("workers", workers, 1, 1024)
         self._counted: cider.DocumentFrequency | None = None
         self._compared: KnownDistances | None = None
@@ -144,7 +145,7 @@ class Trm(caption_sets.CaptionSetMetric):
             fields["tokenizer"] = coco_tokens.PTB
         return {name: value for name, value in fields.items() if name not in dropped}
 
-    def _split_caption(self) -> coco_tokens.Tokenizer:
+    def _split_caption(self) -> tokenizers.Tokenizer:
         """Return the tokenizer, by default the one of the authors' code."""
         if isinstance(self.tokenizer, str):
             return coco_tokens.coco_tokens
@@ -218,9 +219,9 @@ class Trm(caption_sets.CaptionSetMetric):
         if self.distance != "precomputed" and distances is not None:
             raise UsageError.about("distances", "requires distance='precomputed'")
         if not callable(self.tokenizer) and self.distance in NGRAM_DISTANCES:
-            coco_tokens.warn_of_unparted(dict.fromkeys(chain.from_iterable(pooled)))
+            tokenizers.warn_of_unparted(dict.fromkeys(chain.from_iterable(pooled)))
         examples: Sequence[Any] = given_matrices(distances, pooled) if self.distance == "precomputed" else pooled
-        tokens = lru_cache(2**16)(coco_tokens.checked_tokenizer(self._split_caption()))
+        tokens = lru_cache(2**16)(tokenizers.checked_tokenizer(self._split_caption()))
         matrices_of, made_with = self._opened(predictions, references, pooled, tokens)
 
         def inputs(rows: Sequence[int]) -> Iterator[tuple[Sequence[str], Floats]]:
@@ -284,7 +285,7 @@ class Trm(caption_sets.CaptionSetMetric):
 
         CIDEr-D uses document frequencies from the references.
         """
-        tokens = lru_cache(2**16)(coco_tokens.checked_tokenizer(self._split_caption()))
+        tokens = lru_cache(2**16)(tokenizers.checked_tokenizer(self._split_caption()))
         distinct = [list(dict.fromkeys(texts)) for texts in captions]
         # The second side is empty, except for the counts of "pooled", which use both sides.
         nothing: Captions = [[] for _ in distinct]

@@ -9,9 +9,10 @@ import numpy as np
 from vlgauge.core.progress import reported
 from vlgauge.families.base.columns import Captions, Column, References, Text
 from vlgauge.families.base.metric import Metric
-from vlgauge.inputs.text.coco_tokens import PTB, checked_tokenizer, coco_tokens, tokenizer_setting, warn_of_unparted
+from vlgauge.inputs.text.coco_tokens import PTB, coco_tokens
 from vlgauge.inputs.text.ngrams import Ints, TokenIds, numbered, shared_ids, token_ids
 from vlgauge.inputs.text.ptb.tokens import ptb_tokens
+from vlgauge.inputs.text.tokenizers import checked_tokenizer, tokenizer_setting, warn_of_unparted
 
 Tokens = Sequence[str]
 

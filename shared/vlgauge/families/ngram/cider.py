@@ -26,7 +26,7 @@ from vlgauge.core.progress import Progress, reported
 from vlgauge.core.signatures import named
 from vlgauge.core.validation import meant, shown, warn
 from vlgauge.core.writing import write
-from vlgauge.inputs.text.coco_tokens import PTB, Tokenizer, checked_tokenizer, coco_tokens
+from vlgauge.inputs.text.coco_tokens import PTB, coco_tokens
 from vlgauge.inputs.text.ngrams import (
     Ints,
     NgramSets,
@@ -37,6 +37,7 @@ from vlgauge.inputs.text.ngrams import (
     ranges,
     token_ids,
 )
+from vlgauge.inputs.text.tokenizers import Tokenizer, checked_tokenizer
 
 Floats = npt.NDArray[np.float64]
 Ngram: TypeAlias = tuple[str, ...]
