@@ -27,6 +27,7 @@ from vlgauge.families.ngram import cider  # From: "vlgauge[trm]@git+https://gith
 from vlgauge.families.ngram import meteor15  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.inputs.text import coco_tokens  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.inputs.text import tokenizers  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.inputs.text import treebank_tokens  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.stats import threads  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .aggregates import aggregated
@@ -38,7 +39,6 @@ from .distances import given_matrices
 from .distances import open_distances
 from .distances import rouge_l_words
 from .distances import zero_between_equal
-from .treebank_tokens import treebank_tokens
 from .triangles import TIES
 from .triangles import levels
 from .triangles import triangle_tests
@@ -149,7 +149,7 @@ class Trm(caption_sets.CaptionSetMetric):
         """Return the tokenizer, by default the one of the authors' code."""
         if isinstance(self.tokenizer, str):
             return coco_tokens.coco_tokens
-        return self.tokenizer or treebank_tokens
+        return self.tokenizer or treebank_tokens.treebank_tokens
 
     def extremes(self) -> dict[str, str]:
         """Return the extreme direction of Q, of separate Q, and of the underlying score."""

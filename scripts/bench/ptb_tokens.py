@@ -10,7 +10,6 @@ The comparison requires pycocoevalcap and Java.
 
 import argparse
 import random
-import runpy
 import shutil
 import subprocess
 import tempfile
@@ -21,8 +20,8 @@ from pathlib import Path
 
 from vlgauge.inputs.text.ptb import tokens as ptb
 from vlgauge.inputs.text.ptb.tokens import ptb_tokens
+from vlgauge.inputs.text.treebank_tokens import treebank_tokens
 
-TREEBANK = Path(__file__).resolve().parents[2] / "metrics" / "trm" / "treebank_tokens.py"
 LONG = 20_000  # number of characters
 ROUNDS = 7
 JAR = "tokenizer/stanford-corenlp-3.4.1.jar"
@@ -144,7 +143,6 @@ def timed(work: Callable[[str], object], texts: Sequence[str]) -> float:
 
 def time_kinds(n: int) -> None:
     """Print a line per kind of caption."""
-    treebank_tokens = runpy.run_path(str(TREEBANK))["treebank_tokens"]
     print(f"{'sentences':>9} {'cold':>6} {'warm':>6} {'Treebank':>8} {'cold/Treebank':>13} {'warm/Treebank':>13}")
     for parts in (1, 3, 10):
         texts = captions(n, parts)

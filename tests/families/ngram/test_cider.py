@@ -25,8 +25,8 @@ from vlgauge.families.ngram.cider import (
 )
 from vlgauge.inputs.text.coco_tokens import coco_tokens
 from vlgauge.inputs.text.ngrams import token_ids
+from vlgauge.inputs.text.treebank_tokens import treebank_tokens
 
-treebank_tokens = folder_module("trm", "treebank_tokens").treebank_tokens
 plain_cider_d = folder_module("cider", "reference").cider_d
 GOLDEN = json.loads(gzip.decompress((folders.GOLDEN / "trm.json.gz").read_bytes()))
 SHARED = TESTS.parents[1] / "shared" / "oracles"  # next to the checkout, not part of it

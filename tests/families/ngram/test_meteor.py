@@ -15,8 +15,8 @@ from vlgauge.core.catalog import folder_module
 from vlgauge.families.ngram import meteor
 from vlgauge.families.ngram.meteor import meteor_matrices, meteor_scores
 from vlgauge.inputs.text.coco_tokens import coco_tokens
+from vlgauge.inputs.text.treebank_tokens import treebank_tokens
 
-treebank_tokens = folder_module("trm", "treebank_tokens").treebank_tokens
 GOLDEN = json.loads(gzip.decompress((folders.GOLDEN / "meteor.json.gz").read_bytes()))
 SHARED = TESTS.parents[1] / "shared" / "oracles"  # next to the checkout, not part of it
 TOLERANCE = 1e-12

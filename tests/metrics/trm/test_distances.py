@@ -18,8 +18,7 @@ from vlgauge.core.errors import MissingExtraError
 from vlgauge.families.caption_sets.vectors import CaptionVectors
 from vlgauge.families.ngram.bleu import bleu_4
 from vlgauge.families.ngram.cider import SCALE, DocumentFrequency
-
-treebank_tokens = folder_module("trm", "treebank_tokens").treebank_tokens
+from vlgauge.inputs.text.treebank_tokens import treebank_tokens
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* is a mean over sets of")  # tested in test_caption_set_corpora.py
 

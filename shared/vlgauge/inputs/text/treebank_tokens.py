@@ -2,11 +2,13 @@
 
 import re
 
-from vlgauge.inputs.text.treebank import part_clitics
-from vlgauge.inputs.text.treebank import part_colons_and_commas
-from vlgauge.inputs.text.treebank import part_final_apostrophes
-from vlgauge.inputs.text.treebank import part_final_period
-from vlgauge.inputs.text.treebank import part_fused_words
+from vlgauge.inputs.text.treebank import (
+    part_clitics,
+    part_colons_and_commas,
+    part_final_apostrophes,
+    part_final_period,
+    part_fused_words,
+)
 
 # Most captions contain no punctuation but a final period, so that only fused words need a rule.
 _PLAIN = re.compile(r"[A-Za-z0-9\s]*(?:\.\s*)?")

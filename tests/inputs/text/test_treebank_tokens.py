@@ -10,9 +10,8 @@ import folders
 import pytest
 from folders import TESTS
 
-from vlgauge.core.catalog import folder_module
+from vlgauge.inputs.text.treebank_tokens import treebank_tokens
 
-treebank_tokens = folder_module("trm", "treebank_tokens").treebank_tokens
 GOLDEN = json.loads(gzip.decompress((folders.GOLDEN / "meteor.json.gz").read_bytes()))
 SHARED = TESTS.parents[1] / "shared" / "oracles"  # next to the checkout, not part of it
 
