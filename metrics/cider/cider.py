@@ -13,6 +13,7 @@ from vlgauge.families import digests  # From: "vlgauge[cider]@git+https://github
 from vlgauge.families.base.parts import Counts  # From: "vlgauge[cider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families.ngram import cider  # From: "vlgauge[cider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.inputs.text import endings  # From: "vlgauge[cider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.inputs.text import tokenizers  # From: "vlgauge[cider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .formula import cider_r_penalties
 
@@ -85,8 +86,7 @@ class Cider(base.TokenMetric):
         """Count the number of rows whose references contain each n-gram. None unless ``df="references"``."""
         if self.df != "references":
             return None
-        split = self.tokenizer or self.split_caption
-        counts = cider.document_counts(columns["references"], tokenizer=split, eos=self.eos)
+        counts = cider.document_counts(columns["references"], tokenizer=self.tokenizer, eos=self.eos)
         return counts | {"digests": {"sum": digests.sum_of_digests(columns["references"])}}
 
     def use_counts(self, counts: Counts) -> None:
@@ -106,7 +106,7 @@ class Cider(base.TokenMetric):
             self._warn_of_other_references(total)
             name = digests.named_by(total)
         else:
-            name, table = cider.given_df(self.df, ptb=self.tokenizer is None, eos=self.eos)
+            name, table = cider.given_df(self.df, tokens=tokenizers.tokens_name(self.tokenizer), eos=self.eos)
         if self.variant == "cider-d":
             cider.warn_of_long_captions(texts, example)
         if self.eos:

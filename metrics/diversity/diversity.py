@@ -17,7 +17,7 @@ from vlgauge.families import base  # From: "vlgauge[diversity]@git+https://githu
 from vlgauge.families import set_sizes  # From: "vlgauge[diversity]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families.base import parts  # From: "vlgauge[diversity]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families.ngram import cider  # From: "vlgauge[diversity]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.inputs.text import coco_tokens  # From: "vlgauge[diversity]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.inputs.text import tokenizers  # From: "vlgauge[diversity]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .formula import N_COUNTS
 from .formula import div_n
@@ -90,7 +90,7 @@ class Diversity(base.TokenMetric):
     def count(self, columns: Mapping[str, Sequence[Any]]) -> parts.Counts | None:
         """Count the words of some rows and, with ``df="predictions"``, the rows that contain each n-gram."""
         sets = [captions for captions in columns["predictions"] if len(captions) > 1]
-        split = lru_cache(2**16)(coco_tokens.checked_tokenizer(self.tokenizer or self.split_caption))
+        split = lru_cache(2**16)(tokenizers.checked_tokenizer(self.tokenizer))
         words = {word for captions in sets for caption in captions for word in split(caption)}
         counts: parts.Counts = cider.document_counts(sets, tokenizer=split) if self.df == "predictions" else {}
         return counts | {"words": dict.fromkeys(words, 1)}
@@ -182,18 +182,18 @@ class Diversity(base.TokenMetric):
     def _document_frequency(self, sets: CaptionSets) -> tuple[str, cider.DocumentFrequency]:
         """Return the document frequencies and their name in the signature."""
         if self.df != "predictions":
-            return cider.given_df(self.df, ptb=self.tokenizer is None)
+            return cider.given_df(self.df, tokens=tokenizers.tokens_name(self.tokenizer))
         if self._counted is not None and self._counted[1] is not None:
             return self.df, self._counted[1]
         if not sets:
             return self.df, cider.DocumentFrequency({}, 1)
-        split = self.tokenizer or self.split_caption
-        return self.df, _with_one_more(cider.DocumentFrequency.from_references(sets, tokenizer=split))
+        table = cider.DocumentFrequency.from_references(sets, tokenizer=self.tokenizer)
+        return self.df, _with_one_more(table)
 
     def _training_set(self) -> TrainingCaptions | None:
         """Return the training captions, read and tokenized once."""
         if self._training is None and self.training_captions is not None:
-            split = coco_tokens.checked_tokenizer(self.tokenizer or self.split_caption)
+            split = tokenizers.checked_tokenizer(self.tokenizer)
             self._training = training_captions(self.training_captions, split)
         return self._training
 

@@ -1,5 +1,6 @@
 """METEOR: How well do words, stems and synonyms match the references?"""
 
+from collections.abc import Sequence
 from os import PathLike
 from typing import Any
 
@@ -12,6 +13,7 @@ from vlgauge.families import base  # From: "vlgauge[meteor]@git+https://github.c
 from vlgauge.families.base import parts  # From: "vlgauge[meteor]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families.ngram import meteor  # From: "vlgauge[meteor]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families.ngram import meteor15  # From: "vlgauge[meteor]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.inputs.text import tokenizers  # From: "vlgauge[meteor]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
 METEOR 1.5 matches the words of a caption with the words of a reference, by form, stem, synonym or paraphrase, and
@@ -47,6 +49,7 @@ Examples:
 """
 
 _VERSIONS = ("1.5", "2007")
+OTHER_LANGUAGES = "choose version='2007', which then matches equal words only, or bleu, cider, rouge_l or chrf"
 
 
 class Meteor(base.TokenMetric):
@@ -72,6 +75,13 @@ class Meteor(base.TokenMetric):
             if self.version == "2007" and value != meteor15.sources.INSTALLED:
                 raise UsageError.about(name, f"is not supported with `version` 2007, got {shown(value)}")
         super().__init__(*args, **host)
+        if self.version == "1.5":
+            tokenizers.check_english(self.tokenizer, "METEOR 1.5", OTHER_LANGUAGES)
+
+    @property
+    def tokenizers(self) -> Sequence[str]:
+        """Names of the tokenizers that the settings support."""
+        return tokenizers.OF_SPACED if self.version == "1.5" else super().tokenizers
 
     @property
     def uses_models(self) -> bool:
@@ -79,12 +89,12 @@ class Meteor(base.TokenMetric):
         return False
 
     def check_sources(self) -> preflight.Preflight:
-        """Check that the files of METEOR 1.5 exist, without parsing them.
+        """Check the packages of the tokenizer, and that the files of METEOR 1.5 exist, without parsing them.
 
         Returns:
             A `Preflight` with the problems found so far, which its method `end` raises.
         """
-        found = preflight.Preflight(self.name, "meteor")
+        found = super().check_sources()
         if self.version == "1.5":
             meteor15.sources.check_sources(found, self.lists, self.paraphrases)
         return found

@@ -12,6 +12,7 @@ from vlgauge.core import catalog  # From: "vlgauge[spider]@git+https://github.co
 from vlgauge.core import signatures  # From: "vlgauge[spider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families import base  # From: "vlgauge[spider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families.base.parts import Counts  # From: "vlgauge[spider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.inputs.text import tokenizers  # From: "vlgauge[spider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
 SPIDEr is the mean of CIDEr-D, which compares words, and SPICE, which compares scene graphs. Our SPICE uses another
@@ -74,7 +75,7 @@ class Spider(base.TokenMetric):
         self,
         *args: Any,
         df: Any = "references",
-        tokenizer: Callable[[str], Sequence[str]] | None = None,
+        tokenizer: Callable[[str], Sequence[str]] | str | None = tokenizers.DEFAULT,
         parser: Any = "rules",
         pipeline: Any = None,
         java: Any = "java",
@@ -107,12 +108,14 @@ class Spider(base.TokenMetric):
         self.parts["cider"].use_counts(counts)
 
     def check_sources(self, given: Any = None) -> preflight.Preflight:
-        """Check the sources that SPICE requires and the call does not pass, without loading anything.
+        """Check the tokenizer, and the sources of SPICE that the call does not pass, without loading anything.
 
         Returns:
             A `Preflight` with the problems found so far, which its method `end` raises.
         """
-        found = preflight.Preflight(self.name, "spider")
+        if given is None and isinstance(self.parser, str):
+            tokenizers.check_english(self.tokenizer, "the parser of SPICE", "pass `graphs`, or choose cider")
+        found = super().check_sources()
         found.join(self.parts["spice"].check_sources(given))
         return found
 

@@ -85,6 +85,7 @@ def open_distances(
     captions: Captions,
     *,
     tokenizer: Tokenizer,
+    rouge_l_words: Callable[[Tokens], Tokens],
     document_frequency: Callable[[], tuple[str, DocumentFrequency]],
     vectors: Callable[[], CaptionVectors],
     workers: int = 1,
@@ -95,6 +96,7 @@ def open_distances(
         distance: One of `DISTANCES`, or a function. The examples of "precomputed" are the matrices themselves.
         captions: Captions of each example, in the order of `vectors`.
         tokenizer: Function that splits a caption into tokens.
+        rouge_l_words: Function that returns the words of these tokens that ROUGE-L compares.
         document_frequency: Function that returns name and document frequencies, called only if `distance` requires
             them.
         vectors: Function that returns the embeddings of the captions, called only if `distance` requires them.
@@ -121,7 +123,9 @@ def open_distances(
     if distance == "bert":
         encoded = vectors()
         return cosine_matrices(captions, encoded), {"enc": encoded.identity}
-    return {"rouge_l": rouge_l_matrices, "bleu_4": bleu_4_matrices}[distance](tokenizer), {}
+    if distance == "rouge_l":
+        return rouge_l_matrices(tokenizer, rouge_l_words), {}
+    return bleu_4_matrices(tokenizer), {}
 
 
 def meteor_15_matrices(captions: Captions, tokenizer: Tokenizer) -> Matrices:
@@ -150,22 +154,25 @@ def bleu_4_matrices(tokenizer: Tokenizer) -> Matrices:
     return _of_distinct(tokenizer, lambda examples: (1.0 - bleu_4(texts) for texts in examples))
 
 
-def rouge_l_matrices(tokenizer: Tokenizer) -> Matrices:
-    """Return matrices of d(a, b) = 1 - ROUGE-L(a, b), computed from sequences of a-z and 0-9."""
+def rouge_l_matrices(tokenizer: Tokenizer, words_of: Callable[[Tokens], Tokens]) -> Matrices:
+    """Return matrices of d(a, b) = 1 - ROUGE-L(a, b), computed from the words that a function returns for tokens."""
     warned = False
 
     def words(caption: str) -> Tokens:
         nonlocal warned
-        if not warned and not caption.isascii() and any(c.isalpha() and not c.isascii() for c in caption):
+        tokens = tokenizer(caption)
+        found = words_of(tokens)
+        ignored = found is not tokens and not caption.isascii()
+        if not warned and ignored and any(c.isalpha() and not c.isascii() for c in caption):
             warned = True
             warn(f"ROUGE-L uses only the letters a-z and ignores the others in {caption!r}")
-        return rouge_l_words(tokenizer(caption))
+        return found
 
     return _of_distinct(words, lambda examples: (1.0 - rouge_l(texts) for texts in examples))
 
 
 def rouge_l_words(tokens: Tokens) -> Tokens:
-    """Return the words of a token sequence that ROUGE-L compares."""
+    """Return the words of a token sequence that ROUGE-L of the authors' code compares, of the letters a-z and 0-9."""
     return tuple(_WORD.findall(" ".join(tokens).lower()))
 
 

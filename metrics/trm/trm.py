@@ -25,9 +25,7 @@ from vlgauge.families import caption_sets  # From: "vlgauge[trm]@git+https://git
 from vlgauge.families.base.parts import Counts  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families.ngram import cider  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families.ngram import meteor15  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.inputs.text import coco_tokens  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.inputs.text import tokenizers  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.inputs.text import treebank_tokens  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.stats import threads  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .aggregates import aggregated
@@ -91,6 +89,8 @@ Captions: TypeAlias = list[list[str]]
 Tokens: TypeAlias = tuple[str, ...]
 Tokenizer: TypeAlias = Callable[[str], Tokens]
 
+_OTHER_LANGUAGES = "choose distance='meteor', which then matches equal words only, 'cider_d', 'rouge_l' or 'bleu_4'"
+
 # Embeddings are float32. In CIDEr-D, two captions that share only a frequent word differ by 1e-9.
 _TIE_TOLERANCE = {"bert": 1e-6}
 
@@ -112,7 +112,7 @@ class Trm(caption_sets.CaptionSetMetric):
         force_zero_self: bool = False,
         mean_aggregate: bool = False,
         df: Any = "references",
-        tokenizer: Callable[[str], Sequence[str]] | str | None = None,
+        tokenizer: Callable[[str], Sequence[str]] | str | None = tokenizers.TREEBANK,
         workers: int = 1,
         **host: Any,
     ) -> None:
@@ -127,7 +127,9 @@ class Trm(caption_sets.CaptionSetMetric):
         if mean_aggregate and (callable(distance) or distance == "precomputed"):
             raise UsageError.about("mean_aggregate", f"requires a named distance, got {shown(distance)}")
         self.df = cider.checked_df(df, ("references", "pooled"))
-        self.tokenizer = tokenizers.tokenizer_setting(tokenizer)
+        self.tokenizer = tokenizers.tokenizer_setting(tokenizer, tokenizers.TREEBANK)
+        if self.distance == METEOR_15:
+            tokenizers.check_english(self.tokenizer, "distance 'meteor_1.5'", _OTHER_LANGUAGES)
         self.workers = base.check_int("workers", workers, 1, 1024)
         self._counted: cider.DocumentFrequency | None = None
         self._compared: KnownDistances | None = None
@@ -139,17 +141,17 @@ class Trm(caption_sets.CaptionSetMetric):
         dropped = {"df"}
         if self.distance != "bert":
             dropped |= {"dtype", "pooling"}
-        if self.tokenizer is None or not self._reads_tokens():
+        if self._reads_tokens():
+            fields["tokenizer"] = tokenizers.tokens_name(self.tokenizer)
+        else:
             dropped.add("tokenizer")
-        if isinstance(self.tokenizer, str):
-            fields["tokenizer"] = coco_tokens.PTB
         return {name: value for name, value in fields.items() if name not in dropped}
 
-    def _split_caption(self) -> tokenizers.Tokenizer:
-        """Return the tokenizer, by default the one of the authors' code."""
-        if isinstance(self.tokenizer, str):
-            return coco_tokens.coco_tokens
-        return self.tokenizer or treebank_tokens.treebank_tokens
+    def _rouge_l_words(self, tokens: Tokens) -> Tokens:
+        """Return the words that ROUGE-L compares: all tokens of a named tokenizer that supports other letters."""
+        # Deviation: the authors' code uses the letters a-z only.
+        own = self.tokenizer not in (tokenizers.TREEBANK, tokenizers.DEFAULT) and isinstance(self.tokenizer, str)
+        return tokens if own else rouge_l_words(tokens)
 
     def extremes(self) -> dict[str, str]:
         """Return the extreme direction of Q, of separate Q, and of the underlying score."""
@@ -166,12 +168,14 @@ class Trm(caption_sets.CaptionSetMetric):
         return self.reads_vectors
 
     def check_sources(self, embeddings: Any = None) -> preflight.Preflight:
-        """Check the sources of the base class, and the word lists and paraphrases of METEOR 1.5.
+        """Check the sources of the base class, the tokenizer, and the word lists and paraphrases of METEOR 1.5.
 
         Returns:
             A `Preflight` with the problems found so far, which its method `end` raises.
         """
         found = super().check_sources(embeddings)
+        if self._reads_tokens():
+            tokenizers.look_for_tokenizer(found, self.tokenizer)
         if self.distance == METEOR_15:
             meteor15.sources.check_sources(found)
         return found
@@ -192,7 +196,7 @@ class Trm(caption_sets.CaptionSetMetric):
         pooled = self.df == "pooled"
         pairs = zip(columns["predictions"], columns["references"], strict=True)
         documents = ([*ours, *theirs] if pooled else theirs for ours, theirs in pairs)
-        return cider.document_counts(documents, tokenizer=self._split_caption())
+        return cider.document_counts(documents, tokenizer=self.tokenizer)
 
     def use_counts(self, counts: Counts) -> None:
         """Use the document frequencies of the corpus."""
@@ -203,8 +207,8 @@ class Trm(caption_sets.CaptionSetMetric):
     ) -> tuple[str, cider.DocumentFrequency]:
         if self._counted is not None:
             return self.df, self._counted
-        ptb = isinstance(self.tokenizer, str)  # the only one with a name
-        return cider.document_frequency(self.df, predictions, references, tokens, ptb=ptb)
+        name = tokenizers.tokens_name(self.tokenizer)
+        return cider.document_frequency(self.df, predictions, references, tokens, tokens_name=name)
 
     def _compute(
         self,
@@ -218,10 +222,11 @@ class Trm(caption_sets.CaptionSetMetric):
         pooled = [[*ours, *theirs] for ours, theirs in zip(predictions, references, strict=True)]
         if self.distance != "precomputed" and distances is not None:
             raise UsageError.about("distances", "requires distance='precomputed'")
-        if not callable(self.tokenizer) and self.distance in NGRAM_DISTANCES:
-            tokenizers.warn_of_unparted(dict.fromkeys(chain.from_iterable(pooled)))
+        if self.tokenizer in tokenizers.OF_SPACED and self.distance in NGRAM_DISTANCES:
+            names = tokenizers.OF_SPACED if self.distance == METEOR_15 else tokenizers.NAMES
+            tokenizers.warn_of_unparted(dict.fromkeys(chain.from_iterable(pooled)), names)
         examples: Sequence[Any] = given_matrices(distances, pooled) if self.distance == "precomputed" else pooled
-        tokens = lru_cache(2**16)(tokenizers.checked_tokenizer(self._split_caption()))
+        tokens = lru_cache(2**16)(tokenizers.checked_tokenizer(self.tokenizer))
         matrices_of, made_with = self._opened(predictions, references, pooled, tokens)
 
         def inputs(rows: Sequence[int]) -> Iterator[tuple[Sequence[str], Floats]]:
@@ -254,6 +259,7 @@ class Trm(caption_sets.CaptionSetMetric):
             self.distance,
             pooled,
             tokenizer=tokens,
+            rouge_l_words=self._rouge_l_words,
             document_frequency=lambda: self._document_frequency(predictions, references, tokens),
             vectors=lambda: self.caption_vectors(pooled, [[] for _ in pooled]),
             workers=self.workers,
@@ -285,7 +291,7 @@ class Trm(caption_sets.CaptionSetMetric):
 
         CIDEr-D uses document frequencies from the references.
         """
-        tokens = lru_cache(2**16)(tokenizers.checked_tokenizer(self._split_caption()))
+        tokens = lru_cache(2**16)(tokenizers.checked_tokenizer(self.tokenizer))
         distinct = [list(dict.fromkeys(texts)) for texts in captions]
         # The second side is empty, except for the counts of "pooled", which use both sides.
         nothing: Captions = [[] for _ in distinct]
@@ -308,7 +314,8 @@ class Trm(caption_sets.CaptionSetMetric):
         texts = [[tokens(caption) for caption in pooled] for pooled in captions] if self._reads_tokens() else []
         details: list[dict[str, Any]] = [{"n_distinct": len(set(pooled))} for pooled in captions]
         if self.distance in NGRAM_DISTANCES:
-            seen = [[rouge_l_words(t) for t in text] for text in texts] if self.distance == "rouge_l" else texts
+            is_rouge_l = self.distance == "rouge_l"
+            seen = [[self._rouge_l_words(t) for t in text] for text in texts] if is_rouge_l else texts
             details = [one | {"n_empty": sum(not t for t in text)} for one, text in zip(details, seen, strict=True)]
         found = {}
         if min(n, distances.shape[1] - n) >= 2:

@@ -9,6 +9,7 @@ from vlgauge.families.base.columns import References
 from vlgauge.families.ngram.cider import DocumentFrequency
 from vlgauge.inputs.media.tables import READERS, read_rows, take_column, take_columns
 from vlgauge.inputs.text.story_idf import IdfTable, fit_idf, read_pickled
+from vlgauge.inputs.text.tokenizers import DEFAULT, NAMES, check_installed
 
 COLUMN, REFERENCES = "story", "references"
 
@@ -17,9 +18,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.description = (
         "Count words of stories for rovist_vg and groovist (Wang et al., 2022, Eq. 1), or n-grams of references, one "
-        "document per row, for the setting df of cider, and of trm with tokenizer=ptb; or convert the authors' pickle "
-        "of words. A story is a text or a list of sentences. A pickle is a plain dictionary of finished values; "
-        "nothing in it is executed."
+        "document per row, for the setting df of cider and trm; or convert the authors' pickle of words. A story is a "
+        "text or a list of sentences. A pickle is a plain dictionary of finished values; nothing in it is executed."
     )
     parser.add_argument("output", metavar="OUT", help="file to write: .json; with --references .gz")
     source = parser.add_mutually_exclusive_group(required=True)
@@ -29,6 +29,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--input-format", choices=list(READERS), help="format of FILE (default: by extension)")
     words = f"of the stories (default: {COLUMN}) or the references (default: {REFERENCES})"
     parser.add_argument("--column", metavar="NAME", help=words)
+    tokens = f"tokenizer of the references, as in the setting of cider and trm (default: {DEFAULT})"
+    parser.add_argument("--tokenizer", choices=NAMES, help=tokens)
     parser.add_argument("--lowercase", action="store_true", help="ignore case")
     words = "count an end token in each reference, for cider with eos=true"
     parser.add_argument("--eos", action="store_true", help=words)
@@ -48,6 +50,8 @@ def run(options: argparse.Namespace) -> int:
         return _count_references(options)
     if options.eos:
         raise UsageError("--eos requires --references; a story has no end token")
+    if options.tokenizer:
+        raise UsageError("--tokenizer requires --references")
     check_target(options.output, [options.stories or options.pickle], "OUT")
     table = _table(options)
     table.save(options.output)
@@ -58,12 +62,13 @@ def run(options: argparse.Namespace) -> int:
 def _count_references(options: argparse.Namespace) -> int:
     if options.lowercase:
         raise UsageError("--lowercase requires --stories; references are always lowercase")
+    check_installed(options.tokenizer or DEFAULT)
     check_target(options.output, [options.references], "OUT", (".gz",))
     cells = take_columns(read_rows(options.references, options.input_format), options.column or REFERENCES)
     references = References(REFERENCES).store_all(cells)
     if not any(references):
         raise UsageError("FILE must have a reference in at least one row, got none; choose their column with --column")
-    table = DocumentFrequency.from_references(references, eos=options.eos)
+    table = DocumentFrequency.from_references(references, tokenizer=options.tokenizer, eos=options.eos)
     table.save(options.output)
     print(f"n-grams of the references of {table.n_documents} rows: {options.output}")
     return 0

@@ -43,9 +43,9 @@ def test_signatures_name_the_tokens(name):
 
 @pytest.mark.parametrize("name", [*METRICS, "trm"])
 def test_other_names_are_refused(name):
-    message = r"^`tokenizer`.*got 'treebank'"
+    message = r"^`tokenizer`.*'ptb'.*got 'words'"
     with pytest.raises(ValueError, match=message):
-        vlgauge.load(name, tokenizer="treebank")
+        vlgauge.load(name, tokenizer="words")
 
 
 def test_trm_has_the_tokens_of_its_authors_unless_asked():
@@ -54,7 +54,7 @@ def test_trm_has_the_tokens_of_its_authors_unless_asked():
         vlgauge.load("trm", distance="rouge_l", **settings).compute(**rows)
         for settings in ({}, {"tokenizer": "ptb"}, {"tokenizer": coco_tokens})
     )
-    assert "tokenizer" not in plain["trm_signature"]
+    assert "|tokenizer:treebank-1" in plain["trm_signature"]
     assert f"|tokenizer:{PTB}" in ptb["trm_signature"]
     assert ptb["trm_scores"] == function["trm_scores"] != plain["trm_scores"]
 
@@ -81,14 +81,20 @@ def test_document_frequencies_of_other_tokens_are_told(saved, tmp_path):
 
     trm = {"name": "trm", "distance": "cider_d"}
     (message,) = frequencies_warnings("cider", table(tokenizer=str.split))
-    assert message.startswith("`df` was counted in tokens called 'custom(builtins.str.split)', and")
+    assert message.startswith("`df` was counted with the tokenizer 'custom(builtins.str.split)', but")
     assert "`vlgauge idf --references`" in message
-    (message,) = frequencies_warnings(df=table(), **trm)
-    assert message.startswith(f"`df` was counted in tokens called '{PTB}', and")
-    assert "pass `tokenizer='ptb'`" in message
+    (message,) = frequencies_warnings("cider", table(), tokenizer=str.split)
+    assert message.startswith(f"`df` was counted with the tokenizer '{PTB}', but")
+    assert 'pass tokenizer="ptb"' in message
+    with pytest.raises(ValueError, match=rf"^`df` must .* 'treebank-1', got .* '{PTB}'; set tokenizer=\"ptb\", or"):
+        frequencies_warnings(df=table(), **trm)
+    with pytest.raises(ValueError, match=rf"^`df` must .* '{PTB}', got .* 'char-1'; .*--tokenizer ptb"):
+        frequencies_warnings("cider", table(tokenizer="char"))
+    assert frequencies_warnings("cider", table(tokenizer="char"), tokenizer="char") == []
     assert frequencies_warnings("cider", table()) == []
     assert frequencies_warnings("cider", table(tokenizer=str.split), tokenizer=str.split) == []
     assert frequencies_warnings(df=table(), tokenizer="ptb", **trm) == []
+    assert frequencies_warnings(df=table(tokenizer="treebank"), **trm) == []
     assert frequencies_warnings("cider", DocumentFrequency({("a",): 2}, 60)) == []
 
 
@@ -97,11 +103,16 @@ def test_files_of_version_1_have_other_tokens(tmp_path):
     (tmp_path / "df").write_bytes(gzip.compress(f'{header}\n["a",3]\n'.encode()))
     assert DocumentFrequency.load(tmp_path / "df").counts == {("a",): 3}
     (message,) = frequencies_warnings("cider", tmp_path / "df")
-    assert message.startswith("`df` was counted in tokens called 'other', and")
+    assert message.startswith("`df` was counted with the tokenizer 'other', but")
 
 
 # -- scripts without spaces between words ------------------------------------------------------------------------------
-UNPARTED = ["一只狗在草地上跑", "犬が芝生の上を走っている", "สุนัขวิ่งบนสนามหญ้า", "မြက်ခင်းပေါ်မှာခွေးပြေး"]
+UNPARTED = {
+    "一只狗在草地上跑": 'set tokenizer="zh", ',
+    "犬が芝生の上を走っている": 'set tokenizer="ja", ',
+    "สุนัขวิ่งบนสนามหญ้า": 'set tokenizer="th", ',
+    "မြက်ခင်းပေါ်မှာခွေးပြေး": "",
+}
 PARTED = [
     "一只 狗 在 草地 上 跑",
     "개가 풀밭 위를 달린다",
@@ -126,14 +137,19 @@ def told(name, captions, **settings):
 
 @pytest.mark.parametrize("name", ["bleu", "cider", "meteor", "rouge_l", "trm"])
 def test_captions_without_spaces_between_words_are_told(name):
-    for caption in UNPARTED:
+    for caption, setting in UNPARTED.items():
         (message,) = told(name, [caption, "a dog runs"])
         assert re.match(r"\d of \d captions have no spaces between their words, such as '", message)
         assert caption[:20] in message
-        assert "count as one word each; insert spaces, pass a function" in message
+        assert f"count as one word each; {setting}insert spaces, pass a function" in message
     assert told(name, PARTED) == []
     assert (
-        told(name, [UNPARTED[0], *("a dog", "two dogs", "a cat runs", "no cat", "one", "cats", "a", "b c", "d", "e")])
+        told(
+            name,
+            [next(iter(UNPARTED)), *("a dog", "two dogs", "a cat runs", "no cat", "one", "cats", "a", "b c", "d", "e")],
+        )
         == []
     )
-    assert told(name, UNPARTED, tokenizer=list) == []
+    assert told(name, [*UNPARTED], tokenizer=list) == []
+    assert told(name, [*UNPARTED], tokenizer="char") == []
+    assert told(name, [*UNPARTED], tokenizer="treebank") != []

@@ -176,7 +176,7 @@ def test_invalid_files_of_training_captions(tmp_path, name, content, message):
 
 def test_a_table_of_other_tokens_gives_a_warning():
     df = DocumentFrequency({("a",): 60}, 100, "other")
-    with pytest.warns(UserWarning, match="`df` was counted in tokens called 'other'"):
+    with pytest.warns(UserWarning, match="`df` was counted with the tokenizer 'other'"):
         loaded(df=df).compute(predictions=SETS)
 
 

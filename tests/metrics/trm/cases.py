@@ -14,7 +14,7 @@ APART = {
 
 def changes(files):
     bert = {name: tuple({"distance": "bert"} | one for one in pair) for name, pair in vector_changes(files).items()}
-    cider = {"distance": "cider_d"}
+    cider = {"distance": "cider_d", "tokenizer": "ptb"}
     return {
         **bert,
         **each_of({}, distance=(None, "rouge_l"), ties=(None, "paper"), tie_tol=(None, 0.5)),
@@ -24,4 +24,4 @@ def changes(files):
 
 
 def named(files):
-    return {"distance": "cider_d", "df": files.frequencies("a dog")}
+    return {"distance": "cider_d", "tokenizer": "ptb", "df": files.frequencies("a dog")}

@@ -136,7 +136,7 @@ def test_sources_of_document_frequencies(tmp_path):
     }
     for name, result in results.items():
         assert (
-            f"|distance:cider_d|ties:fractional|tie_tol:1e-12|force_zero_self:False|df:{name}"
+            f"|distance:cider_d|ties:fractional|tie_tol:1e-12|force_zero_self:False|tokenizer:treebank-1|df:{name}"
             in (result["trm_signature"])
         )
     scores = [result["trm_scores"] for result in results.values()]

@@ -112,6 +112,7 @@ def test_keys_and_signature(exact):
         key: plain[key] for key in plain if key != "trm_signature"
     }
     start = "trm|v:0.1.0|profile:paper|distance:meteor-2007+wn3.0|ties:fractional|tie_tol:1e-12|force_zero_self:False"
+    start += "|tokenizer:treebank-1"
     assert plain["trm_signature"] == start
     assert tested["trm_signature"] == f"{start}|pvalue:exact|max_partitions:20000|permutations:9999|seed:0"
 

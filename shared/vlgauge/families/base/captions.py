@@ -6,13 +6,24 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from vlgauge.checkpoints.preflight import Preflight
 from vlgauge.core.progress import reported
 from vlgauge.families.base.columns import Captions, Column, References, Text
 from vlgauge.families.base.metric import Metric
-from vlgauge.inputs.text.coco_tokens import PTB, coco_tokens
+from vlgauge.inputs.text.coco_tokens import coco_tokens
 from vlgauge.inputs.text.ngrams import Ints, TokenIds, numbered, shared_ids, token_ids
 from vlgauge.inputs.text.ptb.tokens import ptb_tokens
-from vlgauge.inputs.text.tokenizers import checked_tokenizer, tokenizer_setting, warn_of_unparted
+from vlgauge.inputs.text.tokenizers import (
+    DEFAULT,
+    NAMES,
+    OF_SPACED,
+    checked_tokenizer,
+    look_for_tokenizer,
+    opened_tokenizer,
+    tokenizer_setting,
+    tokens_name,
+    warn_of_unparted,
+)
 
 Tokens = Sequence[str]
 
@@ -83,15 +94,30 @@ class TokenMetric(Metric):
     columns: tuple[Column, ...] = CaptionMetric.columns
     splits_again: ClassVar[bool] = True
 
-    def __init__(self, *args: Any, tokenizer: Callable[[str], Sequence[str]] | str | None = None, **host: Any) -> None:
-        found = tokenizer_setting(tokenizer)
-        self.tokenizer = None if isinstance(found, str) else found
+    def __init__(
+        self, *args: Any, tokenizer: Callable[[str], Sequence[str]] | str | None = DEFAULT, **host: Any
+    ) -> None:
+        self.tokenizer = tokenizer_setting(tokenizer)
         super().__init__(*args, **host)
 
+    @property
+    def tokenizers(self) -> Sequence[str]:
+        """Names of the tokenizers that the settings support."""
+        return NAMES
+
     def signature_fields(self) -> dict[str, Any]:
-        """Return the settings for the signature by name, with the name of the default tokenizer if none was passed."""
-        fields = super().signature_fields()
-        return fields | {"tokenizer": PTB if self.tokenizer is None else self.tokenizer}
+        """Return the settings for the signature by name, with name and version of the tokenizer."""
+        return super().signature_fields() | {"tokenizer": tokens_name(self.tokenizer)}
+
+    def check_sources(self) -> Preflight:
+        """Check that the packages of the tokenizer are installed.
+
+        Returns:
+            A `Preflight` with the problems found so far, which its method `end` raises.
+        """
+        found = Preflight(self.name, self.name.replace("_", "-"))
+        look_for_tokenizer(found, self.tokenizer)
+        return found
 
     def tokenized(
         self, predictions: Sequence[str], references: Sequence[Sequence[str]]
@@ -123,12 +149,15 @@ class TokenMetric(Metric):
         return self._numbered(captions).chosen(which), row_of_text, rows
 
     def _numbered(self, captions: Sequence[str]) -> TokenIds:
-        if self.tokenizer is None:
-            warn_of_unparted(captions)
-            found = shared_ids(captions, map(ptb_tokens, self._reported(captions)))
+        if self.tokenizer in OF_SPACED:
+            warn_of_unparted(captions, self.tokenizers)
+        if self.tokenizer == DEFAULT:
+            found = shared_ids(captions, map(ptb_tokens, self._reported(captions)), DEFAULT)
             if self.splits_again and not all(map(str.isprintable, found.tokens)):  # unusual whitespace is not printable
-                found = token_ids(map(self.split_caption, captions))
+                found = token_ids(map(coco_tokens, captions))
             return found
+        if isinstance(self.tokenizer, str):
+            return shared_ids(captions, map(opened_tokenizer(self.tokenizer), self._reported(captions)), self.tokenizer)
         try:
             found = token_ids(map(_listing(self.tokenizer), self._reported(captions)))
             if all(isinstance(token, str) for token in found.tokens):
@@ -140,8 +169,3 @@ class TokenMetric(Metric):
 
     def _reported(self, captions: Collection[str]) -> Iterator[str]:
         return reported(captions, len(captions), "Splitting captions", self.progress)
-
-    @staticmethod
-    def split_caption(caption: str) -> list[str]:
-        """Split a caption like the COCO caption evaluation does for this metric."""
-        return coco_tokens(caption)

@@ -23,10 +23,8 @@ import numpy.typing as npt
 from vlgauge.core.errors import UsageError, as_setting
 from vlgauge.core.files import FileLimitError, unpacked_lines
 from vlgauge.core.progress import Progress, reported
-from vlgauge.core.signatures import named
 from vlgauge.core.validation import meant, shown, warn
 from vlgauge.core.writing import write
-from vlgauge.inputs.text.coco_tokens import PTB, coco_tokens
 from vlgauge.inputs.text.ngrams import (
     Ints,
     NgramSets,
@@ -37,7 +35,14 @@ from vlgauge.inputs.text.ngrams import (
     ranges,
     token_ids,
 )
-from vlgauge.inputs.text.tokenizers import Tokenizer, checked_tokenizer
+from vlgauge.inputs.text.tokenizers import (
+    DEFAULT,
+    Tokenizer,
+    checked_tokenizer,
+    setting_of_tokens,
+    tokenizer_setting,
+    tokens_name,
+)
 
 Floats = npt.NDArray[np.float64]
 Ngram: TypeAlias = tuple[str, ...]
@@ -104,19 +109,20 @@ class DocumentFrequency:
 
     @classmethod
     def from_references(
-        cls, references: Iterable[Sequence[str]], *, tokenizer: Tokenizer = coco_tokens, eos: bool = False
+        cls, references: Iterable[Sequence[str]], *, tokenizer: Tokenizer | str | None = DEFAULT, eos: bool = False
     ) -> "DocumentFrequency":
         """Count one document per example, which consists of all its references, like the COCO caption evaluation code.
 
         Args:
             references: References of each example, a string or a list of strings. An example without references is not
                 a document.
-            tokenizer: Splits a caption into tokens.
+            tokenizer: Name of a tokenizer, or a function that splits a caption into tokens.
             eos: Whether each reference ends in an end token, as ``cider(eos=True)`` requires.
         """
-        counts, n_documents = _counted(references, tokenizer, eos=eos)
-        tokens = PTB if tokenizer is coco_tokens else str(named(tokenizer))
-        return cls({ngram: count for ngram, count in counts.items() if count > 1}, n_documents, tokens)
+        splitter = tokenizer_setting(tokenizer)
+        counts, n_documents = _counted(references, splitter, eos=eos)
+        several = {ngram: count for ngram, count in counts.items() if count > 1}
+        return cls(several, n_documents, tokens_name(splitter))
 
     @classmethod
     def from_pooled(
@@ -124,14 +130,14 @@ class DocumentFrequency:
         predictions: Iterable[Sequence[str]],
         references: Iterable[Sequence[str]],
         *,
-        tokenizer: Tokenizer = coco_tokens,
+        tokenizer: Tokenizer | str | None = DEFAULT,
     ) -> "DocumentFrequency":
         """Count one document per example, which consists of its candidates and references without distinguishing them.
 
         Args:
             predictions: Candidates of each example.
             references: References of each example.
-            tokenizer: Splits a caption into tokens.
+            tokenizer: Name of a tokenizer, or a function that splits a caption into tokens.
         """
         pooled = ([*ours, *theirs] for ours, theirs in zip(predictions, references, strict=True))
         return cls.from_references(pooled, tokenizer=tokenizer)
@@ -230,7 +236,7 @@ def document_frequency(
     references: Sequence[Sequence[str]],
     tokenizer: Tokenizer,
     *,
-    ptb: bool,
+    tokens_name: str,
 ) -> tuple[str, DocumentFrequency]:
     """Resolve the setting ``df`` to document frequencies and their name in the signature.
 
@@ -239,51 +245,60 @@ def document_frequency(
         predictions: Candidates of each example.
         references: References of each example.
         tokenizer: Splits a caption into tokens.
-        ptb: Whether `tokenizer` returns PTB tokens.
+        tokens_name: Name of these tokens in signatures.
 
     Returns:
         Name in the signature, and the document frequencies.
 
     Raises:
+        UsageError: If the frequencies were counted in the tokens of another named tokenizer.
         ValueError: If a file of document frequencies is damaged.
 
     Warns:
-        UserWarning: If there are few references, or the frequencies were counted in other tokens.
+        UserWarning: If there are few references, or the frequencies may have been counted in other tokens.
     """
     if df == "pooled":
         return df, DocumentFrequency.from_pooled(predictions, references, tokenizer=tokenizer)
     if df == "references":
         warn_of_few_documents(len(references))
         return df, DocumentFrequency.from_references(references, tokenizer=tokenizer)
-    return given_df(df, ptb=ptb)
+    return given_df(df, tokens=tokens_name)
 
 
-def given_df(df: DocumentFrequency | str | Path, *, ptb: bool, eos: bool = False) -> tuple[str, DocumentFrequency]:
+def given_df(df: DocumentFrequency | str | Path, *, tokens: str, eos: bool = False) -> tuple[str, DocumentFrequency]:
     """Return document frequencies from a table or a file, and their name in the signature.
+
+    N-grams that a table of other tokens cannot contain would be treated as rare.
 
     Args:
         df: The setting, validated by `checked_df`.
-        ptb: Whether the captions are split into PTB tokens.
+        tokens: Name in signatures of the tokens of the captions.
         eos: Whether the captions have an end token.
 
     Raises:
-        UsageError: If the captions have an end token and the documents have none.
+        UsageError: If the frequencies were counted in the tokens of another named tokenizer, or the captions have an
+            end token and the documents have none.
 
     Warns:
-        UserWarning: If the frequencies were counted in other tokens, because n-grams that the table cannot contain
-        would be treated as rare.
+        UserWarning: If they were counted by another version of it, or if only one of the two tokenizers has a name.
     """
     source, table = ("given", df) if isinstance(df, DocumentFrequency) else (Path(df).name, DocumentFrequency.load(df))
-    if table.tokens and (table.tokens == PTB) != ptb:
+    counted, own = setting_of_tokens(table.tokens), setting_of_tokens(tokens)
+    if counted and own and counted != own:
+        raise UsageError.about(
+            "df",
+            f"must be counted in the tokens of the captions, {tokens!r}, got a table of {table.tokens!r}",
+            f"set {as_setting('tokenizer', counted)}, or count it again with `vlgauge idf --references FILE "
+            f"--tokenizer {own}`",
+        )
+    if table.tokens not in ("", tokens) and (counted or own):
         warn(
-            (
-                f"`df` was counted with the tokenizer {table.tokens!r}, but the captions are tokenized differently, "
-                "so that n-grams missing from `df` are treated as rare; "
-            )
+            f"`df` was counted with the tokenizer {table.tokens!r}, but the captions are tokenized with {tokens!r}, "
+            "so that n-grams missing from `df` are treated as rare; "
             + (
-                ("count it again with `vlgauge idf --references`, or pass the `tokenizer` that it was counted with")
-                if ptb
-                else "pass `tokenizer='ptb'`, or count it with your tokenizer"
+                "count it again with `vlgauge idf --references`, or pass the `tokenizer` that it was counted with"
+                if own
+                else f"pass {as_setting('tokenizer', counted)}, or count it with your tokenizer"
             )
         )
     if eos:
@@ -306,14 +321,14 @@ def check_end_token(df: DocumentFrequency) -> None:
 
 
 def document_counts(
-    documents: Iterable[Sequence[str]], *, tokenizer: Tokenizer = coco_tokens, eos: bool = False
+    documents: Iterable[Sequence[str]], *, tokenizer: Tokenizer | str = DEFAULT, eos: bool = False
 ) -> dict[str, Any]:
     """Count the document frequencies of a part of a corpus, to be added to the counts of the other parts.
 
     Args:
         documents: Captions of each example, a string or a list of strings. An example without captions is not a
             document.
-        tokenizer: Splits a caption into tokens.
+        tokenizer: Name of a tokenizer, or a function that splits a caption into tokens.
         eos: Whether each caption ends in an end token.
 
     Returns:
@@ -339,7 +354,9 @@ def table_of_counts(counts: Mapping[str, Mapping[str, int]]) -> DocumentFrequenc
     return DocumentFrequency(several, max(1, counts["documents"]["n"]))
 
 
-def _counted(documents: Iterable[Sequence[str]], tokenizer: Tokenizer, *, eos: bool) -> tuple[Counter[Ngram], int]:
+def _counted(
+    documents: Iterable[Sequence[str]], tokenizer: Tokenizer | str, *, eos: bool
+) -> tuple[Counter[Ngram], int]:
     """Count the documents that contain each n-gram, and all documents with at least one caption."""
     counts: Counter[Ngram] = Counter()
     n_documents = 0

@@ -113,7 +113,7 @@ def token_ids(texts: Iterable[Tokens]) -> TokenIds:
     return TokenIds([tokens[i] for i in order], ids[numbers], np.array(lengths, np.int64))
 
 
-_SHARED: ContextVar[list[tuple[Sequence[str], TokenIds]] | None] = ContextVar("shared tokens", default=None)
+_SHARED: ContextVar[list[tuple[str, Sequence[str], TokenIds]] | None] = ContextVar("shared tokens", default=None)
 
 
 @contextmanager
@@ -126,20 +126,21 @@ def tokens_shared() -> Iterator[None]:
         _SHARED.reset(token)
 
 
-def shared_ids(captions: Sequence[str], texts: Iterable[Tokens]) -> TokenIds:
+def shared_ids(captions: Sequence[str], texts: Iterable[Tokens], tokenizer: str) -> TokenIds:
     """Return the tokens of captions as integers, reusing previous results inside `tokens_shared`.
 
     Args:
         captions: The captions.
-        texts: Tokens of each caption, always from the same tokenizer. Only consumed if the captions are new.
+        texts: Tokens of each caption. Only consumed if the captions are new to the tokenizer.
+        tokenizer: Name of the tokenizer.
     """
     shared = _SHARED.get()
-    for known, found in shared or ():
-        if known == captions:
+    for name, known, found in shared or ():
+        if name == tokenizer and known == captions:
             return found
     found = token_ids(texts)
     if shared is not None:
-        shared.append((captions, found))
+        shared.append((tokenizer, captions, found))
     return found
 
 
