@@ -82,9 +82,9 @@ def test_the_pickle_is_converted(pickled, tmp_path, capsys):
         (["df.json", "--references", "corpus.jsonl"], "OUT must end in .gz, got 'df.json'"),
         (["df.gz", "--references", "corpus.jsonl", "--lowercase"], "--lowercase requires --stories"),
         (["idf.json", "--stories", "corpus.jsonl", "--eos"], "--eos requires --references"),
-        (["idf.json", "--pickle", "corpus.jsonl"], "`corpus.jsonl` must be a whole pickle"),
+        (["idf.json", "--pickle", "corpus.jsonl"], "`corpus.jsonl` must be a complete pickle"),
         (["idf.txt", "--pickle", "idf.pkl"], "OUT must end in .json, got 'idf.txt'"),
-        (["idf.pkl", "--pickle", "idf.pkl"], "OUT must be another file than FILE, got 'idf.pkl' for both"),
+        (["idf.pkl", "--pickle", "idf.pkl"], "OUT must be a different file from FILE, got 'idf.pkl' for both"),
         (["no/idf.json", "--pickle", "idf.pkl"], "OUT must be a file in an existing folder, got 'no/idf.json'"),
         *(
             (["idf.json", "--pickle", "idf.pkl", *words], "--column, --input-format and --lowercase require")

@@ -126,7 +126,7 @@ def test_order_of_rows_and_copies_of_a_metric_do_not_matter():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"df": "references"}, "`df` must be 'predictions', a DocumentFrequency or the path of a file"),
+        ({"df": "references"}, "`df` must be 'predictions', a DocumentFrequency or the path of its saved file"),
         ({"df": 3}, "`df` must be 'predictions', a DocumentFrequency"),
         ({"training_captions": "nowhere.txt"}, "`training_captions` must be an existing file or a list of captions"),
         ({"training_captions": []}, "`training_captions` must be a path or a list of at least one caption, got"),
