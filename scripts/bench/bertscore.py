@@ -27,7 +27,7 @@ LARGE = {"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16
 SMALL = {"hidden_size": 128, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 256}
 
 
-def write_model(folder: Path, sizes: dict[str, int], *, device: str) -> None:
+def write_model(folder: Path, sizes: dict[str, Any], *, device: str) -> None:
     """Write a BERT with generated weights, whose tokenizer knows the words of the captions and all letters."""
     import torch
     from transformers import BertConfig, BertModel
