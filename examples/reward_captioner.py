@@ -257,7 +257,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.set_verbosity_error()
     warnings.filterwarnings("ignore", "the toy CLIP")  # said below
     warnings.filterwarnings("ignore", ".*are empty and were scored as such")
-    warnings.filterwarnings("ignore", ".*are 0 because neither image nor references are like the caption")
+    warnings.filterwarnings("ignore", ".*are 0 because neither image nor references are similar to the caption")
     start, cpu = time.perf_counter(), time.process_time()
     steps = (20, 2, 1) if options.smoke else (1500, 120, 20)
     sizes: dict[str, tuple[int, int | None]] = (

@@ -169,7 +169,10 @@ def test_mmd_bert_on_the_examples(capsys):
             "`distances` of `compute` in Python$",
         ),
         (["score", "rovist_nr", "rows.dat"], "FILE must end in one of jsonl, json, csv, tsv, parquet, txt"),
-        (["score", "rovist_nr", "rows.jsonl"], "the column 'predictions' in every row, row 0 has: id, text, other"),
+        (
+            ["score", "rovist_nr", "rows.jsonl"],
+            "the column 'predictions' in every row, got row 0 with: id, text, other",
+        ),
         (
             ["score", "rovist_nr", "rows.jsonl", "--set", "hash=1"],
             "--set must name a setting of the metric, got 'hash'",
@@ -189,15 +192,15 @@ def test_mmd_bert_on_the_examples(capsys):
         ),
         (
             ["score", "rovist_nr", "lines.json"],
-            "Extra data in line 2, .*; name one object per line with --input-format j",
+            "Extra data in line 2, .*; for one object per line, pass --input-format j",
         ),
-        (["score", "rovist_nr", "sheet.xlsx"], "must be a whole Excel workbook, got 'sheet.xlsx'"),
+        (["score", "rovist_nr", "sheet.xlsx"], "must be a complete Excel workbook, got 'sheet.xlsx'"),
         (["score", "rovist_nr", "sheet.ods"], "got 'sheet.ods'; save the sheet as CSV$"),
         (
             ["score", "rovist_nr", "excel.csv"],
-            "must have commas between its cells, got ';' in the titles 'id;predictions' of 'excel.csv'; save it with",
+            "must have commas between its cells, got ';' in the column names 'id;predictions' of 'excel.csv'; save",
         ),
-        (["score", "rovist_nr", "excel.tsv"], "must have tabs between its cells, got ';' in the titles"),
+        (["score", "rovist_nr", "excel.tsv"], "must have tabs between its cells, got ';' in the column names"),
         (["score", "CIDEr", "rows.jsonl"], "got 'CIDEr'; did you mean `cider`.$"),
         (
             ["score", "coc", "pair.csv"],
@@ -221,12 +224,12 @@ def test_mmd_bert_on_the_examples(capsys):
         ),
         (["score", "rovist_nr", "empty.jsonl"], "FILE must have at least one row"),
         (["score", "rovist_nr", "latin.csv"], "FILE must be UTF-8 text, got byte 0xe9 in line 3 of 'latin.csv'"),
-        (["score", "rovist_nr", "ragged.csv"], "as many cells as titles, got 1 for 2 in row 1, line 3"),
+        (["score", "rovist_nr", "ragged.csv"], "as many cells as column names, got 1 for 2 in row 1, line 3"),
         (["score", "rovist_nr", "quote.csv"], "FILE must be CSV, got .* in line 3"),
         (["score", "rovist_nr", "twice.csv"], "must have each column once, got 'a' more than once"),
         (["score", "rovist_nr", "twice.jsonl"], "must have each key once, got 'a' more than once in line 1"),
         (["score", "rovist_nr", "rows.jsonl", "--output", "no/where.json"], "--output must be a file in an existing"),
-        (["score", "rovist_nr", "rows.jsonl", "--output", "rows.jsonl"], "--output must be another file than FILE"),
+        (["score", "rovist_nr", "rows.jsonl", "--output", "rows.jsonl"], "--output must be a different file from FILE"),
         (["score", "rovist_nr", "text.parquet"], "FILE must be a Parquet file"),
         (["score", "rovist_nr", "rows.jsonl", "--predictions", "text", "--config", "video"], "--config .*'video'"),
     ],
@@ -519,7 +522,7 @@ def test_an_interval_of_the_metric_is_shown_as_it_is(capsys):
 
 def test_a_standard_output_that_is_full_is_told():
     full = OSError(errno.ENOSPC, "No space left on device")
-    assert one_line(full) == "the disk is full, or whatever else standard output leads to"
+    assert one_line(full) == "the disk is full, or the target of standard output"
 
 
 def test_an_interrupt_while_the_command_is_imported_is_told(monkeypatch, capsys):

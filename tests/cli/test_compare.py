@@ -245,7 +245,7 @@ def test_names_of_files_that_are_called_the_same():
         (["rovist_nr", "plain.jsonl", "empty.jsonl"], "`rovist_nr_scores of empty` must be defined for at least one"),
         (["rovist_nr", "plain.jsonl", "same.jsonl", "--groups-file", "x"], "--groups-file requires --groups"),
         (["rovist_nr", "plain.jsonl", "same.jsonl", "--groups", "page"], "'page', which is missing in row '0'"),
-        (["rovist_nr", "plain.jsonl", "same.jsonl", "--output", "same.jsonl"], "--output must be another file"),
+        (["rovist_nr", "plain.jsonl", "same.jsonl", "--output", "same.jsonl"], "--output must be a different file"),
         (
             ["trm", "plain.csv", "same.csv"],
             "the scores of trm and their signature, 'plain.csv' has scores of: rovist_nr",
@@ -368,8 +368,8 @@ def test_only_the_metric_of_a_toy_is_called_a_toy(tmp_path, monkeypatch, capsys)
 @pytest.mark.parametrize(
     ("start", "what"),
     [
-        (b"\x89PNG\r\n\x1a\n\x00", "a PNG picture"),
-        (b"\xff\xd8\xff\xe0", "a JPEG picture"),
+        (b"\x89PNG\r\n\x1a\n\x00", "a PNG image"),
+        (b"\xff\xd8\xff\xe0", "a JPEG image"),
         (b"PK\x03\x04", "an archive or"),
     ],
 )
@@ -377,7 +377,7 @@ def test_a_picture_is_not_told_to_be_saved_as_text(files, capsys, start, what):
     (files / "x.csv").write_bytes(start + bytes(range(256)))
     told = refused(capsys, "rovist_nr", "x.csv", "same.jsonl")
     assert f"FILE must be UTF-8 text, got {what}" in told
-    assert "choose a file of text" in told
+    assert "choose a text file" in told
     assert "save it" not in told
 
 
@@ -392,11 +392,11 @@ def test_the_family_and_too_few_samples(files, capsys):
 @pytest.mark.parametrize(
     ("rows", "expected"),
     [
-        ("id,predictions\n1,a dog\n2,a cat\n", "the column 'references' in every row, row 0 has: id, predictions"),
+        ("id,predictions\n1,a dog\n2,a cat\n", "the column 'references' in every row, got row 0 with: id, predictions"),
         (
             '{"id": "1", "predictions": null, "references": "a dog"}\n'
             '{"id": "2", "predictions": "a cat", "references": "a cat"}\n',
-            "a text in every row of the column 'predictions'",
+            "a string in every row of the column 'predictions'",
         ),
     ],
 )

@@ -169,7 +169,7 @@ def test_stories_are_scored_first(files, capsys, monkeypatch):
         ),
         (["twice.jsonl", "human.csv"], "MODEL must have each id once, got 'a' more than once"),
         (["model.jsonl", "human.csv", "--set", "groovist.theta=1"], "require --score"),
-        (["empty.json", "human.csv", "--output", "empty.json"], "--output must be another file than FILE"),
+        (["empty.json", "human.csv", "--output", "empty.json"], "--output must be a different file from FILE"),
         (["nowhere", "human.csv"], "nowhere: No such file or directory"),
         (["empty.json", "human.csv"], "MODEL must have the scores"),
         (["model.jsonl", "human.csv", "--resamples", "0"], "`resamples` must be at least 1, got 0"),

@@ -195,7 +195,10 @@ def test_fit_theta_command(run, tmp_path):
         (("correlation", "--ratings", "none"), "must have the column 'none'"),
         (("ablations", "--noun-phrases", "phrases"), "--noun-phrases is not supported"),
         (("fit-theta", "--theta", "nowhere/theta.json"), "--theta must be a file in an existing folder"),
-        (("fit-theta", "--theta", "t.json", "--output", "./t.json"), "--output must be another file than that of --t"),
+        (
+            ("fit-theta", "--theta", "t.json", "--output", "./t.json"),
+            "--output must be a different file from that of --t",
+        ),
         (("random-pairs", "--random", "2", "--set", "thetas=1"), "thetas"),
     ],
 )

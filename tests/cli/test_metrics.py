@@ -134,7 +134,7 @@ def test_dots_lead_into_dictionaries():
         (["rovist_nr", "stories.jsonl", "--set", "n=1", "--set", "n.a=2"], "got both for 'n.a'"),
         (
             ["rovist_nr", "stories.jsonl", "--predictions", "story", "--set", "n.a=1"],
-            "--set n=... must be a whole number",
+            "--set n=... must be an integer",
         ),
         (
             ["rovist_nr", "stories.jsonl", "--predictions", "story", "--references", "picture"],
@@ -158,7 +158,7 @@ def test_dots_lead_into_dictionaries():
         ),
         (
             ["rovist_nr,rovist_c", "stories.jsonl", "--predictions", "number", "--profile", "embedded"],
-            r"rovist_nr: `predictions\[0\]` must be a story, .* got int",
+            r"rovist_nr: `predictions\[0\]` must be a story \(.* got int",
         ),
     ],
 )

@@ -134,7 +134,7 @@ def test_every_id_finds_a_place(tmp_path, monkeypatch, ids, ending):
         (["--output", "no/out.csv"], "--output must be a file in an existing folder, got 'no/out.csv'"),
         (["--output", "folder.csv"], "--output must be a file in an existing folder, got 'folder.csv'"),
         (["--output", "beside.csv"], "--output must be a file in an existing folder, got 'beside.csv.json'"),
-        (["--output", "rows.jsonl"], "--output must be another file than FILE, got 'rows.jsonl' for both"),
+        (["--output", "rows.jsonl"], "--output must be a different file from FILE, got 'rows.jsonl' for both"),
         (["--output", "o.csv", "--details"], "--output must end in .json with --details, which do not fit in a table"),
     ],
 )

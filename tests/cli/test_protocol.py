@@ -285,8 +285,8 @@ def test_segments_of_videos(here, capsys):
         (("--scores", "texts.json"), "must have numbers or null as scores, got 'a' at position 1"),
         (("--scores", "missing.json"), "missing.json: No such file or directory"),
         (("--scores", "s.json", "--output", "no/out.json"), "--output must be a file in an existing folder"),
-        (("--scores", "s.json", "--output", "s.json"), "--output must be another file than FILE"),
-        (("--write-rows", "flickr8k.json"), "--write-rows must be another file than FILE"),
+        (("--scores", "s.json", "--output", "s.json"), "--output must be a different file from FILE"),
+        (("--write-rows", "flickr8k.json"), "--write-rows must be a different file from FILE"),
         (("--scores", "s.json", "--images", "no"), "the folder of images or videos must exist, got 'no'"),
     ],
 )

@@ -112,7 +112,7 @@ def test_many_pairs_take_as_many_samples_as_they_need(protocol):
     # With 500 samples, no p-value of 15 pairs could be below 0.05.
     told = protocol(*words, "--resamples", 500, code=2)
     assert "`resamples` must be at least 599 for 15 tests at level 0.95" in told
-    assert "got 500; leave it out for 1198" in told
+    assert "got 500; omit it for 1198" in told
     out = protocol("--metric", "length,cider,rouge_l", "--resamples", 119)
     assert "Differences between metrics, in 119 paired bootstrap samples" in out
     told = "p (Holm) corrects for 3 pairs of metrics, separately for each of the 2 figures; significant at 0.05."

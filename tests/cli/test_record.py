@@ -53,7 +53,7 @@ def test_a_score_is_recorded_once_and_checked(capsys):
         ),
         ([*WORDS, "--model-revision", "main"], "`model.revision` must be a commit of 40 hexadecimal digits or null"),
         (["--record", "results.csv", *WORDS[2:]], "--record must end in .jsonl, got 'results.csv'"),
-        (["--record", "rows.jsonl", *WORDS[2:]], "--record must be another file than FILE"),
+        (["--record", "rows.jsonl", *WORDS[2:]], "--record must be a different file from FILE"),
         (["--record", "bad.jsonl", *WORDS[2:]], "line 1 of 'bad.jsonl': `record` lacks schema, metric"),
     ],
 )

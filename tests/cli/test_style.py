@@ -72,7 +72,7 @@ def test_fit_of_other_columns_and_tokenizer(capsys, tmp_path):
 def test_fit_shows_a_bar_if_it_may(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr("vlgauge.core.progress.DELAY_SECONDS", 0.0)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    assert "Splitting captions into words" in run(capsys, "style-fit", EXAMPLES, "-o", tmp_path / "t.parquet")[2]
+    assert "Tokenizing captions" in run(capsys, "style-fit", EXAMPLES, "-o", tmp_path / "t.parquet")[2]
     assert run(capsys, "style-fit", EXAMPLES, "-o", tmp_path / "t.parquet", "--no-progress")[2] == ""
 
 
@@ -154,8 +154,8 @@ def test_report_of_a_published_corpus_with_a_test_file(capsys, emotions):
         ),
         (
             ["style-report", EXAMPLES, "--caption", "text"],
-            "FILE must have the column 'text' in every row, row 0 has: caption, style, picture; choose columns with "
-            "--caption and --style, or --kind for a published corpus",
+            "FILE must have the column 'text' in every row, got row 0 with: caption, style, picture; choose columns "
+            "with --caption and --style, or --kind for a published corpus",
         ),
         (["style-report", EXAMPLES, "--test", "other.csv"], "--test FILE must have the column 'caption' in every row"),
         (["style-report", "unnamed.csv"], "FILE must have text in the column 'style', row 1 has: ' '"),

@@ -73,7 +73,7 @@ def test_the_second_of_two_trainings_is_refused(name, monkeypatch, capsys, tmp_p
     option, output = words[:2] if name == "pac_s" else ("OUT", words[0])
     with exclusive_run(tmp_path / output, "this", folder=name != "pac_s"):
         assert main(["train", name, *words, "--no-plot"]) == 2
-    told = f"vlgauge train: error: {option} must be written by one run at a time, got '{output}', to which another"
+    told = f"vlgauge train: error: {option} must not be in use by another run, got '{output}'; wait"
     assert capsys.readouterr().err.startswith(told)
     assert not list(tmp_path.iterdir())
 

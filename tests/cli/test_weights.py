@@ -128,12 +128,12 @@ def test_convert_keeps_pac_s_plus_plus_out_of_the_place_of_pac_s(convert, tmp_pa
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("clip", (), "must differ from the weights of tiny: these are the CLIP weights; use clip_s"),
+        ("clip", (), "must differ from the CLIP weights of tiny, got"),
         ("none", (), "none.pth: No such file"),
         ("pac_s", ("--output", "nowhere/a.safetensors"), "--output must be a file in an existing folder"),
         ("pac_s", ("--kind", "custom"), "--output is required for --kind custom"),
         ("pac_s", ("--backbone", "ViT-B/33"), "`backbone` must be a name that"),
-        ("pac_s", ("--base", __file__), "`--base` must be safetensors or a file of torch.save, got "),
+        ("pac_s", ("--base", __file__), "`--base` must be a safetensors file or a file written by torch.save, got "),
         ("pac_s", ("--base", "nowhere.pt"), "error: `--base` must be an existing file, got 'nowhere.pt'"),
     ],
 )
@@ -151,4 +151,4 @@ def test_an_adapter_is_not_converted_again(convert, tmp_path, capsys, weights):
     base = ("--base", weights[0] / "base.safetensors")
     code, _, err = run(capsys, "convert", paper_adapter("tiny"), "--backbone", "tiny", *base)
     assert code == 2
-    assert "got an adapter, which needs no conversion" in err
+    assert "got an adapter, which does not require conversion" in err

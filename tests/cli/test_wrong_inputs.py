@@ -35,7 +35,7 @@ def told(capsys, *words):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--set", "seed=4294967296"], "`seed` must be a whole number of at most 4,294,967,295, got 4294967296"),
+        (["--set", "seed=4294967296"], "`seed` must be an integer of at most 4,294,967,295, got 4294967296"),
         (
             ["--profile", "embedded", "--set", "profile=paper"],
             "--profile cannot be combined with a profile in the settings of rouge_l, got 'embedded' and 'paper'",

@@ -260,7 +260,7 @@ def test_the_second_of_two_runs_is_refused_before_ray_starts(stories, tmp_path):
 
 @pytest.mark.ray
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:the scores of the toy CLIP")
+@pytest.mark.filterwarnings("ignore:the scores of the demo CLIP")
 @pytest.mark.usefixtures("session")
 def test_pictures_as_bytes_in_parquet(tmp_path):
     """Check images as bytes in Parquet.
@@ -479,7 +479,7 @@ def test_options_that_do_not_go_together_are_refused(words, message, capsys, tmp
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "--output must be written by one run at a time, got 'out', to which another one writes"),
+        ([], "--output must not be in use by another run, got 'out'; wait"),
         (["--parts", "./out"], "--parts must be another folder than --output, got 'out' for both"),
     ],
 )

@@ -78,9 +78,9 @@ def test_weights(tmp_path):
         paths,
     )
     expected = {
-        "packed": "fails with: the member 'archive/data.pkl', which is packed or shares bytes with another",
+        "packed": "fails with: the member 'archive/data.pkl', which is compressed or shares bytes with another",
         "wide": "must store each number of its tensors, got 'w' of shape (32768, 32768) from fewer numbers in",
-        "overlap": "fails with: the member 'archive/data/1', which is packed or shares bytes with another",
+        "overlap": "fails with: the member 'archive/data/1', which is compressed or shares bytes with another",
         "fine": "nothing",
     }
     check(found, expected)

@@ -228,7 +228,7 @@ def test_captions_that_add_nothing_count_in_every_front_end(tmp_path, capsys):
         summary = one.summary().loc["chair"]
         assert (summary["n"], summary["undefined"]) == (23, 1)
         assert numbers_table(one.results).rows[0][2].text == "23 of 24"
-        assert f"chair: {len(silent[name])} rows have no score of their own, but count in n" in repr(one)
+        assert f"chair: {len(silent[name])} rows have no score of their own, but are included in n" in repr(one)
         (record,) = one.record(records, model=MODELS[name], dataset="org/images", date="2026-11-27")
         assert (record.n, record.undefined, record.ci.grouped_by) == (23, 1, None)
         assert record.ci.groups == 23 - len(silent[name])  # a row without counts is not resampled

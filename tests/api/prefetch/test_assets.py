@@ -177,7 +177,7 @@ def test_prefetch_tells_what_is_left_to_do_by_hand(capsys, hub, tmp_path, monkey
     assert code == 0
     assert len(hub.calls) == 2  # the same backbone, without duplicates
     for part in (
-        "weights of PAC-S for ViT-B/32: manual download: they carry no licence",
+        "weights of PAC-S for ViT-B/32: manual download: they have no license",
         "1F-0Pma-vfJPAiDzeyl-iEdSXZIO1cDae",
         "605 MB",
         "vlgauge convert clip_ViT-B-32.pth --backbone ViT-B/32",
@@ -298,7 +298,7 @@ def test_licences_are_named_before_the_first_byte(capsys, hub, monkeypatch):
 
     monkeypatch.setattr("vlgauge.checkpoints.hub.hub_folder", told)
     for name, licence in (
-        (f"judge:{LLAVA}", "to which you agree by its use"),
+        (f"judge:{LLAVA}", "to which you agree by using it"),
         (f"sentence:{MINILM}@{COMMIT}", "Apache-2.0"),
     ):
         hub.files["modules.json"] = b"[]"

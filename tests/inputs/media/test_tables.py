@@ -92,8 +92,8 @@ def test_a_list_as_python_prints_it_is_not_one_reference(tmp_path, capsys, metri
     (tmp_path / "rows.csv").write_text(text, encoding="utf-8")
     assert main(["score", metric, str(tmp_path / "rows.csv"), "--profile", "embedded"]) == 2
     assert capsys.readouterr().err == (
-        "vlgauge score: error: FILE must have lists of texts as JSON, got one as Python prints it, ['...', '...'], in "
-        "the column 'references', row 1 (line 4); read it by ast.literal_eval and write it by json.dumps, or save "
+        "vlgauge score: error: FILE must have lists of strings as JSON, got one in Python notation, ['...', '...'], in "
+        "the column 'references', row 1 (line 4); parse it with ast.literal_eval and write it with json.dumps, or save "
         "JSONL or Parquet\n"
     )
 
@@ -120,7 +120,7 @@ def test_a_list_as_python_prints_it_leaves_a_row_out():
 
     reader = RowReader(Uploaded(), [Text("predictions")], {"predictions": ["a"]})
     reader.read(2)
-    told = "`predictions` must have lists of texts as JSON, got one as Python prints it, ['...', '...'], read it by ast"
+    told = "`predictions` must have lists of strings as JSON, got one in Python notation, ['...', '...'], parse it"
     assert reader.left_out[0].reason.startswith(told)
 
 

@@ -7,7 +7,7 @@ from vlgauge.inputs.sandbox import use_sandbox
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*more than one frame"),
-    pytest.mark.filterwarnings("ignore:.*ended before they should"),
+    pytest.mark.filterwarnings("ignore:.*ended before their stated end"),
 ]
 
 

@@ -49,7 +49,7 @@ def test_a_hostile_picture_costs_one_sentence_at_most(name, monkeypatch):
     assert "\n" not in said
 
 
-@pytest.mark.filterwarnings("ignore:.*ended before they should")
+@pytest.mark.filterwarnings("ignore:.*ended before their stated end")
 @pytest.mark.parametrize("name", CLIPS)
 def test_a_hostile_clip_costs_one_sentence(name, tmp_path):
     plain = write_video(tmp_path / "plain.mp4")

@@ -11,7 +11,7 @@ def test_the_published_model_is_fetched_by_its_name_alone(capsys):
     """Check that the 26.7 GB under binding license terms are fetched by the name of the model only."""
     assert main(["prefetch", "fleur", "--list"]) == 0
     told = capsys.readouterr().out
-    assert "26.7 GB, is under the Llama 2 Community License, to which you agree by its use" in told
+    assert "26.7 GB, is under the Llama 2 Community License, to which you agree by using it" in told
     assert f"vlgauge prefetch judge:{sources.LLAVA}" in told
     (files,) = assets_of(f"judge:{sources.LLAVA}")
     assert isinstance(files, HubFiles)
@@ -24,7 +24,7 @@ def test_terms_are_those_of_the_model():
     assert sources.terms_of(f"Qwen/Qwen3-VL-2B-Instruct@{COMMIT}") == ""
     assert "for research only" in sources.terms_of("Qwen/Qwen2.5-VL-3B-Instruct")
     assert sources.terms_of("google/gemma-3-4b-it") == (
-        "google/gemma-3-4b-it, is under the Gemma Terms of Use, to which you agree by its use"
+        "google/gemma-3-4b-it, is under the Gemma Terms of Use, to which you agree by using it"
     )
 
 
