@@ -72,8 +72,8 @@ def test_a_command_names_the_option_with_the_first_cell(tmp_path, monkeypatch, c
     assert main(["score", "rouge_l", "rows.csv"]) == 2
     told = capsys.readouterr().err
     assert told.endswith(
-        "row 0 has: id, what it says, refs; choose with --predictions 'what it says' ('a dog runs') or --predictions "
-        "refs ('a dog')\n"
+        "got row 0 with: id, what it says, refs; choose with --predictions 'what it says' ('a dog runs') or "
+        "--predictions refs ('a dog')\n"
     )
 
 

@@ -185,7 +185,7 @@ def test_a_refusal_is_told_in_words(hub, capsys):
     assert export("eval-yaml", "--lower-is-better=negate", "--send") == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert "refuses access (status 403)" in err
+    assert "denies access (status 403)" in err
     assert "hf_secret" not in err
 
 
