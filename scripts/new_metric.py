@@ -103,7 +103,7 @@ def _filled(template: str, words: dict[str, str]) -> str:
 def _of_script(path: Path, name: str) -> dict[str, str]:
     """Return the base class of a metric, the signature of its scoring method, and the imports of both."""
     tree = ast.parse(path.read_text("utf-8"))
-    cls = [node for node in tree.body if isinstance(node, ast.ClassDef)][-1]
+    cls = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.bases][-1]
     methods = {node.name: node for node in cls.body if isinstance(node, ast.FunctionDef)}
     imported = {
         alias.asname or alias.name: node

@@ -1,4 +1,4 @@
-"""DSG as defined by Cho et al. (2024), for tests."""
+"""DSG by its definition (Cho et al., 2024), in plain loops, for comparison in tests."""
 
 from collections.abc import Mapping
 from collections.abc import Sequence

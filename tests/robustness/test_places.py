@@ -148,6 +148,6 @@ def test_a_message_has_an_end(tmp_path, capsys):
     title = "x" * 100_000
     (tmp_path / "rows.jsonl").write_text(f'{{"{title}": 1}}')
     assert main(["score", "rovist_nr", str(tmp_path / "rows.jsonl")]) == 2
-    assert f"row 0 has: {title[:60]}; choose" in capsys.readouterr().err
+    assert f"row 0 with: {title[:60]}; choose" in capsys.readouterr().err
     assert main(["score", title, "rows.jsonl"]) == 2
     assert capsys.readouterr().err.endswith("xxx...\n")

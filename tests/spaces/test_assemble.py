@@ -128,7 +128,7 @@ def test_what_is_not_pinned_or_not_named_is_not_fetched_beforehand():
 
 def test_what_is_fetched_beforehand(spaces):
     found = {name: front(files)[0].get("preload_from_hub", []) for name, files in spaces.items()}
-    assert {name for name, lines in found.items() if lines} == {"clip_s", "pac_s", "polos", "groovist"}
+    assert {name for name, lines in found.items() if lines} == {"bertscore", "clip_s", "pac_s", "polos", "groovist"}
     assert found["groovist"][0].startswith("timm/vit_base_patch32_clip_224.openai open_clip_model.safetensors ")
 
 

@@ -151,7 +151,7 @@ def test_all_goes_on_after_a_failure_and_lists_it(ready, small, capsys):
     assert push.main(["--all", "--push"]) == 1
     told = capsys.readouterr().err.splitlines()
     assert told[0].startswith("push: error: bleu: the Hub: ")
-    assert "refuses access (status 403)" in told[0]
+    assert "denies access (status 403)" in told[0]
     assert told[1:] == [
         "push: error: trm: `trm` must be whole, got half",
         "push: 2 of 4 failed: bleu, trm",

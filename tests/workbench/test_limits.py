@@ -54,7 +54,7 @@ def bomb(width, height):
             {"predictions": ["a"] * 9, "references": ["b" * 900] * 99},
             r"^`references`.*at most 20,000 char",
         ),
-        ("groovist", {"predictions": ["a"], "images": [b"x"] * 51}, r"^`images`.*at most 50 pictures.*got 51"),
+        ("groovist", {"predictions": ["a"], "images": [b"x"] * 51}, r"^`images`.*at most 50 images.*got 51"),
         ("clip_s", {"predictions": "a", "images": [bytes(20_000_001)]}, r"^`images`.*at most 20.*got 20\.0"),
         (
             "clip_s",

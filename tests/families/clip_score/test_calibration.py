@@ -165,7 +165,7 @@ def test_command(tmp_path, capsys):
     call = ["calibrate", "vlgauge-toy-clip", str(tmp_path / "rows.jsonl"), "--profile", "embedded", "--device", "cpu"]
     assert main([*call, "-o", str(out), "--no-progress"]) == 0
     told = capsys.readouterr().out
-    assert "48 captions of 24 pictures, vlgauge-toy-clip: matching pairs have mean 1, shuffled pairs mean 0" in told
+    assert "48 captions of 24 images, vlgauge-toy-clip: matching pairs have mean 1, shuffled pairs mean 0" in told
     settings = {"profile": "embedded", "device": "cpu"}
     columns = {
         "predictions": [row["predictions"] for row in rows],

@@ -98,7 +98,7 @@ def loaded(name):
             r".*got none",
         ),
         ({**DOG, "images": [[[1.0, 0.0]]] * 2}, r".*got 2.*1 images"),
-        ({**DOG, "images": [[[1.0]]]}, r".*those before"),
+        ({**DOG, "images": [[[1.0]]]}, r".*previous ones"),
     ],
 )
 def test_both_metrics_refuse_the_same_features(name, features, message):

@@ -121,7 +121,7 @@ def told(module, columns, config=None, **settings):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         vlgauge.load(module, config, profile="embedded", keep_in_memory=True, **settings).compute(**columns)
-    found = [one for one in caught if "the toy CLIP" in str(one.message)]
+    found = [one for one in caught if "the demo CLIP" in str(one.message)]
     assert {one.category for one in found} <= {UserWarning}
     return len(found)
 
@@ -163,5 +163,5 @@ def test_the_command_line_says_it_in_one_line(tmp_path, monkeypatch, capsys):
     data.write_text(json.dumps(row) + "\n" + json.dumps(row) + "\n")
     monkeypatch.setattr(toy, "_TOLD", set())
     assert main(["score", "clip_s", str(data), "--profile", "embedded"]) == 0
-    told = [line for line in capsys.readouterr().err.splitlines() if "toy CLIP" in line]
+    told = [line for line in capsys.readouterr().err.splitlines() if "demo CLIP" in line]
     assert told == [f"vlgauge score: warning: the scores of the demo CLIP of the embedded profile {TOY_NUMBERS}"]
