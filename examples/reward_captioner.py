@@ -241,7 +241,7 @@ def plot(rows: Sequence[dict[str, Any]], path: Path) -> None:
         axes.set(title=TITLES[key], xlabel="step")
     handles = {label: line for line, label in zip(*axes.get_legend_handles_labels(), strict=True)}
     figure.legend(handles.values(), [f"reward: {name}" for name in handles], loc="outside lower center", ncols=2)
-    figure.suptitle("Held-out drawn scenes; pac_s by a toy CLIP, no published numbers", fontsize=9)
+    figure.suptitle("Held-out drawn scenes; pac_s by a demo CLIP, no published numbers", fontsize=9)
     figure.savefig(path, dpi=120)
 
 
@@ -255,7 +255,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.seeds = 1 if options.smoke else options.seeds
     options.output.mkdir(parents=True, exist_ok=True)
     logging.set_verbosity_error()
-    warnings.filterwarnings("ignore", "the toy CLIP")  # said below
+    warnings.filterwarnings("ignore", ".*demo CLIP")  # said below
     warnings.filterwarnings("ignore", ".*are empty and were scored as such")
     warnings.filterwarnings("ignore", ".*are 0 because neither image nor references are similar to the caption")
     start, cpu = time.perf_counter(), time.process_time()
@@ -268,7 +268,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     (options.output / "rows.json").write_text(json.dumps(rows, indent=1))
     plot(rows, options.output / "rewards.png")
     print("\nmeans over the seeds", *map(line, summary(rows)), sep="\n")
-    print("pac_s is by a toy CLIP that knows drawn scenes only: no published number")
+    print("pac_s is by a demo CLIP that knows synthetic scenes only: no published number")
     minutes, cpu_minutes = (time.perf_counter() - start) / 60, (time.process_time() - cpu) / 60
     print(f"{minutes:.1f} minutes, {cpu_minutes:.1f} of CPU time; wrote {options.output / 'rewards.png'}")
     return 0

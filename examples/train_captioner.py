@@ -140,7 +140,9 @@ def plot(rows: Sequence[dict[str, Any]], best: float, path: Path) -> None:
         axes.plot(*zip(*known, strict=True), marker=".")
         axes.axvline(best, color="0.6", linestyle=":")
         axes.set(title=f"{name}, {'higher' if greater_is_better(name) else 'lower'} is better", xlabel="epoch")
-    figure.suptitle("Held-out drawn scenes; toy CLIP, no published numbers; dotted: the checkpoint kept", fontsize=9)
+    figure.suptitle(
+        "Held-out synthetic scenes; demo CLIP, no published numbers; dotted: the checkpoint kept", fontsize=9
+    )
     figure.savefig(path, dpi=120)
 
 
@@ -156,7 +158,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.epochs = 2 if options.smoke else options.epochs
     options.output.mkdir(parents=True, exist_ok=True)
     logging.set_verbosity_error()
-    warnings.filterwarnings("ignore", "the toy CLIP")  # said below
+    warnings.filterwarnings("ignore", ".*demo CLIP")  # said below
     warnings.filterwarnings("ignore", ".*are empty and were scored as such")  # of random weights
     start, cpu = time.perf_counter(), time.process_time()
     trainer, encoded = train(options, options.output)
@@ -166,7 +168,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     epoch = next(row["epoch"] for row in rows if row["step"] == best)
     print(table(rows, epoch))
     plot(rows, epoch, options.output / "metrics.png")
-    print(f"* kept by {options.best}; pac_s is by a toy CLIP that knows drawn scenes only: no published number")
+    print(f"* kept by {options.best}; pac_s is by a demo CLIP that knows synthetic scenes only: no published number")
     print(f"pictures encoded by the first evaluation: {encoded[0]}, by all later ones: {encoded[-1] - encoded[0]}")
     print(f"{minutes:.1f} minutes, {cpu_minutes:.1f} of CPU time; wrote {options.output / 'metrics.png'}")
     return 0

@@ -123,7 +123,7 @@ def test_a_static_space_shows_the_score_of_each_example(chromium, tmp_path):
             page.locator(f".card.{example.shows}").click()
             result = page.locator(".res:visible")
             result.get_by_text(f"example: {example.title}").or_(
-                result.get_by_text(f"misses: {example.title}")
+                result.get_by_text(f"Limitation: {example.title}")
             ).wait_for()
             check_score(result, "cider", example)
         lines = page.request.get(f"{address}/examples/examples.jsonl").text().splitlines()

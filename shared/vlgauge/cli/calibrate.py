@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
     rows = list(metric.as_computed(located(columns, options.file)))
     found = fitted_on(metric, rows, level=options.level, resamples=options.resamples, seed=options.seed)
     found.save(options.output)
-    percent = f"{100 * options.level:g} %"
+    percent = f"{100 * options.level:g}%"
     for name in ("w", "offset"):
         low, high = getattr(found, f"{name}_interval")
         print(f"{name} {getattr(found, name):.4f} ({percent} interval {low:.4f} to {high:.4f})")
