@@ -67,7 +67,6 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 _EMPTY = 2  # tokens of a text without content: start and end
 _FEW_REFERENCES = 50  # with fewer, frequencies do not show which tokens are rare
-_WARNED = -1  # not a valid sum of digests
 
 
 @dataclass(frozen=True)
@@ -131,7 +130,7 @@ class Bertscore(base.CaptionMetric):
         self.device = device
         self.batch_size = base.check_int("batch_size", batch_size, 1)
         self._counted: tuple[str, Mapping[int, int], int] | None = None
-        self._first: int | None = None  # sum of the digests of the references of the first call
+        self._first: int | None = None  # see `digests.compare_with_first`
         super().__init__(*args, **host)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -266,7 +265,7 @@ class Bertscore(base.CaptionMetric):
         else:
             texts = texts_of(self.idf) if isinstance(self.idf, str) else list(self.idf)
             source = Path(self.idf).name if isinstance(self.idf, str) else "texts"
-            name = f"{source}@{digests.named_by(digests.sum_of_digests([texts])).partition('@')[2]}"
+            name = digests.named_by(digests.sum_of_digests([texts]), source)
         return name, document_counts(self._reference_ids(encoder, texts)), len(texts)
 
     def _pair_scores(
@@ -330,10 +329,8 @@ class Bertscore(base.CaptionMetric):
 
     def _warn_of_other_references(self, total: int) -> None:
         """Warn once if two calls counted different references, such as batches of one dataset."""
-        if self._first is None:
-            self._first = total
-        elif self._first not in (total, _WARNED):
-            self._first = _WARNED
+        self._first, differs = digests.compare_with_first(self._first, total)
+        if differs:
             validation.warn(
                 "idf counts tokens in the references of a call, and this call has other references than an earlier "
                 "one; do not compare or average their scores, or load bertscore with all references as `idf`"

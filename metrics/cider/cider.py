@@ -47,7 +47,6 @@ Examples:
 
 
 PENALTIES = {"cider-d": cider.gaussian_penalties, "cider-r": cider_r_penalties}
-_WARNED = -1  # not a valid sum of digests
 
 
 class Cider(base.TokenMetric):
@@ -65,7 +64,7 @@ class Cider(base.TokenMetric):
         if eos and isinstance(df, cider.DocumentFrequency):
             cider.check_end_token(df)
         self._counted: tuple[str, cider.DocumentFrequency] | None = None
-        self._first: int | None = None  # sum of the digests of the references of the first call
+        self._first: int | None = None  # see `digests.compare_with_first`
         super().__init__(*args, **host)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -76,7 +75,7 @@ class Cider(base.TokenMetric):
         return {**self.__dict__, "_first": None}
 
     def signature_fields(self) -> dict[str, Any]:
-        """Return the settings for the signature by name, without those of other definitions than the COCO code's."""
+        """Return the settings for the signature by name, omitting `eos` and `variant` if they are not set."""
         fields = super().signature_fields()
         dropped = {"eos"} if not self.eos else set()
         dropped |= {"variant"} if self.variant == "cider-d" else set()
@@ -132,10 +131,8 @@ class Cider(base.TokenMetric):
 
     def _warn_of_other_references(self, total: int) -> None:
         """Warn once if two calls counted different references, such as batches of one dataset."""
-        if self._first is None:
-            self._first = total
-        elif self._first not in (total, _WARNED):
-            self._first = _WARNED
+        self._first, differs = digests.compare_with_first(self._first, total)
+        if differs:
             warn(
                 "CIDEr-D counts n-grams in the references of a call, and the references of this call differ "
                 "from an earlier one; do not compare or average their scores, or load cider with "
