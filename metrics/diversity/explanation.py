@@ -99,7 +99,7 @@ def groups_of(detail: Mapping[str, Any]) -> list[list[int]]:
 
 
 def phrases(captions: Sequence[Sequence[str]]) -> list[tuple[Ngram, int]]:
-    """Return the n-grams in several captions with their numbers of captions, those of most words in all first.
+    """Return the n-grams in several captions with their numbers of captions, sorted by covered words, most first.
 
     N-grams within a longer one that is in as many captions are left out.
     """

@@ -98,7 +98,7 @@ class Spider(base.TokenMetric):
         """Count the number of rows whose references contain each n-gram, for CIDEr-D.
 
         Returns:
-            Counts to be added to those of other rows. None if CIDEr-D does not count n-grams in the rows.
+            Counts, which are summed over all groups of rows. None if CIDEr-D does not count n-grams in the rows.
         """
         found: Counts | None = self.parts["cider"].count(columns)
         return found

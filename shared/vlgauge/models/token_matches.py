@@ -79,9 +79,10 @@ def token_similarities(
     batch_size: int = 64,
     progress: Progress = None,
 ) -> list[Floats]:
-    """Return the cosine similarities of all tokens of each pair, shapes ``(n_first, n_second)``.
+    """Compute the cosine similarities of all tokens of each pair. See `token_matches` for the arguments.
 
-    Args: See `token_matches`.
+    Returns:
+        One array per pair, shape ``(n_first, n_second)``, in the order of the pairs.
     """
     found: dict[int, Floats] = {}
     for which, cosines in _similarities(encoder, ids, pairs, batch_size, progress):

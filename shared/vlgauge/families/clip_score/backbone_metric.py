@@ -136,12 +136,14 @@ class Backbone(ClipSettings):
 
         Returns:
             Cosines, shape ``(n,)``, NaN if undefined, one dictionary per row with ``cosine``, ``truncated`` and
-            ``special``, and signature fields. Warns:
-            UserWarning: If texts are too long, or images cannot be read.
+            ``special``, and signature fields.
 
         Raises:
             UsageError: If a text is too long with ``long_text="error"``, or an image is unreadable with
                 ``on_error="raise"``.
+
+        Warns:
+            UserWarning: If texts are too long, or images cannot be read.
         """
         vectors, names = self.vectors(progress)
         rows = self.text_rows(predictions, [None] * len(predictions))
