@@ -78,7 +78,8 @@ class Metric(EvaluateAdapter, ABC):
         requires: Minimum version of vlgauge that the metric script works with.
         columns: Input columns. An instance may override them before it calls ``super().__init__``.
         setting_groups: Frozen dataclasses of settings, which check them in ``__post_init__`` and return their part of a
-            signature by ``signature_fields()``. `grouped` contains the instances.
+            signature by ``signature_fields()``, unless the class overrides `signature_fields`. `grouped` contains the
+            instances.
         configs: Valid values of ``config_name``.
         is_mean: Whether the corpus-level value is the mean of the row scores.
         compares_sets: Whether a score depends on the number of captions per row.
