@@ -21,7 +21,7 @@ _UNRELEASED = re.compile(r"## \[Unreleased\]\n+Becomes [^\n]+\n")
 _INSTALL = re.compile(rf'"vlgauge(\[[\w,-]+\])? @ git\+{re.escape(REPOSITORY)}"')
 
 
-def dated_changelog(text: str, version: str, date: str) -> str:
+def date_changelog(text: str, version: str, date: str) -> str:
     """Convert the unreleased part of the changelog to a release.
 
     Raises:
@@ -34,7 +34,7 @@ def dated_changelog(text: str, version: str, date: str) -> str:
     return re.sub(r"^\[Unreleased\]: .*\n", link, text, flags=re.MULTILINE)
 
 
-def dated_citation(text: str, version: str, date: str) -> str:
+def date_citation(text: str, version: str, date: str) -> str:
     """Return the citation with version and date."""
     text = re.sub(r"^date-released: .*\n", "", text, flags=re.MULTILINE)
     return re.sub(r"^version: .*$", f"version: {version}\ndate-released: {date}", text, count=1, flags=re.MULTILINE)
@@ -57,13 +57,13 @@ def main(arguments: Sequence[str] | None = None, *, root: Path = ROOT) -> int:
     try:
         day = datetime.date.fromisoformat(options.date) if options.date else datetime.datetime.now(datetime.UTC).date()
         date, version = day.isoformat(), vlgauge.__version__
-        changelog = dated_changelog((root / "CHANGELOG.md").read_text("utf-8"), version, date)
+        changelog = date_changelog((root / "CHANGELOG.md").read_text("utf-8"), version, date)
     except ValueError as error:
         sys.stderr.write(f"date_release: error: {error}\n")
         return 2
     write(root / "CHANGELOG.md", changelog)
     citation = (root / "CITATION.cff").read_text("utf-8")
-    write(root / "CITATION.cff", dated_citation(citation, version, date))
+    write(root / "CITATION.cff", date_citation(citation, version, date))
     for page in PAGES:
         write(root / page, from_the_index((root / page).read_text("utf-8")))
     print(f"CHANGELOG.md, CITATION.cff, {', '.join(PAGES)}: {version} of {date}; commit them, then tag v{version}")

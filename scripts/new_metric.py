@@ -82,21 +82,21 @@ def skeleton(name: str, like: str, root: Path) -> dict[str, str]:
     words = {"name": name, "like": like, "class_name": name.title().replace("_", ""), "title": name.upper()}
     source, folder = root / "metrics" / like, f"metrics/{name}"
     files = {
-        f"{folder}/{name}.py": _filled("script", {**words, **_of_script(source / f"{like}.py", name)}),
-        f"{folder}/explanation.py": _filled("explanation", {**words, **_of_explanation(source / "explanation.py")}),
+        f"{folder}/{name}.py": _fill("script", {**words, **_of_script(source / f"{like}.py", name)}),
+        f"{folder}/explanation.py": _fill("explanation", {**words, **_of_explanation(source / "explanation.py")}),
         f"{folder}/examples.jsonl": _examples(source / "examples.jsonl"),
         f"{folder}/README.md": _card(source / "README.md", words),
-        f"tests/metrics/{name}/test_{name}.py": _filled("tests", words),
+        f"tests/metrics/{name}/test_{name}.py": _fill("tests", words),
         "setup.cfg": _with_extra((root / "setup.cfg").read_text("utf-8"), name, like),
     }
     if (source / "corpus_counts.py").is_file():
-        files[f"{folder}/corpus_counts.py"] = _filled("corpus_counts", words)
+        files[f"{folder}/corpus_counts.py"] = _fill("corpus_counts", words)
     for template in sorted(source.glob("*.jinja")):
         files[f"{folder}/{template.name}"] = f"{{# TODO: as in {like} #}}\n{template.read_text('utf-8')}"
     return files
 
 
-def _filled(template: str, words: dict[str, str]) -> str:
+def _fill(template: str, words: dict[str, str]) -> str:
     return Template((SKELETON / f"{template}.txt").read_text("utf-8")).substitute(words).rstrip() + "\n"
 
 

@@ -26,7 +26,7 @@ INSTALLS = {
 _PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;]+)", re.MULTILINE)
 
 
-def resolved(requirements: Sequence[str], python: str, known: Path | None = None) -> dict[str, str] | str:
+def resolve(requirements: Sequence[str], python: str, known: Path | None = None) -> dict[str, str] | str:
     """Resolve requirements.
 
     Args:
@@ -52,7 +52,7 @@ def resolved(requirements: Sequence[str], python: str, known: Path | None = None
 
 def changes(neighbour: str, python: str) -> list[str]:
     """Return a row of the table: the resolved package, and the changes of each install of vlgauge."""
-    alone = resolved([neighbour], python)
+    alone = resolve([neighbour], python)
     if isinstance(alone, str):
         return [neighbour, "not resolved here", *("" for _ in INSTALLS), alone]
     version = alone[neighbour]
@@ -62,16 +62,16 @@ def changes(neighbour: str, python: str) -> list[str]:
             known.write("".join(f"{name}=={one}\n" for name, one in alone.items()))
             known.flush()
             ours = f".[{extras}]" if extras else "."
-            beside = resolved([f"{neighbour}=={version}", ours], python, Path(known.name))
+            beside = resolve([f"{neighbour}=={version}", ours], python, Path(known.name))
         if isinstance(beside, str):
             cells.append("**cannot stand beside it**")
             why.append(beside)
         else:
-            cells.append(told(alone, beside))
+            cells.append(describe_change(alone, beside))
     return [neighbour, version, *cells, "; ".join(dict.fromkeys(why))]
 
 
-def told(before: Mapping[str, str], after: Mapping[str, str]) -> str:
+def describe_change(before: Mapping[str, str], after: Mapping[str, str]) -> str:
     """Describe the changes of an install."""
     changed = [f"{name} {one} to {after.get(name, 'none')}" for name, one in before.items() if after.get(name) != one]
     return ", ".join(changed) or "nothing"

@@ -44,7 +44,7 @@ class Group:
     left_out: tuple[str, ...] = ()
 
 
-def needed_by_the_tests() -> tuple[tuple[str, ...], tuple[str, ...]]:
+def list_needed_extras() -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the extras that all tests require, and the test tools.
 
     The tools are not installed at their lowest versions, because users do not combine vlgauge with old test tools.
@@ -55,7 +55,7 @@ def needed_by_the_tests() -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(extras.removeprefix("vlgauge[").removesuffix("]").split(", ")), tuple(tools)
 
 
-ALL, TOOLS = needed_by_the_tests()
+ALL, TOOLS = list_needed_extras()
 _METRICS = ("bleu", "cider", "d_hm", "meteor", "onlystyle", "rouge_l", "rovist_nr", "stylecider")
 _WITH_MODELS = (
     *("aloha", "capture", "clip-s", "frechet-bert", "groovist", "meteor", "mmd-bert", "pac-s", "polos"),
@@ -105,12 +105,14 @@ def environment(name: str, resolution: str, extras: Sequence[str]) -> Path:
     subprocess.run([*install, "--resolution", RESOLUTIONS[resolution], here], check=True)
     # The tools must not change the resolved versions: pre-commit would install a newer filelock.
     kept = FOLDER / f"{name}.txt"
-    kept.write_text("".join(f"{one}=={version}\n" for one, version in installed(python).items() if one != "vlgauge"))
+    kept.write_text(
+        "".join(f"{one}=={version}\n" for one, version in list_installed(python).items() if one != "vlgauge")
+    )
     subprocess.run([*install, "--constraint", str(kept), *TOOLS], check=True)
     return python
 
 
-def installed(python: Path) -> dict[str, str]:
+def list_installed(python: Path) -> dict[str, str]:
     """Return the versions of an environment by name."""
     listed = [sys.executable, "-m", "uv", "pip", "list", "--format", "json", "--python", str(python)]
     found = json.loads(subprocess.run(listed, check=True, capture_output=True, text=True).stdout)
@@ -149,7 +151,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(finished.stdout)
         failed |= finished.returncode != 0
         end = (finished.stdout.strip().splitlines() or ["nothing was run"])[-1].partition(" in ")[0]
-        tables.append(table(title.replace("-", ", "), group, installed(python), end))
+        tables.append(table(title.replace("-", ", "), group, list_installed(python), end))
     FOLDER.mkdir(parents=True, exist_ok=True)
     (FOLDER / "tested.md").write_text("\n".join(tables), encoding="utf-8")
     print(f"{FOLDER / 'tested.md'}")

@@ -12,7 +12,7 @@ from metric_table import table as metric_table
 
 from vlgauge.core.catalog import metric_facts, metric_folder, metric_names, metric_title
 from vlgauge.explain import explanation_of
-from vlgauge.research.studies.published import PAPERS, published_tables
+from vlgauge.research.studies.published import PAPERS, list_published_tables
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -71,7 +71,7 @@ def published() -> str:
     ]
     for paper, title in PAPERS.items():
         parts.append(f"## {title}\n")
-        for one in (each for each in published_tables() if each.paper == paper):
+        for one in (each for each in list_published_tables() if each.paper == paper):
             lines = [f"**{one.table}**: {one.about}. *{CHECKED[one.checked]}*: {one.why}."]
             lines += [f"  Command: `{one.command}`."] if one.command else []
             lines += [f"  Needs {one.needs}."] if one.needs else []

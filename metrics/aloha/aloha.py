@@ -74,11 +74,11 @@ class Aloha(scene_graphs.SceneGraphMetric):
             *sides, parser = self.object_groups(predictions, references)
             own, theirs = ([_of_the_scene(groups) for groups in side] for side in sides)
         else:
-            own, theirs = _given(objects, len(predictions))
+            own, theirs = _check_objects(objects, len(predictions))
             parser = scene_graphs.GIVEN
         _check_choices(own, theirs)
         every = (name for lists in (own, theirs) for groups in lists for group in groups for name in group)
-        vectors, encoder = self.encoded_phrases(every)
+        vectors, encoder = self.encode_phrases(every)
         scores, details = [], []
         with base.progress_bar(len(own), "Matching objects", self.progress) as advance:
             for mine, others in zip(own, theirs, strict=True):
@@ -101,7 +101,7 @@ def _of_the_scene(groups: Sequence[Sequence[str]]) -> list[list[str]]:
     return [group for group in kept if group]
 
 
-def _given(objects: Any, n_rows: int) -> tuple[list[list[list[str]]], list[list[list[str]]]]:
+def _check_objects(objects: Any, n_rows: int) -> tuple[list[list[list[str]]], list[list[list[str]]]]:
     """Validate the `objects` of a call and return the groups of alternatives of the captions and of the references."""
     if not isinstance(objects, Mapping) or set(objects) != {"predictions", "references"}:
         got = ", ".join(map(repr, objects)) if isinstance(objects, Mapping) else type(objects).__name__

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from vlgauge.explain.pages import number, quoted
+from vlgauge.explain.pages import number, quote_word
 from vlgauge.explain.said import MentionedContent, chip
 
 SUPPORTED = 0.5  # below this similarity, a matched object is shown as unsupported
 
 
-class Aloha(MentionedContent):
+class AlohaExplanation(MentionedContent):
     """Captions with their objects and the matched reference objects."""
 
     name = "aloha"
@@ -27,8 +27,9 @@ class Aloha(MentionedContent):
             return "it names no object"
         worst = min(matches, key=lambda one: one["similarity"])
         if worst["reference"] is None:
-            return f"{quoted(worst['object'])} has no partner left in the references"
-        return f"{quoted(worst['object'])} is matched with {quoted(worst['reference'])}, {number(worst['similarity'])}"
+            return f"{quote_word(worst['object'])} has no partner left in the references"
+        object_, reference = quote_word(worst["object"]), quote_word(worst["reference"])
+        return f"{object_} is matched with {reference}, {number(worst['similarity'])}"
 
     def values(self, row: int) -> dict[str, Any]:
         """Return the template variables of a row.

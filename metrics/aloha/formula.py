@@ -97,8 +97,8 @@ def best_matching(
         The score and its matching. Among equal scores, the first one.
     """
     best: tuple[float, list[Match]] | None = None
-    for mine in _taken(candidate):
-        for theirs in _taken(references):
+    for mine in _take_alternatives(candidate):
+        for theirs in _take_alternatives(references):
             found = matches_of(mine, theirs, similarity)
             score = aloha_score(found, variant)
             if best is None or score > best[0]:
@@ -107,7 +107,7 @@ def best_matching(
     return best
 
 
-def _taken(groups: Groups) -> Iterator[list[str]]:
+def _take_alternatives(groups: Groups) -> Iterator[list[str]]:
     """Yield each choice of one alternative per group once, sorted, so that the result does not depend on set order."""
     seen = set()
     for choice in product(*groups):

@@ -18,13 +18,13 @@ from vlgauge.inputs.text import ngrams  # From: "vlgauge[bertscore]@git+https://
 from vlgauge.models import token_encoders  # From: "vlgauge[bertscore]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.models import token_matches  # From: "vlgauge[bertscore]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
+from .formula import compute_weighted_means
 from .formula import f_measure
 from .formula import inverse_frequencies
 from .formula import rescaled
-from .formula import weighted_means
 from .weights import REFERENCES
 from .weights import GivenWeights
-from .weights import checked_idf
+from .weights import check_idf
 from .weights import document_counts
 from .weights import read_baseline
 from .weights import texts_of
@@ -111,18 +111,18 @@ class Bertscore(base.CaptionMetric):
         **host: Any,
     ) -> None:
         if model is not None and not isinstance(model, (str, Path)):
-            raise UsageError.about("model", f"must be a folder or an id of the Hub, got {validation.shown(model)}")
+            raise UsageError.about("model", f"must be a folder or an id of the Hub, got {validation.short_repr(model)}")
         self.model = None if model is None else str(model)
         self.num_layers = None if num_layers is None else base.check_int("num_layers", num_layers, 0)
         if self.model is not None:
             token_encoders.layer_of(self.model, self.num_layers)
-        self.idf = checked_idf(idf)
+        self.idf = check_idf(idf)
         if baseline is not None and (
             not isinstance(baseline, (str, Path)) or not Path(baseline).expanduser().is_file()
         ):
             raise UsageError.about(
                 "baseline",
-                f"must be an existing file of comma-separated rows LAYER,P,R,F, got {validation.shown(baseline)}",
+                f"must be an existing file of comma-separated rows LAYER,P,R,F, got {validation.short_repr(baseline)}",
             )
         self.baseline = None if baseline is None else str(baseline)
         self.prefix_space = base.check_bool("prefix_space", prefix_space)
@@ -156,7 +156,7 @@ class Bertscore(base.CaptionMetric):
 
     def use_counts(self, counts: parts.Counts) -> None:
         """Use the document frequencies of the whole corpus."""
-        name = digests.named_by(counts["digests"]["sum"])
+        name = digests.name_by(counts["digests"]["sum"])
         n = counts["references"]["n"]
         warn_of_few_references(n)
         self._counted = (name, {int(token): number for token, number in counts["tokens"].items()}, n)
@@ -170,10 +170,10 @@ class Bertscore(base.CaptionMetric):
         if self.baseline is not None:
             baseline, baseline_name = read_baseline(self.baseline, encoder.n_layers - 1)
         rows = [row for row, captions in enumerate(references) if captions]
-        texts, which = ngrams.numbered(text for row in rows for text in (predictions[row], *references[row]))
+        texts, which = ngrams.number_distinct(text for row in rows for text in (predictions[row], *references[row]))
         row_of = np.repeat(np.arange(len(rows)), [1 + len(references[row]) for row in rows])
         is_candidate = ngrams.first_of_run(row_of)
-        read = self._tokenized(encoder, texts, which)
+        read = self._tokenize(encoder, texts, which)
         idf_name, table = self._weights(encoder, references, read.ids)
         row_of_pair = row_of[~is_candidate]
         pairs = (read.which[is_candidate][row_of_pair], read.which[~is_candidate])
@@ -218,18 +218,18 @@ class Bertscore(base.CaptionMetric):
         spaced = text and self.prefix_space and encoder.model.config.model_type == "roberta"
         return f" {text}" if spaced else text
 
-    def _tokenized(self, encoder: AllLayersEncoder, texts: Sequence[str], which: Ints) -> Tokenized:
+    def _tokenize(self, encoder: AllLayersEncoder, texts: Sequence[str], which: Ints) -> Tokenized:
         """Tokenize distinct texts, of which some may have equal tokens."""
         ids, cut = encoder.token_ids([self._as_read(encoder, text) for text in texts])
         rows = [np.array(row, dtype=np.int32) for row in ids]
-        keys, number = ngrams.numbered(row.tobytes().hex() for row in rows)
+        keys, number = ngrams.number_distinct(row.tobytes().hex() for row in rows)
         first = np.zeros(len(keys), dtype=np.int64)
         first[number[::-1]] = np.arange(len(rows))[::-1]
         return Tokenized([rows[i] for i in first], number[which], np.array(cut, dtype=bool)[first])
 
     def _reference_ids(self, encoder: AllLayersEncoder, texts: Sequence[str]) -> list[npt.NDArray[np.int32]]:
-        distinct, which = ngrams.numbered(texts)
-        read = self._tokenized(encoder, distinct, which)
+        distinct, which = ngrams.number_distinct(texts)
+        read = self._tokenize(encoder, distinct, which)
         return [read.ids[i] for i in read.which]
 
     def _weights(
@@ -261,11 +261,11 @@ class Bertscore(base.CaptionMetric):
             texts = [text for own in references for text in own]
             warn_of_few_references(len(texts))
             self._warn_of_other_references(total)
-            name = digests.named_by(total)
+            name = digests.name_by(total)
         else:
             texts = texts_of(self.idf) if isinstance(self.idf, str) else list(self.idf)
             source = Path(self.idf).name if isinstance(self.idf, str) else "texts"
-            name = digests.named_by(digests.sum_of_digests([texts]), source)
+            name = digests.name_by(digests.sum_of_digests([texts]), source)
         return name, document_counts(self._reference_ids(encoder, texts)), len(texts)
 
     def _pair_scores(
@@ -280,8 +280,8 @@ class Bertscore(base.CaptionMetric):
         if not len(distinct):
             return np.zeros((0, 3))
         sides = [read.weights(table, texts) for texts in (first, second)]
-        precision = weighted_means(matches.first, *sides[0])
-        recall = weighted_means(matches.second, *sides[1])
+        precision = compute_weighted_means(matches.first, *sides[0])
+        recall = compute_weighted_means(matches.second, *sides[1])
         empty = (sides[0][1] <= _EMPTY) | (sides[1][1] <= _EMPTY)
         precision, recall = np.where(empty, 0.0, precision), np.where(empty, 0.0, recall)
         return np.stack([precision, recall, f_measure(precision, recall)], axis=1)[place.reshape(-1)]

@@ -3,12 +3,12 @@
 from typing import Any
 
 from vlgauge.explain import Explanation
-from vlgauge.explain.pages import number, quoted
+from vlgauge.explain.pages import number, quote_word
 
 LONG = 40  # maximum number of rows and of columns of the table
 
 
-class Bertscore(Explanation):
+class BertscoreExplanation(Explanation):
     """Captions with a heat map of their tokens and the tokens of the best reference."""
 
     name = "bertscore"
@@ -34,7 +34,7 @@ class Bertscore(Explanation):
         if not matched:
             return "it has no token with a weight"
         cosine, token, nearest = min(matched)
-        return f"the least similar token is {quoted(token)}, {number(cosine)} to {quoted(nearest)}"
+        return f"the least similar token is {quote_word(token)}, {number(cosine)} to {quote_word(nearest)}"
 
     def extra(self, row: int) -> str:
         """Return precision and recall with the best reference."""

@@ -7,7 +7,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-def weighted_means(values: Floats, weights: Floats, sizes: Ints) -> Floats:
+def compute_weighted_means(values: Floats, weights: Floats, sizes: Ints) -> Floats:
     """Compute the weighted mean of the best similarities of each text, the paper's P and R with idf weights.
 
     Args:

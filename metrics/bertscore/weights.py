@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import read_text
-from vlgauge.core.validation import meant
-from vlgauge.core.validation import shown
+from vlgauge.core.validation import short_repr
+from vlgauge.core.validation import suggest_word
 
 REFERENCES = "references"
 
@@ -52,7 +52,7 @@ class GivenWeights:
         return found
 
 
-def checked_idf(idf: Any) -> Any:
+def check_idf(idf: Any) -> Any:
     """Check the setting ``idf``.
 
     Returns:
@@ -68,24 +68,25 @@ def checked_idf(idf: Any) -> Any:
     if isinstance(idf, (str, Path)) and Path(idf).expanduser().is_file():
         return str(idf)
     if isinstance(idf, Mapping):
-        return _checked_table(idf)
+        return _check_table(idf)
     if isinstance(idf, (list, tuple)) and idf and all(isinstance(text, str) for text in idf):
         return tuple(idf)
     raise UsageError.about(
         "idf",
         f"must be False, True or {REFERENCES!r}, a list of texts, a file with one text per line, or a mapping from "
-        f"token ids to weights, got {shown(idf)}",
-        meant(idf, (REFERENCES,)) if isinstance(idf, str) else "",
+        f"token ids to weights, got {short_repr(idf)}",
+        suggest_word(idf, (REFERENCES,)) if isinstance(idf, str) else "",
     )
 
 
-def _checked_table(table: Mapping[Any, Any]) -> GivenWeights:
+def _check_table(table: Mapping[Any, Any]) -> GivenWeights:
     for token, weight in table.items():
         is_id = isinstance(token, (int, np.integer)) and not isinstance(token, bool) and token >= 0
         is_weight = isinstance(weight, (int, float, np.number)) and not isinstance(weight, bool)
         if not is_id or not is_weight or not math.isfinite(weight) or weight < 0:
             raise UsageError.about(
-                "idf", f"must map token ids to finite weights of at least 0, got {shown(weight)} for {shown(token)}"
+                "idf",
+                f"must map token ids to finite weights of at least 0, got {short_repr(weight)} for {short_repr(token)}",
             )
     if not table:
         raise UsageError.about("idf", "must have the weight of at least one token, got an empty mapping")

@@ -71,7 +71,7 @@ class Bleu(base.TokenMetric):
     def _compute(
         self, predictions: list[str], references: list[list[str]], return_details: bool = False
     ) -> dict[str, Any]:
-        texts, example, rows = self.numbered(predictions, references)
+        texts, example, rows = self.tokenize_to_ids(predictions, references)
         counts = bleu.bleu_counts(texts, example, self.progress)
         scores = bleu.coco_bleu(counts)[:, -1]
         # Computed only if they are requested.

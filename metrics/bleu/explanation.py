@@ -8,7 +8,7 @@ from vlgauge.explain.pages import number
 from vlgauge.explain.referenced import ReferencedCaption
 
 
-class Bleu(ReferencedCaption):
+class BleuExplanation(ReferencedCaption):
     """Captions with the words marked that occur in a reference."""
 
     name = "bleu"

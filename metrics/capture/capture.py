@@ -75,7 +75,7 @@ class Capture(scene_graphs.SceneGraphMetric):
     ) -> None:
         self.variant = base.check_choice("variant", variant, VARIANTS)
         self.soft = base.check_bool("soft", soft)
-        self.no_objects = None if no_objects is None else _checked_words(no_objects)
+        self.no_objects = None if no_objects is None else _check_words(no_objects)
         super().__init__(*args, **host)
 
     def signature_fields(self) -> dict[str, Any]:
@@ -111,7 +111,7 @@ class Capture(scene_graphs.SceneGraphMetric):
         cosines, encoder = None, None
         if self.soft:
             every = (parts for mine, others in sides for side in (mine, *others) for parts in side)
-            vectors, encoder = self.encoded_phrases(" ".join(words) for parts in every for words in parts)
+            vectors, encoder = self.encode_phrases(" ".join(words) for parts in every for words in parts)
             cosines = vectors.cosines
         released = self.variant == "released"
         synonymous = _overlapping if released else _synonyms
@@ -141,7 +141,7 @@ class Capture(scene_graphs.SceneGraphMetric):
         return record
 
 
-def _checked_words(words: Iterable[str]) -> tuple[str, ...]:
+def _check_words(words: Iterable[str]) -> tuple[str, ...]:
     listed = [] if isinstance(words, str) else list(words)
     if isinstance(words, str) or not all(isinstance(word, str) for word in listed):
         raise UsageTypeError.about("no_objects", f"must be a list of words, got {words!r:.60}")

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from vlgauge.explain.pages import number
-from vlgauge.explain.said import MentionedContent, chip, counted, drawn, nil
+from vlgauge.explain.said import MentionedContent, arrange_graph, chip, count_statements, nil
 
 KINDS = ("objects", "attributes", "relations")
 
 
-class Capture(MentionedContent):
+class CaptureExplanation(MentionedContent):
     """Captions with the matches in the first reference, grouped by kind."""
 
     name = "capture"
@@ -28,7 +28,7 @@ class Capture(MentionedContent):
         first = self.details[row]["references"][0]
         things = [(own, True) for kind in KINDS for own, _ in first[kind]["matched"]]
         things += [(own, False) for kind in KINDS for own in first[kind]["caption_only"]]
-        return counted(things, "it describes no scene")
+        return count_statements(things, "it describes no scene")
 
     def values(self, row: int) -> dict[str, Any]:
         """Return the template variables of a row.
@@ -44,7 +44,7 @@ class Capture(MentionedContent):
             chips = [chip(f"{own} = {their}", True) for own, their in found["matched"] if own != their]
             chips += [nil(their) for their in found["reference_only"]]
             groups.append({"name": f"{kind.capitalize()}, {number(found['f'])}; in the reference:", "chips": chips})
-        graph = drawn(self._tuples(row, first))
+        graph = arrange_graph(self._tuples(row, first))
         return {"caption": self.predictions[row], "graph": graph, "groups": groups, "references": self.texts(row)}
 
     def _tuples(self, row: int, first: dict[str, Any]) -> Iterator[tuple[list[str], dict[str, Any]]]:

@@ -94,7 +94,7 @@ class Chair(scene_graphs.ObjectMetric):
         self, *args: Any, dialect: str = "fixed", table: Sequence[Sequence[str]] | None = None, **host: Any
     ) -> None:
         self.dialect = base.check_choice("dialect", dialect, DIALECTS)
-        self.table = None if table is None else _checked_table(table)
+        self.table = None if table is None else _check_table(table)
         super().__init__(*args, **host)
 
     def signature_fields(self) -> dict[str, Any]:
@@ -114,7 +114,7 @@ class Chair(scene_graphs.ObjectMetric):
         return_details: bool = False,
     ) -> dict[str, Any]:
         texts = [own or [] for own in references] if references is not None else [[] for _ in predictions]
-        given = _checked_objects(objects, len(predictions))
+        given = _check_objects(objects, len(predictions))
         if objects is None and (references is None or all(own is None for own in references)):
             raise UsageError("`references` or `objects` is required, got neither")
         table = object_table(self.table) if self.table is not None else mscoco_table(self.dialect == "fixed")
@@ -134,7 +134,7 @@ class Chair(scene_graphs.ObjectMetric):
 
         counts, details = np.full((len(predictions), len(COUNTS)), np.nan), []
         pairs = zip(predictions, given, strict=True)
-        reported = base.reported(pairs, len(predictions), "Scoring captions", self.progress, block=100)
+        reported = base.report_progress(pairs, len(predictions), "Scoring captions", self.progress, block=100)
         for row, (caption, own) in enumerate(reported):
             present = None
             mentions, tokens = find(caption, table)
@@ -204,7 +204,7 @@ class Chair(scene_graphs.ObjectMetric):
         return (find if self.table is None else partial(find, own=names_in(table, forms))), tagger
 
 
-def _checked_table(table: Any) -> tuple[tuple[str, ...], ...]:
+def _check_table(table: Any) -> tuple[tuple[str, ...], ...]:
     """Validate a table and return its rows of synonyms in lowercase."""
     if isinstance(table, str) or not isinstance(table, Sequence) or not table:
         raise UsageTypeError.about(
@@ -227,7 +227,7 @@ def _checked_table(table: Any) -> tuple[tuple[str, ...], ...]:
     return tuple(rows)
 
 
-def _checked_objects(objects: Any, n_rows: int) -> list[list[str] | None]:
+def _check_objects(objects: Any, n_rows: int) -> list[list[str] | None]:
     """Validate the objects of each image and return them in lowercase. None if the objects are unknown."""
     if objects is None:
         return [None] * n_rows

@@ -4,10 +4,10 @@ from typing import Any
 
 from vlgauge.explain.explanation import Explanation
 from vlgauge.explain.marks import AGAINST, FOR, Mark, pieces_of_runs
-from vlgauge.explain.pages import quoted
+from vlgauge.explain.pages import quote_word
 
 
-class Chair(Explanation):
+class ChairExplanation(Explanation):
     """Captions with their objects marked."""
 
     name = "chair"
@@ -32,7 +32,7 @@ class Chair(Explanation):
         invented = [one for one in found if one["invented"]]
         if not invented:
             return f"all {len(found)} mentioned objects are in the image"
-        names = quoted(invented[0]["word"])
+        names = quote_word(invented[0]["word"])
         return f"{len(invented)} of {len(found)} mentioned objects are not in the image, such as {names}"
 
     def values(self, row: int) -> dict[str, Any]:
@@ -44,7 +44,7 @@ class Chair(Explanation):
         detail = self.details[row]
         marks: list[Mark | None] = [None] * len(detail["words"])
         for one in detail["objects"]:
-            note = f"{quoted(one['word'])} is {'no object' if one['invented'] else 'an object'} of the image"
+            note = f"{quote_word(one['word'])} is {'no object' if one['invented'] else 'an object'} of the image"
             for place in range(one["start"], one["end"]):
                 marks[place] = Mark(AGAINST if one["invented"] else FOR, note=note)
         pieces = pieces_of_runs(self.predictions[row], detail["words"], marks)

@@ -78,7 +78,7 @@ _VEHICLES = ("jet", "train")
 
 
 @lru_cache(maxsize=1)
-def merged_names() -> dict[str, str]:
+def merge_names() -> dict[str, str]:
     """Return the names of two words, and the name that each of them counts as."""
     found = {name: name for name in _PAIRS} | _RENAMED
     found |= {f"{age} {animal}": animal for animal in _ANIMALS for age in ("baby", "adult")}
@@ -168,7 +168,7 @@ def mentions_fixed(caption: str, table: Table, own: Table = _NO_NAMES) -> tuple[
         The mentions, and the words after multi-word names were merged.
     """
     plain = words(caption.lower())
-    names = merged_names()
+    names = merge_names()
     lemmas = forms_fixed(plain, table)
     forms = [
         word if f"{word} {after}" in names else lemma
@@ -179,7 +179,7 @@ def mentions_fixed(caption: str, table: Table, own: Table = _NO_NAMES) -> tuple[
 
 def _mentions(tokens: Sequence[str], table: Table, own: Table, longest: int) -> tuple[list[Mention], list[str]]:
     """Return the mentions of a caption, and its words after multi-word names were merged."""
-    names = {**merged_names(), **own} if own else merged_names()
+    names = {**merge_names(), **own} if own else merge_names()
     longest = max([longest, *(name.count(" ") + 1 for name in own)])
     spans: list[tuple[str, int, int]] = []
     start = 0

@@ -76,8 +76,8 @@ class Chrf(base.CaptionMetric):
         self, predictions: list[str], references: list[list[str]], return_details: bool = False
     ) -> dict[str, Any]:
         rows = [row for row, captions in enumerate(references) if captions]
-        own = [self._cased(predictions[row]) for row in rows]
-        theirs = [[self._cased(caption) for caption in references[row]] for row in rows]
+        own = [self._apply_case(predictions[row]) for row in rows]
+        theirs = [[self._apply_case(caption) for caption in references[row]] for row in rows]
         found = best_references(own, theirs, self.word_order, self.progress)
         columns = found.columns.astype(np.float64)
         summed = summands(columns)
@@ -100,7 +100,7 @@ class Chrf(base.CaptionMetric):
         )
         return self.result(**of_rows) | {"chrf": _of_corpus(columns)}
 
-    def _cased(self, caption: str) -> str:
+    def _apply_case(self, caption: str) -> str:
         return caption.lower() if self.lowercase else caption
 
 

@@ -12,7 +12,7 @@ from .formula import CHARACTER_ORDERS
 _SHORT = 3  # Shorter sequences are shared by unrelated texts.
 
 
-class Chrf(ReferencedCaption):
+class ChrfExplanation(ReferencedCaption):
     """Captions with the character sequences marked that occur in their best reference."""
 
     name = "chrf"

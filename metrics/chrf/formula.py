@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.core.progress import Progress
-from vlgauge.core.progress import reported
+from vlgauge.core.progress import report_progress
 from vlgauge.inputs.text.ngrams import Ints
 from vlgauge.inputs.text.ngrams import Tokens
 from vlgauge.inputs.text.ngrams import first_of_run
@@ -130,7 +130,7 @@ def best_references(
     per_reference: list[list[float]] = []
     chosen, columns = [], [np.zeros((0, len(COUNT_COLUMNS)), np.int64)]
     starts = range(0, len(predictions), _AT_ONCE)
-    for start in reported(starts, len(starts), "Scoring captions", progress, block=1):
+    for start in report_progress(starts, len(starts), "Scoring captions", progress, block=1):
         own, theirs = predictions[start : start + _AT_ONCE], references[start : start + _AT_ONCE]
         pairs = _pair_columns(own, theirs, word_order)
         scores = f_score(summands(pairs.astype(np.float64))).tolist()
@@ -151,15 +151,15 @@ def _pair_columns(predictions: Sequence[str], references: Sequence[Sequence[str]
     example = np.repeat(np.arange(len(predictions)), [1 + len(theirs) for theirs in references])
     candidate = np.flatnonzero(first_of_run(example))[example]  # index of the caption that each text belongs to
     is_reference = candidate != np.arange(len(texts))
-    found = [*_shared([characters(text) for text in texts], example, candidate, CHARACTER_ORDERS)]
+    found = [*_find_shared([characters(text) for text in texts], example, candidate, CHARACTER_ORDERS)]
     split = [words(text) if word_order else [] for text in texts]
-    found += _shared(split, example, candidate, WORD_ORDERS)
+    found += _find_shared(split, example, candidate, WORD_ORDERS)
     lengths = [np.array([len(characters(text)) for text in texts]), np.array([len(one) for one in split])]
     found += [length[candidate] for length in lengths] + lengths
     return np.stack([column[is_reference] for column in found], axis=1).astype(np.int64)
 
 
-def _shared(texts: Sequence[Tokens], example: Ints, candidate: Ints, max_order: int) -> Iterator[Ints]:
+def _find_shared(texts: Sequence[Tokens], example: Ints, candidate: Ints, max_order: int) -> Iterator[Ints]:
     """Yield, for each order, the n-grams that each text shares with its caption, shape ``(n_texts,)``."""
     for grams in ngram_sets(token_ids(texts), max_order=max_order):
         # The entries of an n-gram are grouped by row, with the caption before its references.

@@ -58,7 +58,7 @@ class Cider(base.TokenMetric):
     def __init__(
         self, *args: Any, df: Any = "references", eos: bool = False, variant: str = "cider-d", **host: Any
     ) -> None:
-        self.df = cider.checked_df(df, ("references",))
+        self.df = cider.check_df(df, ("references",))
         self.eos = base.check_bool("eos", eos)
         self.variant = base.check_choice("variant", variant, tuple(PENALTIES))
         if eos and isinstance(df, cider.DocumentFrequency):
@@ -90,12 +90,12 @@ class Cider(base.TokenMetric):
 
     def use_counts(self, counts: Counts) -> None:
         """Use the document frequencies of the whole corpus."""
-        self._counted = (digests.named_by(counts["digests"]["sum"]), cider.counted_documents(counts))
+        self._counted = (digests.name_by(counts["digests"]["sum"]), cider.sum_documents(counts))
 
     def _compute(
         self, predictions: list[str], references: list[list[str]], return_details: bool = False
     ) -> dict[str, Any]:
-        texts, example, rows = self.numbered(predictions, references)
+        texts, example, rows = self.tokenize_to_ids(predictions, references)
         name, table = self.df, None
         if self._counted is not None:
             name, table = self._counted
@@ -103,13 +103,13 @@ class Cider(base.TokenMetric):
             cider.warn_of_few_documents(len(rows))
             total = digests.sum_of_digests(references)
             self._warn_of_other_references(total)
-            name = digests.named_by(total)
+            name = digests.name_by(total)
         else:
-            name, table = cider.given_df(self.df, tokens=tokenizers.tokens_name(self.tokenizer), eos=self.eos)
+            name, table = cider.load_df(self.df, tokens=tokenizers.tokens_name(self.tokenizer), eos=self.eos)
         if self.variant == "cider-d":
             cider.warn_of_long_captions(texts, example)
         if self.eos:
-            texts = texts.ended_by(cider.END)
+            texts = texts.append_token(cider.END)
         parts, of = cider.cider_d_scores(texts, example, table, self.progress, penalize=PENALTIES[self.variant])
         scores = np.bincount(of, parts, len(rows)) / np.bincount(of, minlength=len(rows))
         bounds = np.searchsorted(of, np.arange(len(rows) + 1))

@@ -7,14 +7,14 @@ from typing import Any
 
 from vlgauge.core.files import DATA
 from vlgauge.explain.explanation import Columns
-from vlgauge.explain.pages import quoted
+from vlgauge.explain.pages import quote_word
 from vlgauge.explain.referenced import ReferencedCaption
 from vlgauge.families.ngram.cider import DocumentFrequency
 from vlgauge.inputs.media.tables import read_rows
 from vlgauge.inputs.text.ngrams import MAX_ORDER
 
 
-class Cider(ReferencedCaption):
+class CiderExplanation(ReferencedCaption):
     """Captions with the words marked that occur in a reference."""
 
     name = "cider"
@@ -43,10 +43,10 @@ class Cider(ReferencedCaption):
     def reason(self, row: int) -> str:
         """Return the number of shared words or n-grams as text, and the last word of an unfinished caption."""
         detail = self.details[row]
-        ending = f"; it ends in {quoted(detail['tokens'][-1])}" if detail["unfinished"] and detail["tokens"] else ""
-        return f"{self._shared(row)}{ending}"
+        ending = f"; it ends in {quote_word(detail['tokens'][-1])}" if detail["unfinished"] and detail["tokens"] else ""
+        return f"{self._find_shared(row)}{ending}"
 
-    def _shared(self, row: int) -> str:
+    def _find_shared(self, row: int) -> str:
         """Return the number of shared words or, if all words are shared, of shared n-grams, as text."""
         detail = self.details[row]
         tokens, references = detail["tokens"], detail["references"]

@@ -13,9 +13,9 @@ from vlgauge.models import judges  # From: "vlgauge[clair]@git+https://github.co
 
 from .formula import HIGHEST
 from .formula import VARIANTS
-from .formula import expected_score
+from .formula import compute_expected_score
+from .formula import parse_written_score
 from .formula import score_places
-from .formula import written_score
 
 _DESCRIPTION = """\
 CLAIR asks a language model, which does not see the image, how likely a caption describes the same image as its
@@ -97,11 +97,13 @@ class Clair(judged.JudgeMetric):
         n_untold = 0
         details: list[dict[str, Any]] = []
         for question, answer in zip(questions, answers, strict=True):
-            written = written_score(answer.text)
+            written = parse_written_score(answer.text)
             places = score_places(answer.text, written, answer.digit_at.tolist()) if judge.reads_digits else []
             is_told = not np.isnan(answer.digits[places]).any()
             n_untold += not is_told
-            found = expected_score(written, places, answer.digits) if self.variant == "expected" else written.score
+            found = (
+                compute_expected_score(written, places, answer.digits) if self.variant == "expected" else written.score
+            )
             scores.append(found / HIGHEST)
             details.append(
                 {

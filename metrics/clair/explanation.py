@@ -4,13 +4,13 @@ import math
 from typing import Any
 
 from vlgauge.explain.explanation import Explanation
-from vlgauge.explain.pages import number, quoted
+from vlgauge.explain.pages import number, quote_word
 from vlgauge.explain.plots import digit_bars
 
 _PLACES = {1: ("ones",), 2: ("tens", "ones"), 3: ("hundreds", "tens", "ones")}
 
 
-class Clair(Explanation):
+class ClairExplanation(Explanation):
     """Captions with the answers of the judge model."""
 
     name = "clair"
@@ -25,7 +25,7 @@ class Clair(Explanation):
     def reason(self, row: int) -> str:
         """Return the score and the reason of the judge model as text."""
         detail = self.details[row]
-        told = f": {quoted(detail['reason'])}" if detail["reason"] else ""
+        told = f": {quote_word(detail['reason'])}" if detail["reason"] else ""
         return f"the judge wrote {number(detail['number'], 0)} of 100{told}"
 
     def undefined(self, row: int) -> str:
@@ -35,7 +35,7 @@ class Clair(Explanation):
             return "it has no reference to be compared with"
         is_read = detail["number"] is not None
         why = "and its server did not return alternative answers" if is_read else "which has no score from 0 to 100"
-        return f"the judge wrote {quoted(detail['answer'])}, {why}"
+        return f"the judge wrote {quote_word(detail['answer'])}, {why}"
 
     def values(self, row: int) -> dict[str, Any]:
         """Return the template variables of a row.

@@ -38,7 +38,7 @@ class Written(NamedTuple):
 _NONE = Written(math.nan, "")
 
 
-def written_score(answer: str) -> Written:
+def parse_written_score(answer: str) -> Written:
     """Parse the score in an answer as CLAIR's code does (Chan et al., 2023).
 
     The text between the first opening brace and the next closing brace is parsed as JSON with the key "score". If that
@@ -98,7 +98,7 @@ def score_places(answer: str, written: Written, digit_at: Sequence[int]) -> list
 
     Args:
         answer: Text of the answer.
-        written: Output of `written_score` for it.
+        written: Output of `parse_written_score` for it.
         digit_at: Digit that each token is, -1 for other tokens, shape ``(n_tokens,)``.
 
     Returns:
@@ -115,7 +115,7 @@ def score_places(answer: str, written: Written, digit_at: Sequence[int]) -> list
     return places[before : before + len(written.number)]
 
 
-def expected_score(written: Written, places: Sequence[int], digits: Floats) -> float:
+def compute_expected_score(written: Written, places: Sequence[int], digits: Floats) -> float:
     """Compute the expected score over the digit probabilities, from 0 to 100. This is our extension.
 
     With ``p_i(d)`` the probability of digit d at position i among the ten digits, a one-digit score is ``sum_d d
@@ -124,7 +124,7 @@ def expected_score(written: Written, places: Sequence[int], digits: Floats) -> f
     4.5, 100) p_1(d)``.
 
     Args:
-        written: Output of `written_score`.
+        written: Output of `parse_written_score`.
         places: Output of `score_places`. If it is empty, the written score is returned.
         digits: Probability of each digit at each token, shape ``(n_tokens, 10)``.
 

@@ -3,7 +3,7 @@
 from vlgauge.explain.captioned import ImageCaptions
 
 
-class ClipS(ImageCaptions):
+class ClipSExplanation(ImageCaptions):
     """Captions, each with the other captions of its image."""
 
     name = "clip_s"

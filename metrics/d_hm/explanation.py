@@ -12,7 +12,7 @@ from vlgauge.explain.plots import Axis, percent
 PARTS = {"d_g": ("grounding", "groovist"), "d_c": ("coherence", "rovist_c"), "d_r": ("non-redundancy", "rovist_nr")}
 
 
-class DHm(Explanation):
+class DHmExplanation(Explanation):
     """Stories with the three differences from the human-written story of the same images."""
 
     name = "d_hm"

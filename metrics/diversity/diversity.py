@@ -27,7 +27,7 @@ from .formula import position_counts
 from .formula import self_cider
 from .formula import spectra
 from .novelty import TrainingCaptions
-from .novelty import checked_training_captions
+from .novelty import check_training_captions
 from .novelty import training_captions
 
 _DESCRIPTION = """\
@@ -81,8 +81,8 @@ class Diversity(base.TokenMetric):
     undefined_hint = "give each row as a list of at least two captions of one image"
 
     def __init__(self, *args: Any, df: Any = "predictions", training_captions: Any = None, **host: Any) -> None:
-        self.df = cider.checked_df(df, ("predictions",))
-        self.training_captions = checked_training_captions(training_captions)
+        self.df = cider.check_df(df, ("predictions",))
+        self.training_captions = check_training_captions(training_captions)
         self._training: TrainingCaptions | None = None
         self._counted: tuple[int, cider.DocumentFrequency | None] | None = None
         super().__init__(*args, **host)
@@ -90,7 +90,7 @@ class Diversity(base.TokenMetric):
     def count(self, columns: Mapping[str, Sequence[Any]]) -> parts.Counts | None:
         """Count the words of some rows and, with ``df="predictions"``, the rows that contain each n-gram."""
         sets = [captions for captions in columns["predictions"] if len(captions) > 1]
-        split = lru_cache(2**16)(tokenizers.checked_tokenizer(self.tokenizer))
+        split = lru_cache(2**16)(tokenizers.check_tokenizer(self.tokenizer))
         words = {word for captions in sets for caption in captions for word in split(caption)}
         counts: parts.Counts = cider.document_counts(sets, tokenizer=split) if self.df == "predictions" else {}
         return counts | {"words": dict.fromkeys(words, 1)}
@@ -101,12 +101,12 @@ class Diversity(base.TokenMetric):
         self._counted = (len(counts["words"]), table)
 
     def _compute(self, predictions: CaptionSets, return_details: bool = False) -> dict[str, Any]:
-        record, counts, n_words = self._scored(predictions, return_details=return_details)
+        record, counts, n_words = self._score(predictions, return_details=return_details)
         return self._with_corpus(record, counts, list(map(len, predictions)), n_words)
 
     def score_batch(self, columns: Mapping[str, Sequence[Any]], keys: Sequence[int]) -> parts.PartialResult:
         """Score rows as in the base class, and add the BLEU counts of each position in a row."""
-        record, counts, _ = self._scored(columns["predictions"])
+        record, counts, _ = self._score(columns["predictions"])
         partial = parts.partial_result(record, len(keys), len(keys) - record[f"{self.name}_undefined"])
         sizes = [list(map(len, columns["predictions"])), [0] * len(keys)]
         return replace(
@@ -134,7 +134,7 @@ class Diversity(base.TokenMetric):
         values["vocabulary"] = n_words if self._counted is None else self._counted[0]
         return record | {f"{self.name}_{key}": value for key, value in values.items()}
 
-    def _scored(
+    def _score(
         self, predictions: CaptionSets, *, return_details: bool = False
     ) -> tuple[dict[str, Any], npt.NDArray[np.int64], int]:
         """Score the rows with at least two captions.
@@ -143,7 +143,7 @@ class Diversity(base.TokenMetric):
             The scores of the rows, the BLEU counts of each position, and the number of distinct words.
         """
         # The first caption of a row takes the place of a candidate, and the others that of its references.
-        texts, example, rows = self.numbered(
+        texts, example, rows = self.tokenize_to_ids(
             [own[0] if own else "" for own in predictions], [own[1:] for own in predictions]
         )
         name, table = self._document_frequency([predictions[row] for row in rows])
@@ -182,7 +182,7 @@ class Diversity(base.TokenMetric):
     def _document_frequency(self, sets: CaptionSets) -> tuple[str, cider.DocumentFrequency]:
         """Return the document frequencies and their name in the signature."""
         if self.df != "predictions":
-            return cider.given_df(self.df, tokens=tokenizers.tokens_name(self.tokenizer))
+            return cider.load_df(self.df, tokens=tokenizers.tokens_name(self.tokenizer))
         if self._counted is not None and self._counted[1] is not None:
             return self.df, self._counted[1]
         if not sets:
@@ -193,7 +193,7 @@ class Diversity(base.TokenMetric):
     def _training_set(self) -> TrainingCaptions | None:
         """Return the training captions, read and tokenized once."""
         if self._training is None and self.training_captions is not None:
-            split = tokenizers.checked_tokenizer(self.tokenizer)
+            split = tokenizers.check_tokenizer(self.tokenizer)
             self._training = training_captions(self.training_captions, split)
         return self._training
 

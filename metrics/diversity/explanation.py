@@ -12,7 +12,7 @@ from scipy.cluster import hierarchy
 
 from vlgauge.explain.explanation import Explanation
 from vlgauge.explain.marks import AGAINST, Mark, pieces_of_runs
-from vlgauge.explain.pages import number, quoted
+from vlgauge.explain.pages import number, quote_word
 
 Ngram: TypeAlias = tuple[str, ...]
 
@@ -21,7 +21,7 @@ N_PHRASES = 4  # n-grams listed per group
 LONGEST = 10  # words of a listed n-gram
 
 
-class Diversity(Explanation):
+class DiversityExplanation(Explanation):
     """Caption sets in groups of similar captions, with their shared n-grams marked."""
 
     name = "diversity"
@@ -49,7 +49,7 @@ class Diversity(Explanation):
         if not (shared := phrases(tokens)):
             return f"{apart}, no word shared"
         ngram, count = shared[0]
-        return f"{apart}; {quoted(' '.join(ngram))} is in {count} of them"
+        return f"{apart}; {quote_word(' '.join(ngram))} is in {count} of them"
 
     def extra(self, row: int) -> str:
         """Return the other scores of the row."""

@@ -10,9 +10,9 @@ from typing import Any
 from typing import TypeAlias
 
 from vlgauge.core.errors import UsageError
-from vlgauge.core.validation import listed
+from vlgauge.core.validation import as_list
 from vlgauge.core.validation import plain_text
-from vlgauge.core.validation import shown
+from vlgauge.core.validation import short_repr
 from vlgauge.inputs.media.tables import read_rows
 from vlgauge.inputs.media.tables import rows_called
 
@@ -36,7 +36,7 @@ class TrainingCaptions:
     identity: str
 
 
-def checked_training_captions(captions: Any) -> Any:
+def check_training_captions(captions: Any) -> Any:
     """Check the setting ``training_captions``.
 
     Args:
@@ -54,13 +54,13 @@ def checked_training_captions(captions: Any) -> Any:
         if not Path(captions).is_file():
             raise UsageError.about(
                 NAME,
-                f"must be an existing file or a list of captions, got {shown(captions)}",
+                f"must be an existing file or a list of captions, got {short_repr(captions)}",
                 "give one caption as [caption]",
             )
         return captions
-    texts = listed(captions)
+    texts = as_list(captions)
     if not texts:
-        raise UsageError.about(NAME, f"must be a path or a list of at least one caption, got {shown(captions)}")
+        raise UsageError.about(NAME, f"must be a path or a list of at least one caption, got {short_repr(captions)}")
     return [plain_text(text, f"{NAME}[{i}]", "a caption (str)") for i, text in enumerate(texts)]
 
 
@@ -68,7 +68,7 @@ def training_captions(setting: Any, tokenizer: Callable[[str], Sequence[str]]) -
     """Tokenize the captions of the setting.
 
     Args:
-        setting: Path or list, validated by `checked_training_captions`.
+        setting: Path or list, validated by `check_training_captions`.
         tokenizer: Splits a caption into tokens.
 
     Raises:
@@ -94,7 +94,7 @@ def captions_of_file(path: str) -> list[str]:
             raise UsageError.about(
                 NAME,
                 f"must be a file with one caption per line, annotations of COCO, or a table with a column "
-                f"{' or '.join(COLUMNS)}, got {shown(row)} in row {number} of {path!r}",
+                f"{' or '.join(COLUMNS)}, got {short_repr(row)} in row {number} of {path!r}",
             )
         found += own
     return found

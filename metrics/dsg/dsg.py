@@ -84,14 +84,14 @@ class Dsg(judged.JudgeMetric):
         **host: Any,
     ) -> None:
         if not (questions is None or isinstance(questions, (str, os.PathLike))):
-            got = validation.shown(questions)
+            got = validation.short_repr(questions)
             raise UsageError.about("questions", f"must be the path of a table, got {got}", "pass a list to `compute`")
         self.questions = questions
-        self.question_model = judged.checked_model("question_model", question_model)
+        self.question_model = judged.check_model("question_model", question_model)
         if questions is not None and question_model is not None:
             raise UsageError("`questions` cannot be combined with `question_model`")
         if not isinstance(template, str) or template.count(_BLANK) != 1:
-            got = validation.shown(template)
+            got = validation.short_repr(template)
             raise UsageError.about("template", f"must be a string that contains {_BLANK} once, got {got}")
         self.template = template
         self.independent = validation.check_bool("independent", independent)
@@ -119,7 +119,7 @@ class Dsg(judged.JudgeMetric):
     ) -> dict[str, Any]:
         self.check_sources(questions).end()
         asking = self._asking(predictions, questions)
-        judge = self.loaded_judge(self.chosen_model)
+        judge = self.load_judge(self.chosen_model)
         pictures = judged.pictures_of(images)
         asked = [
             [self.question(one.text, picture) for one in graph or ()]
@@ -130,7 +130,7 @@ class Dsg(judged.JudgeMetric):
         probabilities = self._probabilities(judge, every)
         scores, details = [], []
         for graph, unparsed, own in zip(asking.graphs, asking.unparsed, asked, strict=True):
-            score, told = self._scored(graph or (), [probabilities[one.key] for one in own])
+            score, told = self._score(graph or (), [probabilities[one.key] for one in own])
             scores.append(score)
             details.append({"questions": told, "unparsed": unparsed})
         return self.result(
@@ -155,12 +155,12 @@ class Dsg(judged.JudgeMetric):
     def _asking(self, captions: Sequence[str], questions: Any) -> "_Asking":
         """Return the questions about each caption, from the call, the table, the language model or the demo rules."""
         if questions is not None:
-            return _Asking(_given(questions, len(captions)), "given")
+            return _Asking(_get_given(questions, len(captions)), "given")
         if self.questions is not None:
             return _Asking(self._table.graphs(captions), self._table.identity)
         if self.question_model is None:
             return _Asking([judged.scene_graph_questions(text) for text in captions], judged.SCENE_RULES)
-        writer = self.loaded_judge(self.question_model)
+        writer = self.load_judge(self.question_model)
         prompts = [judged.writing_prompt(text) for text in captions]
         n_altered = self.warn_escaped(writer, prompts)
         answers = writer.answers(
@@ -171,7 +171,7 @@ class Dsg(judged.JudgeMetric):
             progress=self.progress,
         )
         # The last line of an answer that reaches the length limit may be incomplete.
-        graphs = [judged.parsed_graph(answer.text) if answer.ended else None for answer in answers]
+        graphs = [judged.parse_graph(answer.text) if answer.ended else None for answer in answers]
         unparsed = [None if graph else answer.text for graph, answer in zip(graphs, answers, strict=True)]
         prompt = f"{judged.PROMPT_VERSION}-{writer.opening(judged.WRITING)}"
         return _Asking(graphs, writer.identity, prompt, self.max_new_tokens, unparsed, n_altered)
@@ -190,14 +190,12 @@ class Dsg(judged.JudgeMetric):
         pairs = zip(logs[: len(distinct)], logs[len(distinct) :], strict=True)
         return {one.key: yes_probability(*pair) for one, pair in zip(distinct, pairs, strict=True)}
 
-    def _scored(
-        self, graph: judged.QuestionGraph, probabilities: Sequence[float]
-    ) -> tuple[float, list[dict[str, Any]]]:
+    def _score(self, graph: judged.QuestionGraph, probabilities: Sequence[float]) -> tuple[float, list[dict[str, Any]]]:
         """Compute the score of a row, and the details of its questions."""
         answers = {one.number: chance > 0.5 for one, chance in zip(graph, probabilities, strict=True)}
         parents = {one.number: () if self.independent else one.parents for one in graph}
         is_defined = bool(graph) and not any(map(math.isnan, probabilities))
-        counted = judged.counted_answers(answers, parents)
+        counted = judged.apply_dependencies(answers, parents)
         told = [
             {
                 "number": one.number,
@@ -244,10 +242,10 @@ def yes_probability(yes: float, no: float) -> float:
     return float(expit(yes - no))
 
 
-def _given(questions: Any, n_rows: int) -> list[judged.QuestionGraph]:
+def _get_given(questions: Any, n_rows: int) -> list[judged.QuestionGraph]:
     """Validate the `questions` of a call, which has one list per row."""
-    rows = validation.listed(questions)
+    rows = validation.as_list(questions)
     if rows is None or len(rows) != n_rows:
-        got = validation.shown(questions) if rows is None else len(rows)
+        got = validation.short_repr(questions) if rows is None else len(rows)
         raise UsageError.about("questions", f"must have one list per row, {n_rows} in all, got {got}")
     return [judged.graph_of(row, f"`questions[{i}]`") for i, row in enumerate(rows)]

@@ -11,7 +11,7 @@ N_NODES = 60  # maximum number of questions in a tree
 N_LETTERS = 80  # maximum length of a question in a reason
 
 
-class Dsg(ImageCaptions):
+class DsgExplanation(ImageCaptions):
     """Questions about a caption, each below the question that it depends on."""
 
     name = "dsg"

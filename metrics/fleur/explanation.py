@@ -3,11 +3,11 @@
 from typing import Any
 
 from vlgauge.explain.captioned import ImageCaptions
-from vlgauge.explain.pages import quoted
+from vlgauge.explain.pages import quote_word
 from vlgauge.explain.plots import digit_bars
 
 
-class Fleur(ImageCaptions):
+class FleurExplanation(ImageCaptions):
     """Captions with the answers of the judge model, and with the other captions of their image."""
 
     name = "fleur"
@@ -22,14 +22,14 @@ class Fleur(ImageCaptions):
     )
 
     def _parts(self, row: int) -> str:
-        return f"the judge wrote {quoted(self.details[row]['answer'])}"
+        return f"the judge wrote {quote_word(self.details[row]['answer'])}"
 
     def undefined(self, row: int) -> str:
         """Return the reason for an undefined score: an answer without a number, or missing digit probabilities."""
         detail = self.details[row]
         is_read = detail["number"] is not None
         why = "and its server did not return alternative answers" if is_read else "which has no number from 0 to 1"
-        return f"the judge wrote {quoted(detail['answer'])}, {why}"
+        return f"the judge wrote {quote_word(detail['answer'])}, {why}"
 
     def values(self, row: int) -> dict[str, Any]:
         """Return the template variables of a row.

@@ -14,9 +14,9 @@ from vlgauge.families import judged  # From: "vlgauge[fleur]@git+https://github.
 from vlgauge.models import judges  # From: "vlgauge[fleur]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .formula import VARIANTS
-from .formula import printed_number
-from .formula import smoothed_places
-from .formula import smoothed_score
+from .formula import compute_smoothed_score
+from .formula import find_smoothed_places
+from .formula import parse_number
 
 _DESCRIPTION = """\
 FLEUR asks a vision-language model to rate a caption of an image from 0.0 to 1.0, and returns the expected rating over
@@ -112,7 +112,7 @@ class Fleur(judged.JudgeMetric):
         self.reasons = validation.check_bool("reasons", reasons)
         if not (adapter is None or isinstance(adapter, (str, os.PathLike))):
             raise UsageError.about(
-                "adapter", f"must be a folder or a Hub id with its commit, got {validation.shown(adapter)}"
+                "adapter", f"must be a folder or a Hub id with its commit, got {validation.short_repr(adapter)}"
             )
         self.adapter = adapter
         super().__init__(*args, **host)
@@ -146,11 +146,11 @@ class Fleur(judged.JudgeMetric):
         asked = [self.question(predictions[row], references[row] or (), pictures[row]) for row in rows]
         of_rows = dict(enumerate(alone)) | dict(zip(rows, asked, strict=True))
         altered = self.warn_escaped(judge, list(of_rows.values()))
-        scores, details = self._graded(judge, alone)
+        scores, details = self._grade(judge, alone)
         if self.reasons and return_details:
             self._add_reasons(judge, alone, scores, details)
         with_references = np.full(len(predictions), np.nan)
-        with_references[rows], more = self._graded(judge, asked)
+        with_references[rows], more = self._grade(judge, asked)
         for row, own in zip(rows, more, strict=True):
             details[row]["with_references"] = own
         told = details if return_details else None
@@ -204,7 +204,7 @@ class Fleur(judged.JudgeMetric):
         for row, answer in zip(rows, told, strict=True):
             details[row]["reason"] = answer.text
 
-    def _graded(
+    def _grade(
         self, judge: judges.Judge, questions: Sequence[judges.Question]
     ) -> tuple[list[float], list[dict[str, Any]]]:
         """Return the score of each prompt and its details. The score is NaN if the answer contains no number."""
@@ -214,9 +214,9 @@ class Fleur(judged.JudgeMetric):
         self._check_digits(judge)  # a server reports its tokens in its answers only
         scores, details, n_untold = [], [], 0
         for question, answer in zip(questions, answers, strict=True):
-            number = printed_number(answer.text)
-            places = smoothed_places(number, answer.digit_at.tolist())
-            score = smoothed_score(number, places, answer.digits, self.variant)
+            number = parse_number(answer.text)
+            places = find_smoothed_places(number, answer.digit_at.tolist())
+            score = compute_smoothed_score(number, places, answer.digits, self.variant)
             scores.append(score)
             shown = None if math.isnan(number) else number
             is_told = not np.isnan(answer.digits[places]).any()

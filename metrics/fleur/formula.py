@@ -13,7 +13,7 @@ VARIANTS = ("released", "renormalised")
 _LONGEST_OF_ONE_DECIMAL = 3  # characters of "0.5"
 
 
-def printed_number(text: str) -> float:
+def parse_number(text: str) -> float:
     """Parse the number in an answer.
 
     The number consists of all digits and points of the answer, with leading and trailing points stripped. Hence "Score:
@@ -30,14 +30,14 @@ def printed_number(text: str) -> float:
     return number if 0 <= number <= 1 else math.nan
 
 
-def smoothed_places(number: float, digit_at: Sequence[int]) -> list[int]:
+def find_smoothed_places(number: float, digit_at: Sequence[int]) -> list[int]:
     """Find the tokens of an answer that are averaged over the digits, as in the released code.
 
     These are the tokens of the first and second decimal, or of the digit 1. A third decimal and a trailing zero are
     ignored.
 
     Args:
-        number: Output of `printed_number`.
+        number: Output of `parse_number`.
         digit_at: Digit that each token of the answer is, -1 for other tokens, shape ``(n_tokens,)``.
 
     Returns:
@@ -65,15 +65,15 @@ def smoothed_places(number: float, digit_at: Sequence[int]) -> list[int]:
     return places
 
 
-def smoothed_score(number: float, places: Sequence[int], digits: Floats, variant: str = "released") -> float:
+def compute_smoothed_score(number: float, places: Sequence[int], digits: Floats, variant: str = "released") -> float:
     """Compute FLEUR of an answer, the expected score over the digit probabilities (Lee et al., 2024, score smoothing).
 
     With ``p_i(d)`` the probability of digit d at position i, the score is ``sum_d 0.1 d p_1(d)``, plus ``sum_d 0.01 d
     p_2(d)`` if a second decimal was printed. For the number 1 it is ``0.9 p(0) + p(1)``.
 
     Args:
-        number: Output of `printed_number`.
-        places: Output of `smoothed_places`.
+        number: Output of `parse_number`.
+        places: Output of `find_smoothed_places`.
         digits: Probability of each digit at each token of the answer, shape ``(n_tokens, 10)``.
         variant: "released" uses probabilities over the whole vocabulary, so that the probability of other tokens is
             lost. "renormalised" divides by the total probability of all ten digits, or of 0 and 1 for the number 1.

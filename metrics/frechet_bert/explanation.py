@@ -5,7 +5,7 @@ from typing import Any
 from vlgauge.explain.caption_sets import CaptionSets
 
 
-class FrechetBert(CaptionSets):
+class FrechetBertExplanation(CaptionSets):
     """Caption sets as point clouds with mean and spread."""
 
     name = "frechet_bert"

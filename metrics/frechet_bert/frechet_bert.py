@@ -131,7 +131,7 @@ def _frechet_block(gram: Floats, candidates: Bools, n: int) -> Floats:
     return _without_rounding(distances, gram)
 
 
-def squared_mean_distances(gram: Floats, n: int) -> Floats:
+def compute_squared_mean_distances(gram: Floats, n: int) -> Floats:
     """Compute |mu_c - mu_r|^2, the component of the Frechet distance due to the means.
 
     Args:
@@ -191,7 +191,7 @@ class FrechetBert(caption_sets.CaptionSetMetric):
             The statistic, and the details of each example.
         """
         gram = gram_matrices(vectors)
-        details = [{"squared_mean_distance": part} for part in squared_mean_distances(gram, n).tolist()]
+        details = [{"squared_mean_distance": part} for part in compute_squared_mean_distances(gram, n).tolist()]
         if ways is None:
             identity = np.arange(gram.shape[1])[None] < n
             return caption_sets.Statistic(frechet_distances(gram, identity)[:, 0]), details

@@ -28,7 +28,7 @@ ENCODER_SETTINGS = ("weights", "profile", "device", "dtype", "feature_cache", "b
 
 
 @dataclass(frozen=True)
-class PhraseVectors:
+class EncodedPhrases:
     """L2-normalized embeddings of the distinct phrases of a call.
 
     Attributes:
@@ -76,7 +76,7 @@ class Encoder:
     batch_size: int = 64
     progress: Progress = None
 
-    def phrases(self, stories: Sequence[Sequence[str]]) -> PhraseVectors:
+    def phrases(self, stories: Sequence[Sequence[str]]) -> EncodedPhrases:
         """Encode the phrases of all stories without a prompt.
 
         Returns:
@@ -84,12 +84,12 @@ class Encoder:
         """
         distinct = list(dict.fromkeys(phrase for story in stories for phrase in story))
         if self.model is None or not distinct:
-            return PhraseVectors()
+            return EncodedPhrases()
         hidden = self.model.text_hidden(distinct, batch_size=self.batch_size, progress=self.progress)
         rows = unit_vectors(self.model.project(hidden.end, "text"), "the text features of the encoder")
         cut = {phrase for phrase, was in zip(distinct, hidden.truncated, strict=True) if was}
         row_of = {phrase: row for row, phrase in enumerate(distinct)}
-        return PhraseVectors(rows, row_of, cut, set(filter(contains_special_token, distinct)))
+        return EncodedPhrases(rows, row_of, cut, set(filter(contains_special_token, distinct)))
 
     def regions(self, pictures: Sequence[LazyImage]) -> Floats:
         """Return the L2-normalized embeddings of images, shape ``(n_images, d)``."""

@@ -54,7 +54,7 @@ class StoryScore:
     spots: Spots
 
 
-def scaled_scores(cosines: Floats, variant: str) -> Floats:
+def scale_scores(cosines: Floats, variant: str) -> Floats:
     """Compute s_k (Surikuchi et al., 2023, Algorithm 2).
 
     s_k is 2.5 c_k with "released", as in the authors' code, and max(0, c_k) with "paper".
@@ -69,7 +69,7 @@ def scaled_scores(cosines: Floats, variant: str) -> Floats:
     return SCALE * cosines if variant == "released" else np.maximum(cosines, 0.0)
 
 
-def penalized_scores(scaled: Floats, theta: float, *, penalize: bool = True) -> Floats:
+def penalize_scores(scaled: Floats, theta: float, *, penalize: bool = True) -> Floats:
     """Compute p_k (Algorithm 2, lines 9 to 13).
 
     p_k is s_k if s_k >= theta, otherwise s_k - theta. Without the penalty (Table 2) it is s_k.
@@ -114,7 +114,7 @@ def rescore_story(phrases: Sequence[Mapping[str, Any]], theta: float, *, weigh: 
     """
     seen = [phrase for phrase in phrases if phrase["scaled"] is not None]
     weights = [phrase["weight"] if weigh is None else weigh(phrase["text"]) for phrase in seen]
-    penalized = penalized_scores(np.array([phrase["scaled"] for phrase in seen]), theta, penalize=penalize)
+    penalized = penalize_scores(np.array([phrase["scaled"] for phrase in seen]), theta, penalize=penalize)
     return groovist_score(penalized, fill_weights(weights))
 
 
@@ -124,7 +124,7 @@ def scores_within_images(cosines: Floats, spots: Spots, variant: str) -> Floats:
     Args:
         cosines: Cosine similarities, shape ``(n_phrases, n_regions)``.
         spots: Regions of the columns.
-        variant: "released" or "paper". See `scaled_scores`.
+        variant: "released" or "paper". See `scale_scores`.
 
     Returns:
         Scores, shape ``(n_phrases, n_images)``. NaN for an image without regions.
@@ -133,7 +133,7 @@ def scores_within_images(cosines: Floats, spots: Spots, variant: str) -> Floats:
     starts = [column for column, region in enumerate(spots.region) if region == 0]
     if starts and len(cosines):
         best[:, [spots.image[column] for column in starts]] = np.maximum.reduceat(cosines, starts, axis=1)
-    return scaled_scores(best, variant)
+    return scale_scores(best, variant)
 
 
 def story_score(
@@ -156,9 +156,9 @@ def story_score(
     cosines = evidence.cosines()
     best = best_regions(cosines)
     cosine = cosines[np.arange(len(best)), best]
-    scaled = scaled_scores(cosine, variant)
-    penalized = penalized_scores(scaled, theta, penalize=penalize)
-    covered = scaled_scores(cosines.max(axis=0), variant) if len(cosines) else np.zeros(0)
+    scaled = scale_scores(cosine, variant)
+    penalized = penalize_scores(scaled, theta, penalize=penalize)
+    covered = scale_scores(cosines.max(axis=0), variant) if len(cosines) else np.zeros(0)
     w = fill_weights(weights)
     return StoryScore(
         score=groovist_score(penalized, w) if cosines.size else math.nan,
@@ -170,6 +170,6 @@ def story_score(
         best=best,
         per_image=scores_within_images(cosines, evidence.spots, variant),
         covered=covered,
-        penalized_regions=penalized_scores(covered, theta, penalize=penalize),
+        penalized_regions=penalize_scores(covered, theta, penalize=penalize),
         spots=evidence.spots,
     )

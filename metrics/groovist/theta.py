@@ -20,7 +20,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.files import DATA
 from vlgauge.core.files import read_json
 from vlgauge.core.validation import check_float
-from vlgauge.core.validation import shown
+from vlgauge.core.validation import short_repr
 from vlgauge.core.validation import warn
 from vlgauge.core.writing import write
 from vlgauge.models.clip.toy import TOY_NAME
@@ -103,7 +103,9 @@ def check_theta(theta: Any, dataset: str | None) -> Any:
     if not (theta is None or isinstance(theta, (str, os.PathLike))):
         theta = check_float("theta", theta, "a finite number or the file of a fitted theta")
     if theta is not None and dataset is not None:
-        raise UsageError.about("dataset", f"cannot be combined with `theta`, got {shown(dataset)} and {shown(theta)}")
+        raise UsageError.about(
+            "dataset", f"cannot be combined with `theta`, got {short_repr(dataset)} and {short_repr(theta)}"
+        )
     return theta
 
 
@@ -122,7 +124,7 @@ def read_theta(path: str | os.PathLike[str]) -> FittedTheta:
             "`fit_theta(..., path=...)` writes one",
         )
     content = read_json(file, "`theta`")
-    fitted = _fitted(content) if isinstance(content, Mapping) else None
+    fitted = _read_fitted(content) if isinstance(content, Mapping) else None
     if fitted is None:
         raise UsageError.about(
             "theta",
@@ -132,7 +134,7 @@ def read_theta(path: str | os.PathLike[str]) -> FittedTheta:
     return fitted
 
 
-def _fitted(content: Mapping[str, Any]) -> FittedTheta | None:
+def _read_fitted(content: Mapping[str, Any]) -> FittedTheta | None:
     """Return the record, or None if a field is missing or has the wrong type."""
     kinds = {"theta": float, "n_phrases": int, "n_stories": int}
     names = list(FittedTheta.__dataclass_fields__)
@@ -149,7 +151,7 @@ def read_scenes_theta(made: MadeWith, scale: float) -> FittedTheta:
     published values.
     """
     content = (DATA / "groovist" / "theta_scenes.json").read_text("utf-8")
-    records = [_fitted(record) for record in json.loads(content)]
+    records = [_read_fitted(record) for record in json.loads(content)]
     known = {record.regions: record for record in records if record is not None}
     found = known.get(made.regions) or next(iter(known.values()))
     if made.variant == found.variant:

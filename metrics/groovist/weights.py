@@ -8,10 +8,10 @@ from typing import Any
 from vlgauge.checkpoints.preflight import Preflight
 from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import check_choice
-from vlgauge.core.validation import shown
+from vlgauge.core.validation import short_repr
 from vlgauge.inputs.text.concreteness import PhraseWeights
 from vlgauge.inputs.text.concreteness import concreteness_table
-from vlgauge.inputs.text.concreteness import packaged_ratings
+from vlgauge.inputs.text.concreteness import find_packaged_ratings
 from vlgauge.inputs.text.concreteness import wordnet_lemmas
 from vlgauge.inputs.text.story_idf import idf_table
 
@@ -40,11 +40,11 @@ def check_concreteness(concreteness: Any, *, path: Any, idf: Any) -> str | None:
         raise UsageError.about(
             "idf",
             f"and concreteness='idf' require each other, got {type(idf).__name__} with "
-            f"concreteness={shown(concreteness)}",
+            f"concreteness={short_repr(concreteness)}",
             "pass a fitted file, or the stories of the corpus",
         )
     if not isinstance(path, (str, os.PathLike, NoneType)):
-        raise UsageError.about("concreteness_path", f"must be the path of a file, got {shown(path)}")
+        raise UsageError.about("concreteness_path", f"must be the path of a file, got {short_repr(path)}")
     if path is not None and concreteness != "brysbaert":
         raise UsageError.about(
             "concreteness_path", f"cannot be combined with concreteness={concreteness!r}, got {str(path)!r}"
@@ -54,7 +54,7 @@ def check_concreteness(concreteness: Any, *, path: Any, idf: Any) -> str | None:
 
 def look_for_weights(preflight: Preflight, concreteness: str | None, lemmatizer: str, *, path: Any, idf: Any) -> None:
     """Add the requirements of `load_weigher` to a preflight."""
-    if concreteness == "brysbaert" and (path or packaged_ratings()) is None:
+    if concreteness == "brysbaert" and (path or find_packaged_ratings()) is None:
         preflight.look(concreteness_table)
     if concreteness == "brysbaert" and lemmatizer == "wordnet":
         preflight.look(wordnet_lemmas)

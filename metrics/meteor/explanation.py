@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from vlgauge.explain.marks import AGAINST, FOR, Mark, Piece, pieces, word_spans
-from vlgauge.explain.pages import number, quoted
+from vlgauge.explain.pages import number, quote_word
 from vlgauge.explain.referenced import ReferencedCaption
 from vlgauge.explain.shares import Share
 from vlgauge.families.ngram.meteor15 import formula
@@ -21,7 +21,7 @@ _READING_OF_2007 = (
 )
 
 
-class Meteor(ReferencedCaption):
+class MeteorExplanation(ReferencedCaption):
     """Captions with their chunks of matched words marked, and with the components of the loss."""
 
     name = "meteor"
@@ -67,7 +67,7 @@ class Meteor(ReferencedCaption):
         chunks = f" in {n_chunks} chunk{'' if n_chunks == 1 else 's'}" if n_chunks else ""
         text = f"{len(matched)} of {len(tokens)} words match the best reference{chunks}"
         alone = next((token for place, token in enumerate(tokens) if place not in matched), None)
-        return text if alone is None else f"{text}; {quoted(alone)} does not"
+        return text if alone is None else f"{text}; {quote_word(alone)} does not"
 
     def contributions(self, row: int) -> list[Share]:
         """Return the components of the loss, 1 minus the score: missing matches, weaker matches, and chunks.
@@ -101,12 +101,12 @@ class Meteor(ReferencedCaption):
             return shown
         best = detail["best"]
         theirs = detail["references"][best]
-        shown["pieces"] = _marked(self.predictions[row], detail["tokens"], "tokens", detail)
+        shown["pieces"] = _mark_text(self.predictions[row], detail["tokens"], "tokens", detail)
         texts = self.columns.get("references")
         given = None if texts is None else [texts[row]] if isinstance(texts[row], str) else texts[row]
         text = given[best] if given is not None and len(given) == len(detail["references"]) else " ".join(theirs)
         # The first reference with the highest score is the best one.
-        shown["closest"][0]["pieces"] = _marked(text, theirs, "reference", detail)
+        shown["closest"][0]["pieces"] = _mark_text(text, theirs, "reference", detail)
         return shown
 
 
@@ -153,7 +153,7 @@ def _chunks(detail: Mapping[str, Any]) -> list[list[Mapping[str, Any]]]:
     return chunks
 
 
-def _marked(text: str, tokens: Sequence[str], side: str, detail: Mapping[str, Any]) -> list[Piece]:
+def _mark_text(text: str, tokens: Sequence[str], side: str, detail: Mapping[str, Any]) -> list[Piece]:
     """Return a text with marks on unmatched words and on chunks, which are numbered in the order of the reference."""
     spans = word_spans(text, tokens)
     found: list[tuple[tuple[int, int], Mark]] = []
@@ -165,7 +165,7 @@ def _marked(text: str, tokens: Sequence[str], side: str, detail: Mapping[str, An
     matched = _places(detail, side)
     for place, token in enumerate(tokens):
         if place not in matched:
-            found.append((spans[place], Mark(AGAINST, note=f"{quoted(token)} has no match")))
+            found.append((spans[place], Mark(AGAINST, note=f"{quote_word(token)} has no match")))
     found.sort(key=lambda one: one[0])
     return pieces(text, [span for span, _ in found], [mark for _, mark in found])
 
@@ -173,4 +173,4 @@ def _marked(text: str, tokens: Sequence[str], side: str, detail: Mapping[str, An
 def _note(match: Mapping[str, Any], detail: Mapping[str, Any]) -> str:
     own = " ".join(detail["tokens"][slice(*match["tokens"])])
     theirs = " ".join(detail["references"][detail["best"]][slice(*match["reference"])])
-    return f"{quoted(own)} {_SAID[match['stage']]} {quoted(theirs)}"
+    return f"{quote_word(own)} {_SAID[match['stage']]} {quote_word(theirs)}"

@@ -8,7 +8,7 @@ import numpy as np
 
 from vlgauge.checkpoints import preflight  # From: "vlgauge[meteor]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.core.errors import UsageError  # From: "vlgauge[meteor]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.core.validation import shown  # From: "vlgauge[meteor]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core.validation import short_repr  # From: "vlgauge[meteor]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families import base  # From: "vlgauge[meteor]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families.base import parts  # From: "vlgauge[meteor]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families.ngram import meteor  # From: "vlgauge[meteor]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
@@ -68,12 +68,12 @@ class Meteor(base.TokenMetric):
         **host: Any,
     ) -> None:
         self.version = base.check_choice("version", version, _VERSIONS)
-        self.lists = meteor15.sources.checked_source("lists", lists)
-        self.paraphrases = None if paraphrases is None else meteor15.sources.checked_source("paraphrases", paraphrases)
+        self.lists = meteor15.sources.check_source("lists", lists)
+        self.paraphrases = None if paraphrases is None else meteor15.sources.check_source("paraphrases", paraphrases)
         given = {"lists": lists, "paraphrases": paraphrases}
         for name, value in given.items():
             if self.version == "2007" and value != meteor15.sources.INSTALLED:
-                raise UsageError.about(name, f"is not supported with `version` 2007, got {shown(value)}")
+                raise UsageError.about(name, f"is not supported with `version` 2007, got {short_repr(value)}")
         super().__init__(*args, **host)
         if self.version == "1.5":
             tokenizers.check_english(self.tokenizer, "METEOR 1.5", OTHER_LANGUAGES)
@@ -123,10 +123,10 @@ class Meteor(base.TokenMetric):
         self, predictions: list[str], references: list[list[str]], return_details: bool = False
     ) -> dict[str, Any]:
         if self.version == "2007":
-            return self._scored_as_2007(predictions, references, return_details)
+            return self._score_as_2007(predictions, references, return_details)
         self.check_sources().end()
         opened = meteor15.sources.open_sources(self.lists, self.paraphrases, metric=self.name)
-        candidates, theirs, rows = self.tokenized(predictions, references)
+        candidates, theirs, rows = self.tokenize_rows(predictions, references)
         texts = [" ".join(tokens) for tokens in candidates]
         others = [[" ".join(tokens) for tokens in captions] for captions in theirs]
         with base.progress_bar(len(rows), "Scoring captions", self.progress) as advance:
@@ -141,11 +141,11 @@ class Meteor(base.TokenMetric):
         made_with = {"lists": opened.lists_name, "paraphrases": opened.table_name}
         return self.result(**of_rows, made_with=made_with) | self._corpus(found.statistics.astype(np.float64))
 
-    def _scored_as_2007(
+    def _score_as_2007(
         self, predictions: list[str], references: list[list[str]], return_details: bool
     ) -> dict[str, Any]:
         """Return the result of METEOR of 2007, whose corpus-level value is the mean of the scores."""
-        candidates, theirs, rows = self.tokenized(predictions, references)
+        candidates, theirs, rows = self.tokenize_rows(predictions, references)
         scores: list[float] = []
         details: list[dict[str, Any]] = []
         with base.progress_bar(len(rows), "Scoring captions", self.progress) as advance:
@@ -158,7 +158,7 @@ class Meteor(base.TokenMetric):
         return self.result(**of_rows, made_with={"variant": meteor.VARIANT})
 
 
-def _detail(row: meteor15.scoring.Row) -> dict[str, Any]:
+def _detail(row: meteor15.scoring.HypothesisRow) -> dict[str, Any]:
     """Return the details of a row. Spans of a match are the index of its first token and the index after its last."""
     mean, penalty = meteor15.formula.mean_and_penalty(np.array(row.counted.statistics, dtype=np.float64))
     return {

@@ -3,7 +3,7 @@
 from vlgauge.explain.caption_sets import CaptionSets
 
 
-class MmdBert(CaptionSets):
+class MmdBertExplanation(CaptionSets):
     """Caption sets as point clouds."""
 
     name = "mmd_bert"

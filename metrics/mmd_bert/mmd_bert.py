@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge import stats  # From: "vlgauge[mmd-bert]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core import validation  # From: "vlgauge[mmd-bert]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.core.errors import UsageError  # From: "vlgauge[mmd-bert]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.core.validation import shown  # From: "vlgauge[mmd-bert]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families import base  # From: "vlgauge[mmd-bert]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families import caption_sets  # From: "vlgauge[mmd-bert]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
@@ -57,7 +57,7 @@ BANDWIDTH_RULES = ("median", "mean", "max", "max2")
 ESTIMATORS = {"unbiased": (1, 0.0), "biased": (0, 1.0), "released": (1, 1.0 + 1e-5)}
 
 
-def squared_distances(vectors: npt.NDArray[np.floating]) -> Floats:
+def compute_squared_distances(vectors: npt.NDArray[np.floating]) -> Floats:
     """Compute |z_i - z_j|^2 of the pooled captions of S examples.
 
     Args:
@@ -102,7 +102,9 @@ def bandwidths(squared_distances: Floats, rule: str | float = "median") -> Float
         return np.full(len(squared_distances), float(rule))
     if not isinstance(rule, str) or rule not in BANDWIDTH_RULES:
         known = ", ".join(map(repr, BANDWIDTH_RULES))
-        raise UsageError.about("bandwidth", f"must be one of {known} or a positive number, got {shown(rule)}")
+        raise UsageError.about(
+            "bandwidth", f"must be one of {known} or a positive number, got {validation.short_repr(rule)}"
+        )
     left, right = np.triu_indices(squared_distances.shape[1], 1)
     distances = np.sort(np.sqrt(squared_distances[:, left, right]), axis=1)
     smallest = np.min(distances, axis=1, where=distances > 0.0, initial=np.inf)
@@ -198,7 +200,7 @@ class MmdBert(caption_sets.CaptionSetMetric):
         **host: Any,
     ) -> None:
         self.variant = base.check_choice("variant", variant, ("paper", "released"))
-        self.estimator = _checked_estimator(estimator, variant)
+        self.estimator = _check_estimator(estimator, variant)
         bandwidths(np.zeros((1, 2, 2)), bandwidth)  # raises an error that lists the valid rules
         self.bandwidth = base.plain_number(bandwidth)
         super().__init__(*args, **host)
@@ -228,7 +230,7 @@ class MmdBert(caption_sets.CaptionSetMetric):
         Returns:
             The statistic, and the details of each example.
         """
-        squared = squared_distances(vectors)
+        squared = compute_squared_distances(vectors)
         widths = bandwidths(squared, self.bandwidth)
         kernel = gaussian_kernel(squared, widths)
         estimator = self.estimator or self.variant
@@ -237,14 +239,14 @@ class MmdBert(caption_sets.CaptionSetMetric):
         return found, [{"bandwidth": width} for width in widths.tolist()]
 
 
-def _checked_estimator(estimator: str | None, variant: str) -> str | None:
+def _check_estimator(estimator: str | None, variant: str) -> str | None:
     """Return the validated setting. None with "released", because the authors' code has its own sum."""
     if variant == "released":
         if estimator is not None:
             raise UsageError.about(
                 "estimator",
                 "is not supported with variant='released', which computes the sum of the authors' code, got "
-                f"{shown(estimator)}",
+                f"{validation.short_repr(estimator)}",
             )
         return None
     return base.check_choice("estimator", "unbiased" if estimator is None else estimator, ("unbiased", "biased"))

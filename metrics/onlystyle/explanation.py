@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from vlgauge.explain.marks import pieces_of_runs
-from vlgauge.explain.pages import signed
+from vlgauge.explain.pages import format_signed
 from vlgauge.explain.styled import StyledCaption, share_mark, weights, weights_note
 
 STEPS = (0.0005, 0.008)  # minimum contributions of words with a mark and with a strong mark
@@ -27,7 +27,7 @@ class OnlyStyle(StyledCaption):
 
     def reason(self, row: int) -> str:
         """Return the n-grams with the largest contributions as text."""
-        return self.summed_up(self.details[row]["raised"], self.details[row]["lowered"])
+        return self.sum_up(self.details[row]["raised"], self.details[row]["lowered"])
 
     def values(self, row: int) -> dict[str, Any]:
         """Return the template variables of a row.
@@ -41,19 +41,21 @@ class OnlyStyle(StyledCaption):
         known = weights(sorted(detail["raised"] + detail["lowered"], key=lambda gram: -abs(gram["share"])))
         marks = [
             share_mark(
-                share, STEPS, f"adds {signed(share, 4)}; weights: {weights_note(tokens, index, known) or 'small'}"
+                share,
+                STEPS,
+                f"adds {format_signed(share, 4)}; weights: {weights_note(tokens, index, known) or 'small'}",
             )
             for index, share in enumerate(detail["words"])
         ]
         caption = self.predictions[row]
         return {
             "pieces": pieces_of_runs(caption, tokens, marks),
-            "raised": _told(detail["raised"]),
-            "lowered": _told(detail["lowered"]),
+            "raised": _select_ngrams(detail["raised"]),
+            "lowered": _select_ngrams(detail["lowered"]),
             "unseen": detail["unseen"],
         }
 
 
-def _told(grams: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _select_ngrams(grams: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return the n-grams with the largest contributions, without contributions that round to 0."""
     return [gram for gram in grams[:N_LISTED] if abs(gram["share"]) >= _NEXT_TO_NOTHING]

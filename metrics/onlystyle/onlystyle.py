@@ -118,9 +118,9 @@ class Onlystyle(style.StyleMetric):
         with base.progress_bar(len(captions), "Scoring captions", self.progress) as advance:
             for part in style.blocks(len(captions)):
                 texts, own = captions[part], targets[part]
-                orders = style.weighted_ngrams(table, texts, own, self.variant, exclude_self=self.exclude_self)
+                orders = style.weigh_ngrams(table, texts, own, self.variant, exclude_self=self.exclude_self)
                 scores += style.own_scores(orders, self.orders).tolist()
-                known += len(set(orders[0].known_captions().tolist()))
+                known += len(set(orders[0].find_known_captions().tolist()))
                 if return_details:
                     details += style.caption_explanations(texts, orders, self.orders)
                 advance(len(texts))
@@ -130,7 +130,7 @@ class Onlystyle(style.StyleMetric):
             **self._all_styles(table, captions, targets),
         }
         told = details if return_details else None
-        return self.result(scores, made_with=self.signed_table(table), details=told, **extra)
+        return self.result(scores, made_with=self.sign_table(table), details=told, **extra)
 
     def _all_styles(self, table: style.StyleTable, captions: list[list[str]], targets: Ints) -> dict[str, Any]:
         """Return the values that require the scores in all styles, by key."""

@@ -3,7 +3,7 @@
 from vlgauge.explain.captioned import ImageCaptions
 
 
-class PacS(ImageCaptions):
+class PacSExplanation(ImageCaptions):
     """Captions, each with the other captions of its image."""
 
     name = "pac_s"

@@ -6,7 +6,7 @@ from vlgauge.explain.captioned import ImageCaptions
 from vlgauge.explain.pages import number
 
 
-class Polos(ImageCaptions):
+class PolosExplanation(ImageCaptions):
     """Captions with the prediction for each reference, and with the other captions of their image."""
 
     name = "polos"

@@ -16,7 +16,7 @@ from vlgauge.models.clip import loading  # From: "vlgauge[polos]@git+https://git
 from vlgauge.models.clip import towers  # From: "vlgauge[polos]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.models.rated import models  # From: "vlgauge[polos]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
-from .scoring import cut_texts
+from .scoring import find_cut_texts
 from .scoring import place_of
 from .scoring import score
 
@@ -121,7 +121,7 @@ class Polos(clip_score.BackboneMetric):
                 "all rows to the fewest in their batch, got none; remove the row, or choose "
                 f"{as_setting('variant', 'itemwise')}",
             )
-        cut = cut_texts(loaded.text, rows)
+        cut = find_cut_texts(loaded.text, rows)
         if clip.long_text == "error" and cut.any():
             raise UsageError.about(
                 place_of(int(np.argmax(cut)), references),

@@ -19,7 +19,7 @@ _TEXTS = 4096  # texts whose layers are in memory at the same time: 160 MB of Ro
 
 
 @dataclass(frozen=True)
-class Scored:
+class PolosScores:
     """Scores of n rows.
 
     Attributes:
@@ -44,7 +44,7 @@ def score(
     on_error: Any,
     batch_size: int,
     progress: Any,
-) -> Scored:
+) -> PolosScores:
     """Score rows of captions, references and images.
 
     Args:
@@ -67,13 +67,13 @@ def score(
     row, text_of, number = read.pairs[0], read.pairs[1], read.pair_references
     own, every = read.units, np.arange(n)
     if released is None:
-        t = r = _mixed_texts(models, texts, how)
+        t = r = _mix_texts(models, texts, how)
         t_of, r_of = own, text_of
     else:
         released = min(released, n)
         kept = number < _shortest(read, released)[row]
         row, text_of, number = row[kept], text_of[kept], number[kept]
-        t, r = _mixed_batches(models, texts, own, (row, text_of, number), released, how)
+        t, r = _mix_batches(models, texts, own, (row, text_of, number), released, how)
         t_of, r_of = every, np.arange(len(row))
     given = PolosRows(t, r, v, c, (t_of, picture_of, own), (row, r_of, text_of))
     values = pair_values(models.head, given, half=half)
@@ -81,10 +81,10 @@ def score(
     values[unreadable[row]] = np.nan
     scores, _ = formula.group_maxima(values, row, n)
     cuts = np.searchsorted(row, every[1:])
-    return Scored(scores, [part.tolist() for part in np.split(values, cuts)], unreadable)
+    return PolosScores(scores, [part.tolist() for part in np.split(values, cuts)], unreadable)
 
 
-def cut_texts(text: AllLayersEncoder, read: rows.TextRows) -> npt.NDArray[np.bool_]:
+def find_cut_texts(text: AllLayersEncoder, read: rows.TextRows) -> npt.NDArray[np.bool_]:
     """Return which candidates, followed by references, the text encoder truncates.
 
     The result is independent of truncation by CLIP.
@@ -109,7 +109,7 @@ def _shortest(read: rows.TextRows, size: int) -> npt.NDArray[np.intp]:
     return np.repeat(fewest, size)[: read.n_rows]
 
 
-def _mixed_texts(models: PolosModels, texts: Sequence[str], how: dict[str, Any]) -> npt.NDArray[Any]:
+def _mix_texts(models: PolosModels, texts: Sequence[str], how: dict[str, Any]) -> npt.NDArray[Any]:
     """Return the mixed embeddings of texts, each normalized over itself.
 
     Texts are encoded in sorted order, so that the embeddings do not depend on the order of the rows.
@@ -122,7 +122,7 @@ def _mixed_texts(models: PolosModels, texts: Sequence[str], how: dict[str, Any])
     return found
 
 
-def _mixed_batches(
+def _mix_batches(
     models: PolosModels,
     texts: Sequence[str],
     own: npt.NDArray[np.intp],

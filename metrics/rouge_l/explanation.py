@@ -7,7 +7,7 @@ from typing import Any
 from vlgauge.explain.referenced import ReferencedCaption
 
 
-class RougeL(ReferencedCaption):
+class RougeLExplanation(ReferencedCaption):
     """Captions with the words marked that occur in a reference."""
 
     name = "rouge_l"

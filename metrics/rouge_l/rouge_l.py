@@ -50,7 +50,7 @@ class RougeL(base.TokenMetric):
     def _compute(
         self, predictions: list[str], references: list[list[str]], return_details: bool = False
     ) -> dict[str, Any]:
-        texts, example, rows = self.numbered(predictions, references)
+        texts, example, rows = self.tokenize_to_ids(predictions, references)
         is_candidate = ngrams.first_of_run(example)
         candidates, theirs = np.flatnonzero(is_candidate), np.flatnonzero(~is_candidate)
         of = example[theirs]

@@ -6,7 +6,7 @@ from vlgauge.explain.combined import CombinedScore
 from vlgauge.explain.pages import number, safe
 
 
-class Rovist(CombinedScore):
+class RovistExplanation(CombinedScore):
     """Stories with the three components of their score."""
 
     name = "rovist"

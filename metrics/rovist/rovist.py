@@ -12,7 +12,7 @@ import evaluate
 from vlgauge.checkpoints import preflight  # From: "vlgauge[rovist]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.core import catalog  # From: "vlgauge[rovist]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.core import errors  # From: "vlgauge[rovist]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.core.validation import shown  # From: "vlgauge[rovist]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core.validation import short_repr  # From: "vlgauge[rovist]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families import base  # From: "vlgauge[rovist]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
@@ -67,7 +67,9 @@ def check_part(name: str, settings: Any) -> dict[str, Any]:
     if settings is None:
         return {}
     if not isinstance(settings, Mapping) or not all(isinstance(key, str) for key in settings):
-        raise errors.UsageError.about(name, f"must be a dictionary of settings of rovist_{name}, got {shown(settings)}")
+        raise errors.UsageError.about(
+            name, f"must be a dictionary of settings of rovist_{name}, got {short_repr(settings)}"
+        )
     for key in settings:
         if key in ("path", "config_name"):
             raise errors.UsageTypeError.about(

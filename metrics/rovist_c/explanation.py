@@ -9,7 +9,7 @@ from vlgauge.explain.plots import percent
 DOUBTED = 0.5
 
 
-class RovistC(Explanation):
+class RovistCExplanation(Explanation):
     """Stories with the probability that each sentence follows."""
 
     name = "rovist_c"

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from vlgauge.explain.explanation import Explanation
 from vlgauge.explain.marks import AGAINST, NIL, Mark, pieces_of_runs
-from vlgauge.explain.pages import in_words, number, quoted, safe
+from vlgauge.explain.pages import in_words, number, quote_word, safe
 from vlgauge.explain.plots import Axis
 from vlgauge.explain.shares import Share
 
@@ -20,7 +20,7 @@ N_BARS = 8  # words with a bar
 LITTLE = 0.06  # below this total loss, no word is marked as a cause
 
 
-class RovistNr(Explanation):
+class RovistNrExplanation(Explanation):
     """Stories with their repeated words marked by their loss."""
 
     name = "rovist_nr"
@@ -40,13 +40,13 @@ class RovistNr(Explanation):
 
     def reason(self, row: int) -> str:
         """Return the words with the largest losses as text."""
-        taken = self._taken(row)
+        taken = self._rank_losses(row)
         lost = sum(cost for _, cost in taken)
         if lost < LITTLE:
             return f"{number(lost)} lost in all"
-        return "most by " + ", ".join(f"{quoted(word)} {number(cost)}" for word, cost in taken[:N_NAMED])
+        return "most by " + ", ".join(f"{quote_word(word)} {number(cost)}" for word, cost in taken[:N_NAMED])
 
-    def _taken(self, row: int) -> list[tuple[str, float]]:
+    def _rank_losses(self, row: int) -> list[tuple[str, float]]:
         """Return the words with their total losses, in descending order."""
         taken: Counter[str] = Counter()
         for sentence, costs in zip(self.details[row]["words"], self._costs(row), strict=True):
@@ -56,12 +56,12 @@ class RovistNr(Explanation):
 
     def finding(self, row: int) -> Markup:
         """Return the most costly repeated words and their share of the loss as a sentence."""
-        taken = self._taken(row)
+        taken = self._rank_losses(row)
         lost = sum(cost for _, cost in taken)
         if lost < LITTLE:
             return safe(f"Hardly a word comes again: {number(lost)} is lost in all.")
         named = taken[:N_NAMED]
-        words = Markup(", ").join(Markup("<em>{}</em>").format(safe(quoted(word))) for word, _ in named)
+        words = Markup(", ").join(Markup("<em>{}</em>").format(safe(quote_word(word))) for word, _ in named)
         if len(named) == 1:
             return words + f" comes again and takes {number(lost)}."
         most = sum(cost for _, cost in named)
@@ -69,7 +69,7 @@ class RovistNr(Explanation):
 
     def contributions(self, row: int) -> list[Share]:
         """Return the losses of the most costly words."""
-        return [Share(word, -cost, digits=3) for word, cost in self._taken(row)[:N_BARS] if cost >= STEPS[0]]
+        return [Share(word, -cost, digits=3) for word, cost in self._rank_losses(row)[:N_BARS] if cost >= STEPS[0]]
 
     def extra(self, row: int) -> str:
         """Return the similarity between and within sentences, the two components of the loss."""

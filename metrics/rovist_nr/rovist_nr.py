@@ -81,11 +81,11 @@ def non_redundancy(
     Args:
         sentences: Tokens of each sentence, including final punctuation.
         n: Length of the n-grams compared within a sentence.
-        variant: "released" (range (-inf, 1]) or "paper" ([0, 1]). See `similarity` and `compared_words`.
+        variant: "released" (range (-inf, 1]) or "paper" ([0, 1]). See `similarity` and `select_words`.
         lowercase: Whether to ignore case.
         details: Whether to list the sentence pairs.
     """
-    kept = [compared_words(tokens, variant=variant, lowercase=lowercase) for tokens in sentences]
+    kept = [select_words(tokens, variant=variant, lowercase=lowercase) for tokens in sentences]
     inter = inter_sentence(kept, variant=variant)
     ngrams = ngram_similarities(kept, n=n, variant=variant)
     intra = math.fsum(value for *_, value in ngrams) / len(ngrams) if ngrams else 0.0
@@ -93,7 +93,7 @@ def non_redundancy(
     return NonRedundancy(1 - (inter + intra) / 2, inter, intra, kept, pairs, ngrams)
 
 
-def compared_words(tokens: Sequence[str], *, variant: str, lowercase: bool = False) -> list[str]:
+def select_words(tokens: Sequence[str], *, variant: str, lowercase: bool = False) -> list[str]:
     """Return W_i, the words of a sentence that are compared.
 
     These are all tokens but the last one with "released", and all tokens with a letter or digit with "paper".

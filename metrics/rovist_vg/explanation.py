@@ -6,10 +6,10 @@ from typing import Any
 from markupsafe import Markup
 
 from vlgauge.explain.grounded import GroundedStory
-from vlgauge.explain.pages import number, quoted, safe, signed
+from vlgauge.explain.pages import format_signed, number, quote_word, safe
 
 
-class RovistVg(GroundedStory):
+class RovistVgExplanation(GroundedStory):
     """Stories with their nouns marked by idf times cosine similarity."""
 
     name = "rovist_vg"
@@ -28,9 +28,9 @@ class RovistVg(GroundedStory):
         """Return the nouns that add most and least, because no noun lowers the score."""
         shares = self.contributions(row)
         least, most = shares[0], shares[-1]
-        told = safe(f"{quoted(most.text)} adds most, {signed(most.amount)}")
+        told = safe(f"{quote_word(most.text)} adds most, {format_signed(most.amount)}")
         return told + (
-            safe(f"; {quoted(least.text)} adds least, {signed(least.amount)}.") if most is not least else "."
+            safe(f"; {quote_word(least.text)} adds least, {format_signed(least.amount)}.") if most is not least else "."
         )
 
     def note(self, part: Mapping[str, Any], n_parts: int) -> str:

@@ -33,7 +33,7 @@ def grounding_score(cosines: Floats, idf: Floats, aggregate: str = "log_sum_exp"
     return largest + math.log(math.fsum(np.exp(weighted - largest)))
 
 
-def scaled_score(score: float) -> float:
+def scale_score(score: float) -> float:
     """Compute 2 / (1 + exp(-S/2)) - 1 = tanh(S/4) (Eq. 3).
 
     The result is in (-1, 1), and negative for a negative S.

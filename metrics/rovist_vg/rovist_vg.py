@@ -20,7 +20,7 @@ from vlgauge.models.detectors import GIVEN  # From: "vlgauge[rovist-vg]@git+http
 from .details import story_details
 from .formula import AGGREGATES
 from .formula import grounding_score
-from .formula import scaled_score
+from .formula import scale_score
 from .nouns import StoryNouns
 from .nouns import look_up_nouns
 from .nouns import weigh_nouns
@@ -176,4 +176,4 @@ class RovistVg(grounding.GroundingMetric):
     def _score(self, cosines: np.ndarray, idf: np.ndarray, aggregate: str) -> float:
         """Compute the score of a story from the maximum cosine similarity of each noun. NaN without any."""
         score = grounding_score(cosines, idf, aggregate) if len(cosines) else math.nan
-        return scaled_score(score) if self.scale else score
+        return scale_score(score) if self.scale else score

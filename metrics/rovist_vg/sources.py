@@ -8,7 +8,7 @@ from vlgauge.checkpoints.files import SourcesMissingError
 from vlgauge.checkpoints.preflight import Preflight
 from vlgauge.core.errors import UsageError
 from vlgauge.core.signatures import local_name
-from vlgauge.core.validation import shown
+from vlgauge.core.validation import short_repr
 from vlgauge.inputs.media.pictures import PREPROCESSING
 from vlgauge.inputs.text.story_idf import IdfTable
 from vlgauge.inputs.text.story_idf import idf_table
@@ -34,7 +34,7 @@ def check_path(name: str, path: Any) -> Any:
         UsageError: If it is not.
     """
     if path is not None and (not isinstance(path, (str, os.PathLike)) or path == ""):
-        raise UsageError.about(name, f"must be the path of a file or folder, or None, got {shown(path)}")
+        raise UsageError.about(name, f"must be the path of a file or folder, or None, got {short_repr(path)}")
     return path
 
 

@@ -87,7 +87,7 @@ class SoftSpice(scene_graphs.SceneGraphMetric):
             (scene_graphs.phrases_of([graph]), scene_graphs.phrases_of(others))
             for graph, others in zip(own, theirs, strict=True)
         ]
-        vectors, encoder = self.encoded_phrases(phrase for sides in said for side in sides for phrase in side)
+        vectors, encoder = self.encode_phrases(phrase for sides in said for side in sides for phrase in side)
         scores = np.zeros(len(said))
         details: list[dict[str, Any]] = []
         for row, (phrases, others) in enumerate(said):

@@ -3,7 +3,7 @@
 from vlgauge.explain.captioned import ImageCaptions
 
 
-class Specs(ImageCaptions):
+class SpecsExplanation(ImageCaptions):
     """Captions, each with the other captions of its image."""
 
     name = "specs"

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from vlgauge.explain.said import MentionedContent, chip, counted, drawn, nil
+from vlgauge.explain.said import MentionedContent, arrange_graph, chip, count_statements, nil
 
 
-class Spice(MentionedContent):
+class SpiceExplanation(MentionedContent):
     """Captions with their tuples, and the tuples that occur only in the references."""
 
     name = "spice"
@@ -20,7 +20,7 @@ class Spice(MentionedContent):
     def reason(self, row: int) -> str:
         """Return the number of matched tuples, and one unmatched tuple, as text."""
         things = [(said(one["parts"]), bool(one["matched"])) for one in self.details[row]["tuples"]]
-        return counted(things, "it describes no scene")
+        return count_statements(things, "it describes no scene")
 
     def values(self, row: int) -> dict[str, Any]:
         """Return the template variables of a row.
@@ -29,7 +29,7 @@ class Spice(MentionedContent):
             ``caption``, ``graph``, ``groups`` (chips of content that occurs only in the references) and ``references``.
         """
         detail = self.details[row]
-        graph = drawn((one["parts"], chip(one["parts"][0], bool(one["matched"]))) for one in detail["tuples"])
+        graph = arrange_graph((one["parts"], chip(one["parts"][0], bool(one["matched"]))) for one in detail["tuples"])
         lacking = [nil(said(one["parts"])) for one in detail["references"] if not one["matched"]]
         groups = [{"name": "In the references only", "chips": lacking}]
         return {"caption": self.predictions[row], "graph": graph, "groups": groups, "references": self.texts(row)}

@@ -126,7 +126,7 @@ def _add_merged(concepts: list[Concept], new: Concept) -> bool:
     return True
 
 
-def merged_tuples(graph: Iterable[Words], synsets: Synsets) -> list[tuple[Concept, ...]]:
+def merge_tuples(graph: Iterable[Words], synsets: Synsets) -> list[tuple[Concept, ...]]:
     """Return T(G) of word tuples, with similar objects, attributes and relations merged.
 
     Args:
@@ -139,7 +139,7 @@ def merged_tuples(graph: Iterable[Words], synsets: Synsets) -> list[tuple[Concep
     return found.tuples()
 
 
-def matched(candidate: Sequence[tuple[Concept, ...]], references: Sequence[tuple[Concept, ...]]) -> list[bool]:
+def match_tuples(candidate: Sequence[tuple[Concept, ...]], references: Sequence[tuple[Concept, ...]]) -> list[bool]:
     """Return which tuples of a candidate have a similar tuple in the references.
 
     Similar tuples have the same length and similar parts. As in the authors' code, several tuples may match the same

@@ -11,8 +11,8 @@ from vlgauge.families import scene_graphs  # From: "vlgauge[spice]@git+https://g
 from .formula import KINDS
 from .formula import f_score
 from .formula import is_kind
-from .formula import matched
-from .formula import merged_tuples
+from .formula import match_tuples
+from .formula import merge_tuples
 
 _DESCRIPTION = """\
 SPICE compares the scene content of a caption with the combined content of all its references by an F-score: objects,
@@ -66,8 +66,8 @@ class Spice(scene_graphs.SceneGraphMetric):
     unsigned = ("java",)
 
     def __init__(self, *args: Any, parser: Any = "rules", java: Any = "java", jars: Any = None, **host: Any) -> None:
-        self.java = scene_graphs.checked_path("java", java)
-        self.jars = scene_graphs.checked_path("jars", jars, optional=True)
+        self.java = scene_graphs.check_path("java", java)
+        self.jars = scene_graphs.check_path("jars", jars, optional=True)
         if jars is not None and parser != scene_graphs.SPICE:
             raise errors.UsageError.about("jars", f'requires `parser` to be "{scene_graphs.SPICE}"')
         super().__init__(*args, parser=parser, **host)
@@ -106,9 +106,9 @@ class Spice(scene_graphs.SceneGraphMetric):
         details = []
         with base.progress_bar(len(own), "Matching graphs", self.progress) as advance:
             for graph, others in zip(own, theirs, strict=True):
-                candidate = merged_tuples(graph.tuples, scene_graphs.synsets)
-                said = merged_tuples((one for other in others for one in other.tuples), scene_graphs.synsets)
-                hits = matched(candidate, said)
+                candidate = merge_tuples(graph.tuples, scene_graphs.synsets)
+                said = merge_tuples((one for other in others for one in other.tuples), scene_graphs.synsets)
+                hits = match_tuples(candidate, said)
                 found = f_score(sum(hits), len(candidate), len(said))
                 for name, value in zip(("precisions", "recalls", "scores"), found, strict=True):
                     columns[name].append(value)
@@ -129,7 +129,7 @@ class Spice(scene_graphs.SceneGraphMetric):
 
 def _detail(candidate: Any, hits: list[bool], said: Any) -> dict[str, Any]:
     """Return the tuples of a row, with the words of each part joined by "/" if several were merged."""
-    back = matched(said, candidate)
+    back = match_tuples(said, candidate)
     return {
         "tuples": [{"parts": _words(one), "matched": hit} for one, hit in zip(candidate, hits, strict=True)],
         "references": [{"parts": _words(one), "matched": hit} for one, hit in zip(said, back, strict=True)],

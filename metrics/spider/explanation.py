@@ -9,7 +9,7 @@ from vlgauge.explain.combined import CombinedScore
 from vlgauge.explain.pages import number, safe
 
 
-class Spider(CombinedScore):
+class SpiderExplanation(CombinedScore):
     """Captions with the two components of their score."""
 
     name = "spider"

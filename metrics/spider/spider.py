@@ -53,7 +53,7 @@ def spider_score(cider: float, spice: float) -> float:
     return (cider + spice) / 2
 
 
-def loaded_part(name: str, **settings: Any) -> Any:
+def load_part(name: str, **settings: Any) -> Any:
     """Load the metric of a component from the same installation as the package, and return it.
 
     Raises:
@@ -90,8 +90,8 @@ class Spider(base.TokenMetric):
         common: dict[str, Any] = {"profile": self.profile, "progress": self.progress}
         graphs: dict[str, Any] = {"parser": parser, "pipeline": pipeline, "java": java, "jars": jars}
         self.parts = {
-            "cider": loaded_part("cider", df=df, tokenizer=tokenizer, **common),
-            "spice": loaded_part("spice", device=device, batch_size=batch_size, **graphs, **common),
+            "cider": load_part("cider", df=df, tokenizer=tokenizer, **common),
+            "spice": load_part("spice", device=device, batch_size=batch_size, **graphs, **common),
         }
 
     def count(self, columns: Mapping[str, Sequence[Any]]) -> Counts | None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from vlgauge.explain.marks import AGAINST, FOR, Mark, pieces_of_runs
-from vlgauge.explain.pages import quoted, signed
+from vlgauge.explain.pages import format_signed, quote_word
 from vlgauge.explain.styled import StyledCaption, share_mark, weights, weights_note
 
 STEPS = (0.0002, 0.004)  # minimum contributions of words with a mark and with a strong mark
@@ -35,7 +35,7 @@ class StyleCider(StyledCaption):
             return "shares no n-gram that is informative about the style"
         best = max(shared.values(), key=lambda gram: gram["share"])
         n = sum(any(gram["ngram"] == best["ngram"] for gram in part["raised"]) for part in parts)
-        return f"shares {quoted(best['ngram'])} with {n} of {len(parts)} references"
+        return f"shares {quote_word(best['ngram'])} with {n} of {len(parts)} references"
 
     def values(self, row: int) -> dict[str, Any]:
         """Return the template variables of a row.
@@ -56,7 +56,7 @@ class StyleCider(StyledCaption):
                 {
                     "score": part["score"],
                     "pieces": pieces_of_runs(
-                        texts[id(part)] or " ".join(part["tokens"]), part["tokens"], shared_marks(part)
+                        texts[id(part)] or " ".join(part["tokens"]), part["tokens"], mark_shared(part)
                     ),
                 }
                 for part in closest
@@ -82,15 +82,17 @@ def word_marks(detail: Mapping[str, Any]) -> list[Mark | None]:
     leading = {ngram: shared[ngram] for ngram in sorted(shared, key=lambda ngram: -shares[ngram])}
     marks: list[Mark | None] = []
     for index, (token, share) in enumerate(zip(tokens, detail["words"], strict=True)):
-        mark = share_mark(share, STEPS, f"adds {signed(share, 4)}; weights: {weights_note(tokens, index, leading)}")
+        mark = share_mark(
+            share, STEPS, f"adds {format_signed(share, 4)}; weights: {weights_note(tokens, index, leading)}"
+        )
         if mark is None and token not in shared and abs(missed.get(token, 0.0)) >= MISSED[0]:
             weight = missed[token]
-            mark = Mark(AGAINST, abs(weight) >= MISSED[1], f"in no reference; weight: {token} {signed(weight)}")
+            mark = Mark(AGAINST, abs(weight) >= MISSED[1], f"in no reference; weight: {token} {format_signed(weight)}")
         marks.append(mark)
     return marks
 
 
-def shared_marks(part: Mapping[str, Any]) -> list[Mark | None]:
+def mark_shared(part: Mapping[str, Any]) -> list[Mark | None]:
     """Return the marks of the words of a reference that also occur in the caption.
 
     There is one entry per word, None for other words.

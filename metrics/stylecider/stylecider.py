@@ -72,8 +72,8 @@ class Stylecider(style.StyleMetric):
                 texts, rows, own_styles = captions[part], references[part], targets[part]
                 flat = table.tokenize([text for row in rows for text in row], "references")
                 of = np.repeat(np.arange(len(rows)), style.lengths_of(rows))
-                own = style.weighted_ngrams(table, texts, own_styles, self.variant, exclude_self=self.exclude_self)
-                theirs = style.weighted_references(table, flat, of, own, own_styles, self.variant)
+                own = style.weigh_ngrams(table, texts, own_styles, self.variant, exclude_self=self.exclude_self)
+                theirs = style.weigh_references(table, flat, of, own, own_styles, self.variant)
                 cosines = style.reference_cosines(own, theirs, of)
                 lengths = style.lengths_of(texts)[of]
                 parts = style.reference_scores(cosines, self.variant, lengths, style.lengths_of(flat))
@@ -89,4 +89,4 @@ class Stylecider(style.StyleMetric):
             "no_evidence": len(captions) - weighty,
         }
         told = details if return_details else None
-        return self.result(scores, made_with=self.signed_table(table), details=told, **extra)
+        return self.result(scores, made_with=self.sign_table(table), details=told, **extra)

@@ -21,7 +21,9 @@ Reduce: TypeAlias = Callable[..., Floats]
 _BLOCK = 2**19  # entries of a working array
 
 
-def aggregated(distance: str, matrices: Floats, texts: Sequence[Sequence[Sequence[str]]], candidates: Bools) -> Floats:
+def aggregate_scores(
+    distance: str, matrices: Floats, texts: Sequence[Sequence[Sequence[str]]], candidates: Bools
+) -> Floats:
     """Compute S_agg of S examples under P partitions, for the score that a distance is derived from.
 
     METEOR and the cosine similarity use the best reference, and CIDEr-D uses the mean over the references. ROUGE-L and

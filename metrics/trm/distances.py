@@ -238,7 +238,7 @@ def real_matrix(values: Any, n_captions: int, name: str) -> Floats:
     return matrix.astype(np.float64, copy=False)
 
 
-def given_matrices(distances: Any, captions: Captions) -> list[Floats]:
+def check_matrices(distances: Any, captions: Captions) -> list[Floats]:
     """Validate user-supplied distance matrices, one per example.
 
     Returns:

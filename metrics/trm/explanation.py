@@ -20,7 +20,7 @@ _TALLEST, _GROUND, _WIDTH = 104.0, 134.0, 40.0
 _TRIANGLES = (((-6, 12), (6, 12), (0, -14)), ((-13, 11), (9, 11), (4, -6)), ((-18, 10), (18, 10), (0, 1)))
 
 
-class Trm(CaptionSets):
+class TrmExplanation(CaptionSets):
     """Caption sets with their triangles."""
 
     name = "trm"
@@ -90,7 +90,7 @@ def rank_columns(groups: Sequence[tuple[Sequence[float], str]], expected: Sequen
     parts, label = [], []
     for group, (shares, whose) in enumerate(groups):
         x0 = group * 156
-        label.append(f"two by {whose}: {_listed(shares)}")
+        label.append(f"two by {whose}: {_join_names(shares)}")
         parts.append(f'<text class="k" x="{x0 + 72}" y="10" text-anchor="middle">two by {whose}</text>')
         for rank, (share, chance) in enumerate(zip(shares, expected, strict=True)):
             x = x0 + 6 + rank * 46
@@ -101,10 +101,10 @@ def rank_columns(groups: Sequence[tuple[Sequence[float], str]], expected: Sequen
             y = _GROUND - chance * _TALLEST
             parts.append(f'<line class="third" x1="{x - 3}" x2="{x + 43}" y1="{y:.1f}" y2="{y:.1f}"/>')
         parts.append(f'<line class="ax" x1="{x0}" x2="{x0 + 144}" y1="{_GROUND:g}" y2="{_GROUND:g}"/>')
-    return chart(300, 204, f"{'; '.join(label)}. Over all splits: {_listed(expected)}.", parts)
+    return chart(300, 204, f"{'; '.join(label)}. Over all splits: {_join_names(expected)}.", parts)
 
 
-def _listed(shares: Sequence[float]) -> str:
+def _join_names(shares: Sequence[float]) -> str:
     return ", ".join(f"{rank} {share:.0%}" for rank, share in zip(RANKS, shares, strict=True))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.core.errors import UsageError
-from vlgauge.core.validation import shown
+from vlgauge.core.validation import short_repr
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.signedinteger]
@@ -109,7 +109,8 @@ class TriangleTests:
         q: Pooled and separate Q, shape ``(2, S, P)``. See `q_statistics`.
         pvalues: Proportion of the partitions with a Q of at least the Q of the first one, shape ``(2, S)``.
         counts: Triangles of the first partition by rank, lone candidate and lone reference, shape ``(S, 2, 3)``.
-        expected: Frequency of each rank over all partitions, on either side, shape ``(S, 3)``. See `expected_shares`.
+        expected: Frequency of each rank over all partitions, on either side, shape ``(S, 3)``. See
+            `compute_expected_shares`.
     """
 
     q: Floats
@@ -132,7 +133,7 @@ def triangle_tests(levels: Ints, candidates: Bools, ties: str = "fractional") ->
     n_captions = levels.shape[1]
     n = int(np.count_nonzero(candidates[0]))
     if ties not in TIES:
-        raise UsageError.about("ties", f"must be one of {', '.join(map(repr, TIES))}, got {shown(ties)}")
+        raise UsageError.about("ties", f"must be one of {', '.join(map(repr, TIES))}, got {short_repr(ties)}")
     if min(n, n_captions - n) < 2:
         raise UsageError.about(
             "candidates",
@@ -179,11 +180,11 @@ def _tests_of_block(levels: Ints, candidates: Bools, ties: str) -> TriangleTests
         q,
         as_large / len(candidates),
         observed / (6 if ties == "fractional" else 1),
-        expected_shares(of_all, n_captions, ties),
+        compute_expected_shares(of_all, n_captions, ties),
     )
 
 
-def expected_shares(sums: Floats, n_captions: int, ties: str) -> Floats:
+def compute_expected_shares(sums: Floats, n_captions: int, ties: str) -> Floats:
     """Compute the share of each rank among all triangles (x; y, w) of the pooled captions, on either side.
 
     Over all partitions, every triangle has a lone candidate equally often, and a lone reference equally often.

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from vlgauge import stats  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.checkpoints import preflight  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.core.errors import UsageError  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.core.validation import shown  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core.validation import short_repr  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.core.validation import warn  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families import base  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families import caption_sets  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
@@ -28,12 +28,12 @@ from vlgauge.families.ngram import meteor15  # From: "vlgauge[trm]@git+https://g
 from vlgauge.inputs.text import tokenizers  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.stats import threads  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
-from .aggregates import aggregated
+from .aggregates import aggregate_scores
 from .distances import DISTANCES
 from .distances import METEOR_15
 from .distances import NGRAM_DISTANCES
 from .distances import KnownDistances
-from .distances import given_matrices
+from .distances import check_matrices
 from .distances import open_distances
 from .distances import rouge_l_words
 from .distances import zero_between_equal
@@ -125,8 +125,8 @@ class Trm(caption_sets.CaptionSetMetric):
         self.force_zero_self = base.check_bool("force_zero_self", force_zero_self)
         self.mean_aggregate = base.check_bool("mean_aggregate", mean_aggregate)
         if mean_aggregate and (callable(distance) or distance == "precomputed"):
-            raise UsageError.about("mean_aggregate", f"requires a named distance, got {shown(distance)}")
-        self.df = cider.checked_df(df, ("references", "pooled"))
+            raise UsageError.about("mean_aggregate", f"requires a named distance, got {short_repr(distance)}")
+        self.df = cider.check_df(df, ("references", "pooled"))
         self.tokenizer = tokenizers.tokenizer_setting(tokenizer, tokenizers.TREEBANK)
         if self.distance == METEOR_15:
             tokenizers.check_english(self.tokenizer, "distance 'meteor_1.5'", _OTHER_LANGUAGES)
@@ -200,7 +200,7 @@ class Trm(caption_sets.CaptionSetMetric):
 
     def use_counts(self, counts: Counts) -> None:
         """Use the document frequencies of the corpus."""
-        self._counted = cider.counted_documents(counts)
+        self._counted = cider.sum_documents(counts)
 
     def _document_frequency(
         self, predictions: Captions, references: Captions, tokens: Tokenizer
@@ -225,9 +225,9 @@ class Trm(caption_sets.CaptionSetMetric):
         if self.tokenizer in tokenizers.OF_SPACED and self.distance in NGRAM_DISTANCES:
             names = tokenizers.OF_SPACED if self.distance == METEOR_15 else tokenizers.NAMES
             tokenizers.warn_of_unparted(dict.fromkeys(chain.from_iterable(pooled)), names)
-        examples: Sequence[Any] = given_matrices(distances, pooled) if self.distance == "precomputed" else pooled
-        tokens = lru_cache(2**16)(tokenizers.checked_tokenizer(self.tokenizer))
-        matrices_of, made_with = self._opened(predictions, references, pooled, tokens)
+        examples: Sequence[Any] = check_matrices(distances, pooled) if self.distance == "precomputed" else pooled
+        tokens = lru_cache(2**16)(tokenizers.check_tokenizer(self.tokenizer))
+        matrices_of, made_with = self._prepare_distances(predictions, references, pooled, tokens)
 
         def inputs(rows: Sequence[int]) -> Iterator[tuple[Sequence[str], Floats]]:
             if self._compared is not None:
@@ -249,7 +249,7 @@ class Trm(caption_sets.CaptionSetMetric):
             made_with=made_with,
         )
 
-    def _opened(
+    def _prepare_distances(
         self, predictions: Captions, references: Captions, pooled: Captions, tokens: Tokenizer
     ) -> tuple[Any, dict[str, Any]]:
         """Return the distance matrices for the settings, and their signature fields."""
@@ -291,13 +291,13 @@ class Trm(caption_sets.CaptionSetMetric):
 
         CIDEr-D uses document frequencies from the references.
         """
-        tokens = lru_cache(2**16)(tokenizers.checked_tokenizer(self.tokenizer))
+        tokens = lru_cache(2**16)(tokenizers.check_tokenizer(self.tokenizer))
         distinct = [list(dict.fromkeys(texts)) for texts in captions]
         # The second side is empty, except for the counts of "pooled", which use both sides.
         nothing: Captions = [[] for _ in distinct]
         theirs = nothing if self.df == "pooled" else [list(texts) for texts in references]
         ours = distinct if self.df == "pooled" else nothing
-        matrices_of, made_with = self._opened(ours, theirs, distinct, tokens)
+        matrices_of, made_with = self._prepare_distances(ours, theirs, distinct, tokens)
         places = [{text: i for i, text in enumerate(texts)} for texts in distinct]
         return KnownDistances(places, list(matrices_of(distinct)), made_with, self.distance in ("meteor", METEOR_15))
 
@@ -346,7 +346,7 @@ class Trm(caption_sets.CaptionSetMetric):
     ) -> caption_sets.Statistic:
         """Compute the mean of the underlying score over the candidates, and its null distribution."""
         identity = np.arange(distances.shape[1])[None] < n
-        values = aggregated(str(self.distance), distances, texts, identity if candidates is None else candidates)
+        values = aggregate_scores(str(self.distance), distances, texts, identity if candidates is None else candidates)
         return caption_sets.Statistic(values[:, 0], None if candidates is None else values)
 
     def _warn_of_ties(self, order: npt.NDArray[np.signedinteger], distances: Floats) -> None:

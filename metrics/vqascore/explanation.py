@@ -3,11 +3,11 @@
 from typing import Any
 
 from vlgauge.explain.captioned import ImageCaptions
-from vlgauge.explain.pages import number, quoted
+from vlgauge.explain.pages import number, quote_word
 from vlgauge.explain.plots import percent
 
 
-class Vqascore(ImageCaptions):
+class VqascoreExplanation(ImageCaptions):
     """Captions with the probability of the answer, and with the other captions of their image."""
 
     name = "vqascore"
@@ -21,11 +21,11 @@ class Vqascore(ImageCaptions):
     )
 
     def _parts(self, row: int) -> str:
-        return f"{quoted(self.details[row]['answer'])} has {number(self.scores[row])}"
+        return f"{quote_word(self.details[row]['answer'])} has {number(self.scores[row])}"
 
     def undefined(self, row: int) -> str:
         """Return the reason for an undefined score: the server did not return the probability of the answer."""
-        return f"the server did not return the probability of {quoted(self.details[row]['answer'])}"
+        return f"the server did not return the probability of {quote_word(self.details[row]['answer'])}"
 
     def values(self, row: int) -> dict[str, Any]:
         """Return the template variables of a row.

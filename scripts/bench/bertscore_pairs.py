@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from generated import generated_captions
+from generated import generate_captions
 
 from vlgauge.models.hidden_layers import AllLayersEncoder
 from vlgauge.models.token_encoders import token_encoder
@@ -32,7 +32,7 @@ def write_model(folder: Path, sizes: dict[str, Any], *, device: str) -> None:
     import torch
     from transformers import BertConfig, BertModel
 
-    words = sorted({word for own in generated_captions(2_000, 3) for caption in own for word in caption})
+    words = sorted({word for own in generate_captions(2_000, 3) for caption in own for word in caption})
     letters = string.ascii_lowercase + string.digits
     pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *(f"##{one}" for one in letters)]
     pieces += [word for word in words if word not in pieces]
@@ -46,7 +46,7 @@ def write_model(folder: Path, sizes: dict[str, Any], *, device: str) -> None:
     model.cpu().save_pretrained(str(folder))
 
 
-def timed(score: Callable[[], Any], device: str) -> tuple[float, Any]:
+def time_call(score: Callable[[], Any], device: str) -> tuple[float, Any]:
     """Return the seconds of a call, and its result."""
     import torch
 
@@ -98,7 +98,7 @@ def main(arguments: list[str] | None = None) -> int:
     device = options.device or ("cuda" if torch.cuda.is_available() else "cpu")
     n_rows = options.rows or (40 if options.smoke else 5_000 if options.large else 400)
     layer, sizes = (17, LARGE) if options.large else (3, SMALL)
-    texts = [[" ".join(words) for words in own] for own in generated_captions(n_rows, 1 + options.references)]
+    texts = [[" ".join(words) for words in own] for own in generate_captions(n_rows, 1 + options.references)]
     predictions, references = [own[0] for own in texts], [own[1:] for own in texts]
     n_pairs = n_rows * options.references
     with tempfile.TemporaryDirectory() as folder:
@@ -106,7 +106,7 @@ def main(arguments: list[str] | None = None) -> int:
         write_model(model, sizes, device=device)
         encoder = token_encoder(str(model), layer, profile="paper", device=device, dtype="float32")
         f_scores(encoder, predictions[:2], references[:2], options.batch_size)  # the first call of a device is slow
-        seconds, found = timed(lambda: f_scores(encoder, predictions, references, options.batch_size), device)
+        seconds, found = time_call(lambda: f_scores(encoder, predictions, references, options.batch_size), device)
         print(f"{device}, width {sizes['hidden_size']}, layer {layer}, {n_rows} rows, {n_pairs} pairs")
         print(f"vlgauge     {seconds:8.2f} s  {n_pairs / seconds:10.0f} pairs/s")
         if importlib.util.find_spec("bert_score") is None:
@@ -116,7 +116,7 @@ def main(arguments: list[str] | None = None) -> int:
 
         scorer = BERTScorer(model_type=str(model), num_layers=layer, device=device, batch_size=options.batch_size)
         scorer.score(predictions[:2], references[:2])
-        other, parts = timed(lambda: scorer.score(predictions, references), device)
+        other, parts = time_call(lambda: scorer.score(predictions, references), device)
         print(f"bert-score  {other:8.2f} s  {n_pairs / other:10.0f} pairs/s, {other / seconds:.1f} times as long")
         furthest = float(np.abs(found - parts[2].cpu().numpy()).max())
         print(f"largest difference of F: {furthest:.1e}")

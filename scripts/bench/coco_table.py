@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from generated import generated_captions
+from generated import generate_captions
 
 N_REFERENCES = 5
 TOLERANCE = 1e-12
@@ -54,7 +54,7 @@ def write_files(folder: Path, n_images: int, seed: int = 0) -> tuple[str, str]:
     rng = random.Random(seed)
     results: list[dict[str, object]] = []
     annotations: list[dict[str, object]] = []
-    for image, captions in enumerate(generated_captions(n_images, 1 + N_REFERENCES, seed)):
+    for image, captions in enumerate(generate_captions(n_images, 1 + N_REFERENCES, seed)):
         first, *others = (" ".join(tokens).capitalize() + rng.choice([".", "", " .", "!"]) for tokens in captions)
         results.append({"image_id": image, "caption": first})
         annotations += [{"image_id": image, "id": len(annotations) + i, "caption": one} for i, one in enumerate(others)]

@@ -19,7 +19,7 @@ METRICS = ("polos", "rouge_l", "rovist_nr", "rovist_c", "d_hm")
 SECONDS, GIGABYTES = 120.0, 1.5
 
 
-def made_runs(systems: int, rows: int) -> dict[str, dict[str, object]]:
+def make_runs(systems: int, rows: int) -> dict[str, dict[str, object]]:
     """Generate scores of systems by every metric, in the format of score files."""
     rng = np.random.default_rng(0)
     runs: dict[str, dict[str, object]] = {f"system {index:02}": {"ids": list(range(rows))} for index in range(systems)}
@@ -41,7 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--smoke", action="store_true", help="little data, to see that it runs")
     smoke = parser.parse_args(arguments).smoke
     systems, rows = (5, 60) if smoke else (40, 5_000)
-    runs = made_runs(systems, rows)
+    runs = make_runs(systems, rows)
     start, used = time.perf_counter(), time.process_time()
     comparison = compare(runs, METRICS)
     seconds, used = time.perf_counter() - start, time.process_time() - used

@@ -19,7 +19,7 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read when numpy is imported
 os.environ.setdefault("HF_EVALUATE_OFFLINE", "1")
 
 import numpy as np
-from generated import generated_captions
+from generated import generate_captions
 
 import vlgauge
 
@@ -50,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--smoke", action="store_true", help="few examples, to see that it runs")
     options = parser.parse_args(arguments)
     n = 20 if options.smoke else options.examples
-    captions = [[" ".join(one) for one in each] for each in generated_captions(n, N_CANDIDATES + N_REFERENCES)]
+    captions = [[" ".join(one) for one in each] for each in generate_captions(n, N_CANDIDATES + N_REFERENCES)]
     predictions = [each[:N_CANDIDATES] for each in captions]
     references = [each[N_CANDIDATES:] for each in captions]
     warnings.simplefilter("ignore")  # warnings that functions have no digest

@@ -13,7 +13,7 @@ ARTICLES = ("a", "the", "one")
 EXTRAS = "|at night|in the background|while others watch|wearing a hat|next to a building|with his friends"
 
 
-def generated_captions(n_examples: int, n_captions: int, seed: int = 0) -> list[list[Caption]]:
+def generate_captions(n_examples: int, n_captions: int, seed: int = 0) -> list[list[Caption]]:
     """Generate captions as lists of tokens. Captions of an example share some of their parts."""
     rng = random.Random(seed)
 

@@ -116,7 +116,7 @@ def one_round(how: str, n: int) -> None:
         reader.read(1)
         opened = time.monotonic() - begun
     else:
-        data_set = hub_rows.pinned(NAME)
+        data_set = hub_rows.pin_dataset(NAME)
         begun = time.monotonic()
         source = hub_rows.HubRows(data_set, None, "test")
         opened = time.monotonic() - begun

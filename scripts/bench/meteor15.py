@@ -22,7 +22,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from generated import generated_captions
+from generated import generate_captions
 
 N_ROWS, N_REFERENCES = 1_000, 5
 LEAST_RATIO, MOST_MB = 3.0, 400.0
@@ -33,7 +33,7 @@ def run_ours(calls: list[tuple[list[str], list[list[str]]]]) -> list[float]:
     import vlgauge
 
     metric = vlgauge.load("meteor", tokenizer=str.split, keep_in_memory=True, progress=False)
-    return timed(lambda own, theirs: (metric.compute(predictions=own, references=theirs) or {})["meteor"], calls)
+    return time_calls(lambda own, theirs: (metric.compute(predictions=own, references=theirs) or {})["meteor"], calls)
 
 
 def run_java(calls: list[tuple[list[str], list[list[str]]]]) -> list[float]:
@@ -43,13 +43,13 @@ def run_java(calls: list[tuple[list[str], list[list[str]]]]) -> list[float]:
     def score(own: list[str], theirs: list[list[str]]) -> float:
         return program.compute_score(dict(enumerate(theirs)), {row: [caption] for row, caption in enumerate(own)})[0]
 
-    found = timed(score, calls)
+    found = time_calls(score, calls)
     program.meteor_p.kill()
     program.meteor_p.wait()
     return found
 
 
-def timed(score: Any, calls: list[tuple[list[str], list[list[str]]]]) -> list[float]:
+def time_calls(score: Any, calls: list[tuple[list[str], list[list[str]]]]) -> list[float]:
     """Return the values of the calls, and print the seconds since the start of the process and of the later calls."""
     values, seconds, begun = [], [], STARTED
     for own, theirs in calls:
@@ -97,7 +97,7 @@ def main(arguments: list[str] | None = None) -> int:
         given = json.loads(options.file.read_text("utf-8"))
         own, theirs = given["candidates"], given["references"]
     else:
-        made = generated_captions(20 if options.smoke else N_ROWS, 1 + N_REFERENCES)
+        made = generate_captions(20 if options.smoke else N_ROWS, 1 + N_REFERENCES)
         texts = [list(map(" ".join, captions)) for captions in made]
         own, theirs = [one[0] for one in texts], [one[1:] for one in texts]
     # In the second call every reference list is compared with the caption of the next row.

@@ -78,7 +78,7 @@ def captions(n: int, parts: int, seed: int = 0) -> list[str]:
     return [" ".join(sentence() for _ in range(parts)) for _ in range(n)]
 
 
-def varied_lines(n: int, seed: int = 0) -> Iterator[str]:
+def generate_lines(n: int, seed: int = 0) -> Iterator[str]:
     """Yield distinct lines of words, numbers, symbols and characters of all scripts, with and without spaces."""
     rng = random.Random(seed)
     words = WORDS.split()
@@ -133,7 +133,7 @@ def forget() -> None:
     ptb._tokens_of_pieces.clear()
 
 
-def timed(work: Callable[[str], object], texts: Sequence[str]) -> float:
+def time_texts(work: Callable[[str], object], texts: Sequence[str]) -> float:
     """Return the CPU time of all texts in seconds."""
     start = time.process_time()
     for text in texts:
@@ -149,7 +149,7 @@ def time_kinds(n: int) -> None:
         best = [float("inf")] * 3
         for _ in range(ROUNDS):
             forget()
-            found = timed(ptb_tokens, texts), timed(ptb_tokens, texts), timed(treebank_tokens, texts)
+            found = time_texts(ptb_tokens, texts), time_texts(ptb_tokens, texts), time_texts(treebank_tokens, texts)
             best = list(map(min, best, found))
         cold, warm, old = (seconds / n * 1e7 for seconds in best)
         print(f"{parts:>9} {cold:>6.0f} {warm:>6.0f} {old:>8.0f} {cold / old:>13.2f} {warm / old:>13.2f}")
@@ -161,7 +161,7 @@ def time_long() -> None:
     texts = [(unit, end) for unit in units for end in ("", "-x", "@x.com")]
     slowest = ratio = 0.0
     for unit, end in texts:
-        quarter, whole = (timed(ptb_tokens, [unit * (size // len(unit)) + end]) for size in (LONG // 4, LONG))
+        quarter, whole = (time_texts(ptb_tokens, [unit * (size // len(unit)) + end]) for size in (LONG // 4, LONG))
         slowest = max(slowest, whole)
         ratio = max(ratio, whole / quarter if whole > 0.02 else 0.0)
     print(f"{len(texts)} texts of {LONG} characters: {slowest:.3f} s at most, {ratio:.1f} times a quarter of it")
@@ -174,7 +174,7 @@ def compare_with_java(n: int) -> None:
     if not folders or shutil.which("java") is None:
         print("not compared with Java, which needs pycocoevalcap and java")
         return
-    lines = list(varied_lines(n))
+    lines = list(generate_lines(n))
     unlike = [
         (line, theirs)
         for line, theirs in zip(lines, java_tokens(Path(folders[0]) / JAR, lines), strict=True)

@@ -8,7 +8,7 @@ from markupsafe import Markup
 from vlgauge.core.catalog import card_fact
 from vlgauge.core.results import to_table
 from vlgauge.explain import Explanation
-from vlgauge.explain.examples import Example, examples_of, explained_examples
+from vlgauge.explain.examples import Example, examples_of, explain_examples
 from vlgauge.explain.plots import dots
 
 TONES = {"right": "good", "wrong": "bad"}
@@ -73,5 +73,5 @@ def section_of(name: str) -> Section:
     """Score and explain the examples of a metric."""
     every = examples_of(name)
     others = sorted({one.config for one in every} - {""})
-    more = (others[0], explained_examples(name, others[0])) if others else None
-    return Section(explained_examples(name), [one for one in every if not one.config], more)
+    more = (others[0], explain_examples(name, others[0])) if others else None
+    return Section(explain_examples(name), [one for one in every if not one.config], more)

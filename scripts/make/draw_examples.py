@@ -39,12 +39,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="where the files go")
     folder = parser.parse_args(arguments).folder
-    write_rows(folder / "captioned_scenes.jsonl", captioned_scenes(folder))
-    write_rows(folder / "captioned_clips.jsonl", captioned_clips(folder))
+    write_rows(folder / "captioned_scenes.jsonl", draw_captioned_scenes(folder))
+    write_rows(folder / "captioned_clips.jsonl", draw_captioned_clips(folder))
     return 0
 
 
-def captioned_scenes(folder: Path) -> list[dict[str, Any]]:
+def draw_captioned_scenes(folder: Path) -> list[dict[str, Any]]:
     """Render the scenes, and return rows with a correct caption, one per changed fact, and one of another scene."""
     # Scenes with two objects come first, because a single object has no position to swap.
     chosen = sorted(scenes.scenes(N_PICTURES, SEED, "test"), key=lambda scene: len(scene.objects), reverse=True)
@@ -64,7 +64,7 @@ def captioned_scenes(folder: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def captioned_clips(folder: Path) -> list[dict[str, Any]]:
+def draw_captioned_clips(folder: Path) -> list[dict[str, Any]]:
     """Render the videos, and return rows with a correct caption, one per changed fact, and one of another video."""
     chosen = scenes.clips(N_CLIPS, SEED, "test")
     (folder / "clips").mkdir(exist_ok=True, parents=True)

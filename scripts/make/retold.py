@@ -22,22 +22,24 @@ class Told:
     seen: SceneStory
 
 
-def told_stories(n: int = N_STORIES, seed: int = SEED) -> list[Told]:
+def retell_stories(n: int = N_STORIES, seed: int = SEED) -> list[Told]:
     """Return test stories in the original version, with shuffled or repeated sentences, and with other images."""
     drawn = stories(n, seed, "test")
     rng = np.random.default_rng(seed)
     found = [Told(f"story-{i}", TOLD, story.sentences, story) for i, story in enumerate(drawn, 1)]
     found += [
-        Told(f"story-{i}-shuffled", SHUFFLED, shuffled(story.sentences, rng), story) for i, story in enumerate(drawn, 1)
+        Told(f"story-{i}-shuffled", SHUFFLED, shuffle_sentences(story.sentences, rng), story)
+        for i, story in enumerate(drawn, 1)
     ]
     found += [
-        Told(f"story-{i}-repeated", REPEATED, repeated(story.sentences), story) for i, story in enumerate(drawn, 1)
+        Told(f"story-{i}-repeated", REPEATED, repeat_sentences(story.sentences), story)
+        for i, story in enumerate(drawn, 1)
     ]
     found += [Told(f"story-{i}-other", FOREIGN, drawn[i % n].sentences, story) for i, story in enumerate(drawn, 1)]
     return found
 
 
-def shuffled(sentences: Sequence[str], rng: np.random.Generator) -> list[str]:
+def shuffle_sentences(sentences: Sequence[str], rng: np.random.Generator) -> list[str]:
     """Return the sentences in a different order."""
     order = rng.permutation(len(sentences)).tolist()
     while order == sorted(order):
@@ -45,7 +47,7 @@ def shuffled(sentences: Sequence[str], rng: np.random.Generator) -> list[str]:
     return [sentences[index] for index in order]
 
 
-def repeated(sentences: Sequence[str]) -> list[str]:
+def repeat_sentences(sentences: Sequence[str]) -> list[str]:
     """Replace the second and the fourth sentence with the first and the third."""
     return [sentences[index] for index in (0, 0, 2, 2, 4)]
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from retold import Told, picture_columns, told_stories
+from retold import Told, picture_columns, retell_stories
 
 import vlgauge
 
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", metavar="FOLDER", type=Path, default=EXAMPLES, help="of the two files")
     folder = parser.parse_args(arguments).output
-    stories = told_stories(N_STORIES, SEED)
+    stories = retell_stories(N_STORIES, SEED)
     human = stories[:N_STORIES]
     # The kinds of version alternate: kind 1 for the first story, kind 2 for the second, and so on.
     model = [stories[(1 + i % 3) * N_STORIES + i] for i in range(N_STORIES)]

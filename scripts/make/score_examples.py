@@ -7,14 +7,14 @@ import json
 from pathlib import Path
 
 from vlgauge.core.catalog import metric_names
-from vlgauge.explain.examples import examples_of, explained_examples
+from vlgauge.explain.examples import examples_of, explain_examples
 
 GOLDEN = Path(__file__).resolve().parents[2] / "tests" / "golden" / "examples.json"
 
 
 def example_scores(name: str, config: str) -> dict[str, float]:
     """Compute the scores of the examples of a metric in a configuration, by example id."""
-    explained = explained_examples(name, config)
+    explained = explain_examples(name, config)
     return {explained.title(row): score for row, score in enumerate(explained.scores)}
 
 

@@ -22,14 +22,14 @@ from toy_clip.material import KINDS, material
 from toy_clip.training import PROMPT, SHARES, Batches, train
 
 from vlgauge.core.writing import write
-from vlgauge.models.clip.toy import TOY_MODEL, TOY_NAME, TOY_ROW, compacted, toy_file, toy_state
+from vlgauge.models.clip.toy import TOY_MODEL, TOY_NAME, TOY_ROW, compact_tensors, toy_file, toy_state
 from vlgauge.research.training.options import add_overwrite, keep_finished
 
 WEIGHTS = "toy_clip.safetensors"
 RECORD = "toy_clip.json"
 
 
-def trained(options: argparse.Namespace) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+def train_clip(options: argparse.Namespace) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
     """Train, and return the tensors for the file and the record of the training."""
     started = time.monotonic()
     examples = material(options.scenes, options.seed)
@@ -57,7 +57,7 @@ def trained(options: argparse.Namespace) -> tuple[dict[str, torch.Tensor], dict[
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
     }
-    return compacted(state, torch.from_numpy(batches.ids)), record
+    return compact_tensors(state, torch.from_numpy(batches.ids)), record
 
 
 def write_model(folder: Path, tensors: dict[str, torch.Tensor], training: dict[str, Any]) -> None:
@@ -133,7 +133,7 @@ def main(arguments: list[str] | None = None) -> int:
         keep_trained(parser, options)
     torch.set_num_threads(options.threads)
     if not options.evaluate:
-        write_model(options.folder, *trained(options))
+        write_model(options.folder, *train_clip(options))
     print(table(figures(toy_state(options.folder / WEIGHTS))))
     return 0
 

@@ -75,7 +75,7 @@ SHAPES: dict[str, Callable[[np.random.Generator, int, int], Floats]] = {
 }
 
 
-def told_apart(scores: Floats, seed: int = 0, *, first_pair: bool = False) -> Bools:
+def find_separated(scores: Floats, seed: int = 0, *, first_pair: bool = False) -> Bools:
     """Return whether each pair of systems is separated after Holm's first step.
 
     Returns:
@@ -134,7 +134,7 @@ def rates(
         rng = np.random.default_rng([seed, systems, rows, block])
         scores = np.stack([shape(rng, systems, rows) for _ in range(min(_BLOCK, runs - start))])
         scores[:, 0] += shift
-        found = told_apart(scores, seed=block, first_pair=effect > 0.0)
+        found = find_separated(scores, seed=block, first_pair=effect > 0.0)
         hits += int(np.count_nonzero(found[:, 0] if effect else found.any(axis=1)))
     return hits / runs
 

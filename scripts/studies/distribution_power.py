@@ -15,7 +15,14 @@ import numpy.typing as npt
 
 from vlgauge.families.caption_sets import Statistic
 from vlgauge.families.caption_sets.corpus_statistic import CorpusStatistic
-from vlgauge.stats import TOLERANCE, Partitions, SetTest, bootstrap_intervals, calibrated_harmonic_pvalue, partitions
+from vlgauge.stats import (
+    TOLERANCE,
+    Partitions,
+    SetTest,
+    bootstrap_intervals,
+    compute_calibrated_harmonic_pvalue,
+    partitions,
+)
 
 Floats = npt.NDArray[np.float64]
 Change: TypeAlias = Callable[[Floats, int], None]
@@ -54,7 +61,7 @@ def _spread(factor: float) -> Change:
     return scale
 
 
-def _lost_mode(points: Floats, n: int) -> None:
+def _lose_mode(points: Floats, n: int) -> None:
     """Move all candidates to one mode, and half of the references, rounded up, to the other."""
     others = n + (points.shape[1] - n) // 2
     points[:, :others, 0] += MODE
@@ -67,7 +74,7 @@ SCENARIOS: dict[str, Change] = {
     "spread x 0.3 (mode collapse)": _spread(0.3),
     "spread x 0.6": _spread(0.6),
     "spread x 1.6": _spread(1.6),
-    "one of two reference modes, 4 apart": _lost_mode,
+    "one of two reference modes, 4 apart": _lose_mode,
 }
 
 
@@ -75,7 +82,7 @@ def all_statistics(points: Floats, n: int, ways: Partitions) -> list[Statistic]:
     """Compute the five statistics as in the metrics, for S sets of pooled points, shape ``(S, N, d)``."""
     triangles, mmd, frechet = formulas("trm", "triangles"), formulas("mmd_bert"), formulas("frechet_bert")
     aggregates = formulas("trm", "aggregates")
-    squared = mmd.squared_distances(points)
+    squared = mmd.compute_squared_distances(points)
     distances = np.sqrt(squared)
     of_triangles = triangles.triangle_tests(triangles.levels(distances, 1e-12), ways.candidates)
     kernel = mmd.gaussian_kernel(squared, mmd.bandwidths(squared, "median"))
@@ -162,8 +169,8 @@ def corpus_tests(
 
 def _corpus_numbers(test: SetTest) -> tuple[float, ...]:
     return (
-        test.stratified()[1],
-        calibrated_harmonic_pvalue(test.pvalues),
+        test.compute_stratified()[1],
+        compute_calibrated_harmonic_pvalue(test.pvalues),
         float(np.mean(test.excess_scores)),
         *test.excess_interval(),
         float(np.mean(test.expected_log_pvalues)),

@@ -42,7 +42,7 @@ class Shape:
 
 
 # -- Populations ------------------------------------------------------------------------------------------------------
-def scored_scenes(seed: int) -> dict[str, Floats]:
+def score_scenes(seed: int) -> dict[str, Floats]:
     """Compute scores and counts of captions of synthetic scenes, for systems that confuse images and words."""
     rng = np.random.default_rng(seed)
     seen = scenes.scenes(N_ROWS, seed=seed)
@@ -75,7 +75,7 @@ def scored_scenes(seed: int) -> dict[str, Floats]:
 
 def shapes(seed: int) -> Iterator[Shape]:
     """Yield the populations."""
-    rng, of = np.random.default_rng(seed), scored_scenes(seed)
+    rng, of = np.random.default_rng(seed), score_scenes(seed)
     half = rng.lognormal(size=4 * N_ROWS) * (rng.random(4 * N_ROWS) < 0.5)
     yield mean("half zeros, half lognormal", half)
     yield mean("lognormal", rng.lognormal(size=4 * N_ROWS))
@@ -91,12 +91,12 @@ def shapes(seed: int) -> Iterator[Shape]:
         # Half of the score is shared within a group.
         shared, own = rng.choice(scores, N_ROWS), (rng.choice(scores, size) for size in sizes)
         sums = [float(np.sum((one + rows) / 2)) for one, rows in zip(shared, own, strict=True)]
-        yield grouped(f"{name}, groups of 1 to 5 rows", np.stack([sums, sizes], axis=1))
-    yield added("corpus BLEU .44", of["counts good"][:, None])
-    yield added("corpus BLEU .13", of["counts fair"][:, None])
-    yield added("corpus BLEU, difference", np.stack([of["counts fair"], of["counts weak"]], axis=1))
+        yield build_grouped(f"{name}, groups of 1 to 5 rows", np.stack([sums, sizes], axis=1))
+    yield build_summed("corpus BLEU .44", of["counts good"][:, None])
+    yield build_summed("corpus BLEU .13", of["counts fair"][:, None])
+    yield build_summed("corpus BLEU, difference", np.stack([of["counts fair"], of["counts weak"]], axis=1))
     groups = np.stack([of["counts good"][rng.integers(0, N_ROWS, size)].sum(axis=0) for size in sizes])
-    yield added("corpus BLEU, groups of 1 to 5 rows", groups[:, None])
+    yield build_summed("corpus BLEU, groups of 1 to 5 rows", groups[:, None])
 
 
 def mean(name: str, scores: Floats) -> Shape:
@@ -109,7 +109,7 @@ def mean(name: str, scores: Floats) -> Shape:
     return Shape(name, np.stack([scores, np.ones(len(scores))], axis=1)[:, None], _ratio, interval)
 
 
-def grouped(name: str, sums: Floats) -> Shape:
+def build_grouped(name: str, sums: Floats) -> Shape:
     """Build a population of groups, each with a sum and a size.
 
     The rows of a group are passed to the package as equal scores.
@@ -124,7 +124,7 @@ def grouped(name: str, sums: Floats) -> Shape:
     return Shape(name, sums[:, None], _ratio, interval)
 
 
-def added(name: str, counts: Floats) -> Shape:
+def build_summed(name: str, counts: Floats) -> Shape:
     """Build a population of summed counts of one or two systems."""
     of_system = COUNTED["bleu"].value
 
@@ -173,11 +173,11 @@ def candidates(shape: Shape, units: Floats, times: Floats) -> dict[str, tuple[fl
         studentised = np.where(variances > 1e-24 * variance, means / np.sqrt(variances / n), np.sign(means) * np.inf)
     low, high = np.quantile(studentised, [tail, 1 - tail], method="nearest")
     found["studentised"] = (estimate - high * spread, estimate - low * spread)
-    found["variance stabilised"] = _stabilised(estimate, means / spread, variances / variance, spread, tail)
+    found["variance stabilised"] = _stabilize(estimate, means / spread, variances / variance, spread, tail)
     return found
 
 
-def _stabilised(estimate: float, shifts: Floats, ratios: Floats, spread: float, tail: float) -> tuple[float, float]:
+def _stabilize(estimate: float, shifts: Floats, ratios: Floats, spread: float, tail: float) -> tuple[float, float]:
     """Compute the ends if the deviation grows as exp(slope * shift) (Tibshirani, 1988)."""
     positive = ratios > 1e-24
     slope = np.polyfit(shifts[positive], np.log(ratios[positive]) / 2, 1)[0] if positive.sum() > 2 else 0.0

@@ -40,24 +40,24 @@ class Pictured:
     objects: list[str]
 
 
-def pictured(scene: scenes.Scene, rng: np.random.Generator) -> Pictured:
+def caption_scene(scene: scenes.Scene, rng: np.random.Generator) -> Pictured:
     """Generate the captions of a scene."""
     told = scenes.captions(scene, seed=int(rng.integers(2**31)), n=N_REFERENCES + 1)
-    caption, *references = [_replaced(text, FIRST) for text in told]
+    caption, *references = [_replace_object(text, FIRST) for text in told]
     there = [thing.shape for thing in scene.objects]
     said = [word for word in caption.split() if SYNONYMS.get(word)]
     word, shape = str(rng.choice(said)), str(rng.choice(there))
     other = str(rng.choice([one for one in SHAPE_WORDS if one not in there]))
     return Pictured(
         caption,
-        _replaced(caption, {word: str(rng.choice(SYNONYMS[word]))}),
-        _replaced(caption, {shape: other}),
+        _replace_object(caption, {word: str(rng.choice(SYNONYMS[word]))}),
+        _replace_object(caption, {shape: other}),
         references,
         there,
     )
 
 
-def _replaced(text: str, words: Mapping[str, str]) -> str:
+def _replace_object(text: str, words: Mapping[str, str]) -> str:
     return " ".join(words.get(word, word) for word in text.split())
 
 
@@ -91,7 +91,7 @@ def shares(found: Mapping[str, np.ndarray]) -> dict[str, float]:
 def rows_of(n: int, seed: int) -> list[Pictured]:
     """Sample `n` scenes with their captions."""
     rng = np.random.default_rng(seed)
-    return [pictured(scene, rng) for scene in scenes.scenes(n, seed=seed, split="test")]
+    return [caption_scene(scene, rng) for scene in scenes.scenes(n, seed=seed, split="test")]
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -64,14 +64,14 @@ def rates(
         rng = np.random.default_rng([seed, n, round(10 * spread), round(10 * shift), block])
         people = rng.normal(size=(n_rows, PEOPLE, WIDTH))
         small, large = (spread * rng.normal(size=(n_rows, count, WIDTH)) + shift for count in (n, 2 * n))
-        for way, one in _compared(people, small, large, rng, ways):
+        for way, one in _compare_systems(people, small, large, rng, ways):
             # Axes: statistic, run, system, row.
             systems = one.reshape(2, len(NAMES), -1, ROWS).transpose(1, 2, 0, 3)
-            hits[way] += [np.count_nonzero(comparison.told_apart(found, seed=block)) for found in systems]
+            hits[way] += [np.count_nonzero(comparison.find_separated(found, seed=block)) for found in systems]
     return {way: count / runs for way, count in hits.items()}
 
 
-def _compared(
+def _compare_systems(
     people: Floats, small: Floats, large: Floats, rng: np.random.Generator, ways: Sequence[str]
 ) -> Iterator[tuple[str, Floats]]:
     """Yield the scores of both systems, shape ``(2, 4, rows)``, for each way to compare them."""

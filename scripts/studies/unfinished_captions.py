@@ -28,7 +28,7 @@ def beginnings(caption: str) -> list[str]:
     return [" ".join(words[:n]) for n in range(1, len(words) + 1)]
 
 
-def fixed_policies(captions: Sequence[str], seed: int) -> dict[str, list[str]]:
+def apply_fixed_policies(captions: Sequence[str], seed: int) -> dict[str, list[str]]:
     """Change captions independently of their scores."""
     rng = np.random.default_rng(seed)
     found: dict[str, list[str]] = {
@@ -66,7 +66,7 @@ def table(captions: Sequence[str], references: Sequence[Sequence[str]], seed: in
     for eos in (False, True):
         scores = scorer(references, eos=eos)
         whole = scores([beginnings(caption)[-1] for caption in captions], rows)
-        policies = fixed_policies(captions, seed)
+        policies = apply_fixed_policies(captions, seed)
         of_each = scores(*zip(*chosen, strict=True))
         best = dict.fromkeys(rows, 0)
         for place in sorted(range(len(chosen)), key=of_each.__getitem__):

@@ -20,7 +20,7 @@ from vlgauge.api.prefetch.assets import hub_files_of
 from vlgauge.cli import plain_warnings
 from vlgauge.core.validation import check_choice
 from vlgauge.core.writing import write
-from vlgauge.explain.examples import examples_of, explained_examples
+from vlgauge.explain.examples import examples_of, explain_examples
 from vlgauge.families.base.metric import REPOSITORY
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -212,7 +212,7 @@ def requirement(name: str, ref: str, root: Path) -> str:
 
 def static_files(name: str, own: card.Card, org: str) -> dict[str, bytes]:
     """Return the page of a static Space, and its examples."""
-    metric, examples = explained_examples(name), [one for one in examples_of(name) if not one.config]
+    metric, examples = explain_examples(name), [one for one in examples_of(name) if not one.config]
     files = {"index.html": static_page.page(metric, examples, own, org).encode("utf-8")}
     return files | {f"examples/{path}": file for path, file in static_page.example_files(metric, examples).items()}
 

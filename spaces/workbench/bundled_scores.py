@@ -11,7 +11,7 @@ from vlgauge.explain.examples import Example
 from vlgauge.explain.pages import number
 from vlgauge_workbench.inputs import examples_for
 from vlgauge_workbench.profiles import needs_no_model
-from vlgauge_workbench.scoring import Scored, metric_of, score_example
+from vlgauge_workbench.scoring import ScoredTable, metric_of, score_example
 
 # Score one metric at a time, so that a concurrent call for the same metric uses the cached result.
 _SCORING = RLock()
@@ -22,7 +22,7 @@ class Bundled:
     """Bundled example, with its result if it was scored."""
 
     example: Example
-    scored: Scored | None = None
+    scored: ScoredTable | None = None
 
     @property
     def score(self) -> float:

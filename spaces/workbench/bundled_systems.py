@@ -6,7 +6,7 @@ from threading import Lock
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import DATA
 from vlgauge.inputs.media.tables import Rows, read_rows
-from vlgauge_workbench.compared_systems import Compared, Given, compare_systems
+from vlgauge_workbench.compared_systems import Compared, UploadedSystem, compare_systems
 from vlgauge_workbench.profiles import needs_no_model
 from vlgauge_workbench.scoring import metric_of
 
@@ -36,7 +36,7 @@ def _compared(names: tuple[str, ...], metrics: tuple[str, ...], profile: str) ->
     ids = [row["id"] for row in rows()]
     references = [row[REFERENCES] for row in rows()]
     given = [
-        Given(name, ids, columns={"predictions": [row[name] for row in rows()], "references": references})
+        UploadedSystem(name, ids, columns={"predictions": [row[name] for row in rows()], "references": references})
         for name in names
     ]
     return compare_systems([metric_of(metric, profile) for metric in metrics], given)

@@ -9,7 +9,7 @@ from typing import Any
 
 import gradio as gr
 
-from vlgauge.api.row_sources import KINDS, guessed_titles
+from vlgauge.api.row_sources import KINDS, guess_titles
 from vlgauge.api.row_sources.guessing import NAMES
 from vlgauge.api.row_sources.source import Kind, kind_of_cell
 from vlgauge.core.catalog import metric_names, metric_title
@@ -21,7 +21,7 @@ from vlgauge.inputs.media.tables import Rows, read_rows, take_column
 from vlgauge.leaderboard import read_run
 from vlgauge_workbench import bundled_systems as systems
 from vlgauge_workbench.compare_snippets import Asked
-from vlgauge_workbench.compared_systems import Compared, Given, compare_systems
+from vlgauge_workbench.compared_systems import Compared, UploadedSystem, compare_systems
 from vlgauge_workbench.errors import in_one_sentence
 from vlgauge_workbench.hosting import Hosting
 from vlgauge_workbench.inputs import is_needed, uploads_by_name
@@ -259,7 +259,7 @@ class _Guess:
         """Return the likely column names of the shared columns of a metric."""
         free = {title: kind for title, kind in self.kinds.items() if title not in self.predictions}
         columns = [column for column in metric_of(name).columns if column.name != "predictions"]
-        return {key: own[0] for key, own in guessed_titles(columns, free).items() if own}
+        return {key: own[0] for key, own in guess_titles(columns, free).items() if own}
 
     def can_score(self, name: str) -> bool:
         """Return whether a metric can score the tables and is in all score files."""
@@ -396,7 +396,7 @@ def _asked(
     wanted: Sequence[str],
     profile: str,
     configs: Mapping[str, str],
-    given: Sequence[Given],
+    given: Sequence[UploadedSystem],
     places: Mapping[str, tuple[str, str]],
     shared: Mapping[str, str],
 ) -> Asked:
@@ -447,7 +447,7 @@ def _refuse_unkept(contents: Mapping[str, Any], wanted: Sequence[str]) -> None:
                 )
 
 
-def _refuse_many(given: Sequence[Given], n_metrics: int, most_rows: int | None) -> None:
+def _refuse_many(given: Sequence[UploadedSystem], n_metrics: int, most_rows: int | None) -> None:
     """Check the number of rows and scores, which is limited on public pages."""
     if most_rows is None:
         return
@@ -478,14 +478,14 @@ def _given(
     predictions: Sequence[str],
     shared: Mapping[str, str],
     uploads: Mapping[str, str | None],
-) -> tuple[list[Given], dict[str, tuple[str, str]]]:
-    found: list[Given] = []
+) -> tuple[list[UploadedSystem], dict[str, tuple[str, str]]]:
+    found: list[UploadedSystem] = []
     places: dict[str, tuple[str, str]] = {}
     stems = [Path(name).stem for name in contents]
     for file, content in contents.items():
         stem = Path(file).stem if len(set(stems)) == len(stems) else file
         if not isinstance(content, list):
-            found.append(Given(stem, content["ids"], run=content))
+            found.append(UploadedSystem(stem, content["ids"], run=content))
             places[stem] = (file, "")
             continue
         own = [title for title in predictions if title in content[0]]
@@ -498,6 +498,6 @@ def _given(
             columns: dict[str, Any] = {}
             for metric in metrics:
                 columns |= columns_of(metric, content, {**chosen, _FIRST: title}, uploads)
-            found.append(Given(name, ids, columns=columns))
+            found.append(UploadedSystem(name, ids, columns=columns))
             places[name] = (file, title)
     return found, places

@@ -6,16 +6,16 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from vlgauge.api.scored import Scored
-from vlgauge.api.systems import GivenSystem, runs_of, scored_systems
+from vlgauge.api.scored import SystemScores
+from vlgauge.api.systems import GivenSystem, runs_of, score_systems
 from vlgauge.core.errors import UsageError
 from vlgauge.core.results import INTERVAL, row_keys
 from vlgauge.explain import Explanation, explain
 from vlgauge.explain.plots import Axis
 from vlgauge.families.base import Column, Metric
 from vlgauge.inputs.media.tables import rows_called
-from vlgauge.leaderboard import Comparison, compare
-from vlgauge.leaderboard.joined_runs import joined_rows
+from vlgauge.leaderboard import RunComparison, compare
+from vlgauge.leaderboard.joined_runs import join_rows
 from vlgauge.leaderboard.runs import Run
 from vlgauge_workbench.scoring import notes_of, reasons_of, rows_of
 
@@ -24,7 +24,7 @@ _SAME = ("references", "styles")
 
 
 @dataclass(frozen=True)
-class Given:
+class UploadedSystem:
     """System to compare, with stored scores or with the columns to score."""
 
     name: str
@@ -44,8 +44,8 @@ class Compared:
         notes: Warnings of the metrics and of the comparison.
     """
 
-    comparison: Comparison
-    scored: Mapping[str, Scored]
+    comparison: RunComparison
+    scored: Mapping[str, SystemScores]
     left_out: Sequence[tuple[str, str]]
     notes: Sequence[str]
 
@@ -72,13 +72,13 @@ class Compared:
         return self._explained[metric]
 
 
-def compare_systems(metrics: Sequence[Metric], given: Sequence[Given]) -> Compared:
+def compare_systems(metrics: Sequence[Metric], given: Sequence[UploadedSystem]) -> Compared:
     """Compare systems like `vlgauge.compare`, over the rows that can be scored.
 
     Raises:
         UsageError: If the systems have different rows, or no row can be scored.
     """
-    keys, orders = joined_rows({one.name: {"ids": one.ids} for one in given})
+    keys, orders = join_rows({one.name: {"ids": one.ids} for one in given})
     every = [_reordered(one, orders[one.name]) for one in given]
     _check_same(every)
     every_column = sorted((one for metric in metrics for one in metric.columns), key=lambda one: not one.optional)
@@ -92,13 +92,13 @@ def compare_systems(metrics: Sequence[Metric], given: Sequence[Given]) -> Compar
     names = [metric.name for metric in metrics]
     with warnings.catch_warnings(record=True) as told, rows_called("`Files`"):
         warnings.simplefilter("always", UserWarning)
-        scored = scored_systems(systems, metrics, {}, details=True)
+        scored = score_systems(systems, metrics, {}, details=True)
         comparison = compare(runs_of(systems, scored), names)
     drawn = [_drawn_of(name, systems[name], one) for name, one in scored.items()]
     return Compared(comparison, scored, left_out, list(dict.fromkeys([*filter(None, drawn), *notes_of(told)])))
 
 
-def _drawn_of(name: str, system: GivenSystem, scored: Scored) -> str:
+def _drawn_of(name: str, system: GivenSystem, scored: SystemScores) -> str:
     """Return a note if only some captions of a system were scored. Empty if all were."""
     there = [len(row["predictions"]) for row in system.rows]
     if scored.sizes is None or there == [size[0] for size in scored.sizes]:
@@ -109,20 +109,20 @@ def _drawn_of(name: str, system: GivenSystem, scored: Scored) -> str:
     )
 
 
-def _left_out(columns: Sequence[Column], every: Sequence[Given], keys: Sequence[str]) -> list[tuple[str, str]]:
+def _left_out(columns: Sequence[Column], every: Sequence[UploadedSystem], keys: Sequence[str]) -> list[tuple[str, str]]:
     """Return the rows that cannot be scored for one of the systems, with the reasons."""
     reasons = [reasons_of(columns, one.columns, len(keys)) for one in every if one.run is None]
     whys = [next(filter(None, own), "") for own in zip(*reasons, strict=True)]
     return [(key, why) for key, why in zip(keys, whys, strict=False) if why]
 
 
-def _as_system(given: Given) -> GivenSystem:
+def _as_system(given: UploadedSystem) -> GivenSystem:
     own = [(name, cells) for name, cells in given.columns.items() if cells is not None]
     rows = [{name: cells[row] for name, cells in own} for row in range(len(given.ids))]
     return GivenSystem(given.ids, given.run, rows if given.run is None else [])
 
 
-def _reordered(given: Given, rows: Sequence[int]) -> Given:
+def _reordered(given: UploadedSystem, rows: Sequence[int]) -> UploadedSystem:
     n, run = len(given.ids), given.run
     if run is not None:
         # Select values of lists with one value per row. An interval also has two values, but not one per row.
@@ -137,7 +137,7 @@ def _reordered(given: Given, rows: Sequence[int]) -> Given:
     return replace(given, ids=[given.ids[row] for row in rows], run=run, columns=rows_of(given.columns, rows))
 
 
-def _check_same(every: Sequence[Given]) -> None:
+def _check_same(every: Sequence[UploadedSystem]) -> None:
     for column in _SAME:
         given = [(one, cells) for one in every if (cells := one.columns.get(column)) is not None]
         for other, its_cells in given[1:]:

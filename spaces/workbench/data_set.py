@@ -10,9 +10,9 @@ from typing import Any
 
 import gradio as gr
 
-from vlgauge.api.row_sources import Source, guessed_titles
+from vlgauge.api.row_sources import Source, guess_titles
 from vlgauge.api.row_sources.guessing import NAMES
-from vlgauge.api.row_sources.hub import Pinned, configurations, pinned, search, splits
+from vlgauge.api.row_sources.hub import Pinned, configurations, pin_dataset, search, splits
 from vlgauge.api.row_sources.tables import ARCHIVES
 from vlgauge.core.errors import UsageError
 from vlgauge.explain import Explanation
@@ -253,7 +253,7 @@ class _Tab:
             return [None, gr.Dropdown(choices=[], value=None), ""]
         own = token.strip() or (signed_in.token if signed_in else None) or self.hosting.token
         with hidden(own):
-            data_set = pinned(name.strip(), token=own)
+            data_set = pin_dataset(name.strip(), token=own)
             names = configurations(data_set)
         return [data_set, gr.Dropdown(choices=names, value=names[0]), data_set.revision]
 
@@ -361,7 +361,7 @@ def guessed(metric: str, config: str | None, source: Source | None) -> list[Any]
     if source is None:
         return [*(gr.skip() for _ in NAMES), gr.skip()]
     columns = metric_of(metric, config=config_of(metric, config)).columns
-    likely = guessed_titles(columns, source.kinds) | preset_titles(source.origin.id, columns, source.kinds)
+    likely = guess_titles(columns, source.kinds) | preset_titles(source.origin.id, columns, source.kinds)
     likely["groups"] = []  # selected by the user if rows belong together
     first = _first_rows(source)
     titles = [(_with_value(title, first), title) for title in source.kinds]

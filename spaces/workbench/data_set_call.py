@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from vlgauge.api.row_sources import Source, guessed_titles
+from vlgauge.api.row_sources import Source, guess_titles
 from vlgauge.core.errors import UsageError
 from vlgauge.core.results import without_nan
-from vlgauge.core.validation import shown
+from vlgauge.core.validation import short_repr
 from vlgauge_workbench import runs
 from vlgauge_workbench.errors import hidden
 from vlgauge_workbench.hosting import Hosting
@@ -29,7 +29,7 @@ def _source(dataset: Any, files: Sequence[Any], of_hub: tuple[str, str, str], to
             return runs.opened(dataset, *of_hub, token, hosting)
     for name, sent in (("dataset", dataset), *((f"files[{i}]", one) for i, one in enumerate(files))):
         if not is_upload(sent):
-            raise UsageError.about(name, f"must be a file that was uploaded, got {shown(sent)}", _HOW)
+            raise UsageError.about(name, f"must be a file that was uploaded, got {short_repr(sent)}", _HOW)
     if given := [name for name, word in zip(("dataset_config", "split", "revision"), of_hub, strict=True) if word]:
         raise UsageError.about(given[0], "cannot be combined with an uploaded table")
     return runs.uploaded(dataset["path"], [one["path"] for one in files], hosting)
@@ -92,7 +92,7 @@ def score_dataset_of(hosting: Hosting) -> Callable[..., dict[str, Any]]:
         source = _source(dataset, files or [], (dataset_config, split, revision), token, hosting)
         named = zip(_COLUMNS, (predictions, references, images, videos, styles, id_column, groups), strict=True)
         given = {name: [cell] if isinstance(cell, str) else cell for name, cell in named if cell}
-        titles = guessed_titles(loaded.columns, source.kinds) | {"id": []} | given
+        titles = guess_titles(loaded.columns, source.kinds) | {"id": []} | given
         run = runs.begun(source, (metric, config, profile), titles, first_row, rows, hosting)
         try:
             for _ in run.read():

@@ -16,12 +16,12 @@ from vlgauge.core.errors import UsageError
 from vlgauge.leaderboard.record import Dataset, is_hub_id
 from vlgauge.leaderboard.run_files import run_files
 from vlgauge_workbench.pages import report_of
-from vlgauge_workbench.scoring import Scored
+from vlgauge_workbench.scoring import ScoredTable
 
 ENDINGS = (".json", ".csv", ".jsonl", ".parquet")
 
 
-def written(found: Scored, origin: Origin, model: str = "", extent: str = "") -> tuple[list[str], list[str]]:
+def written(found: ScoredTable, origin: Origin, model: str = "", extent: str = "") -> tuple[list[str], list[str]]:
     """Write files of the scores like `vlgauge score --output`, the report, and the record.
 
     Args:
@@ -80,7 +80,7 @@ def refuse_model(model: str, origin: Origin) -> None:
         raise UsageError.about("Model", f"must be OWNER/NAME on the Hub, or empty for no record, got {model[:60]!r}")
 
 
-def _record_line(found: Scored, origin: Origin, model: str, extent: str) -> str:
+def _record_line(found: ScoredTable, origin: Origin, model: str, extent: str) -> str:
     split = origin.split or ""  # without a split, `refuse_model` rejects any model
     title = origin.id.rpartition("/")[2]
     dataset = Dataset(origin.id, title, origin.config or "default", split, origin.revision)

@@ -10,7 +10,7 @@ import gradio as gr
 
 from vlgauge.core.catalog import metric_title
 from vlgauge.core.errors import UsageError
-from vlgauge.core.signatures import made_by_toy
+from vlgauge.core.signatures import uses_demo_model
 from vlgauge.leaderboard import Record, read_records
 from vlgauge.leaderboard.record_groups import RecordGroups, column_of, table_of
 from vlgauge.leaderboard.record_tables import tables
@@ -183,7 +183,7 @@ def page_of_systems() -> str:
     placed = replace(table, header=["#", *table.header], rows=[[Cell(""), *row] for row in table.rows])
     copied = {"Markdown": render(table, "markdown"), "LaTeX": render(table, "latex")}
     return page_of_tables(
-        render(placed, "html"), copied=copied, is_toy=any(made_by_toy(m.signature) for m in found.metrics)
+        render(placed, "html"), copied=copied, is_toy=any(uses_demo_model(m.signature) for m in found.metrics)
     )
 
 

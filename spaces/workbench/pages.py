@@ -9,15 +9,15 @@ from markupsafe import Markup, escape
 from vlgauge.api.forest import forest, summarize_pair
 from vlgauge.api.row_sources import Origin
 from vlgauge.core.catalog import metric_title
-from vlgauge.core.signatures import TOY_NUMBERS, made_by_toy
+from vlgauge.core.signatures import TOY_NUMBERS, uses_demo_model
 from vlgauge.explain import Explanation
 from vlgauge.explain.plots import Axis
-from vlgauge.leaderboard import Comparison, MetricComparison, rows_that_differ
+from vlgauge.leaderboard import MetricComparison, RunComparison, rows_that_differ
 from vlgauge.leaderboard.table import lack_others, the_test, title
 from vlgauge_workbench.compare_snippets import Asked, compare_link, compare_snippets
 from vlgauge_workbench.compared_systems import Compared
 from vlgauge_workbench.picker import ICONS, part_of_page
-from vlgauge_workbench.scoring import Scored
+from vlgauge_workbench.scoring import ScoredTable
 from vlgauge_workbench.snippets import Snippet
 
 N_ROWS_THAT_DIFFER = 10
@@ -43,7 +43,7 @@ def framed(page: str, title: str) -> str:
     )
 
 
-def page_of_file(scored: Scored, origin: Origin, extent: str = "") -> str:
+def page_of_file(scored: ScoredTable, origin: Origin, extent: str = "") -> str:
     """Return the page of a run.
 
     It has the source of the rows, the rows that were left out with reasons, the summary of the scores, and explanations
@@ -105,7 +105,7 @@ def page_of_compared(compared: Compared, asked: Asked, pair: int = 0, rows_by: s
         headline=summarize_pair(comparison, *names),
         forest=forest(comparison, *names),
         n_rows=len(comparison.ids),
-        is_toy=any(made_by_toy(one.signature) for one in comparison.metrics),
+        is_toy=any(uses_demo_model(one.signature) for one in comparison.metrics),
         is_bundled=asked.is_bundled,
         notes=[note for note in compared.notes if TOY_NUMBERS not in note],
         left_out=compared.left_out,
@@ -127,7 +127,7 @@ def _beside(compared: MetricComparison, names: tuple[str, str]) -> dict[str, Any
 
 
 def _row(
-    comparison: Comparison,
+    comparison: RunComparison,
     compared: MetricComparison,
     names: tuple[str, str],
     row: int,

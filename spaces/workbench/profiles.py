@@ -1,6 +1,6 @@
 """Models of the profiles: published models that a metric requires, and those not available on this machine."""
 
-from vlgauge.api.prefetch.assets import HubFiles, ManualDownload, assets_of, described, title
+from vlgauge.api.prefetch.assets import HubFiles, ManualDownload, assets_of, describe_asset, title
 from vlgauge.api.prefetch.fetching import is_there
 from vlgauge.core.catalog import metric_title
 from vlgauge.core.errors import UsageError
@@ -50,7 +50,7 @@ def refuse_missing(name: str) -> None:
     Raises:
         UsageError: If one is missing.
     """
-    missing = [described(asset) for asset in assets_of(name) if is_there(asset) is False]
+    missing = [describe_asset(asset) for asset in assets_of(name) if is_there(asset) is False]
     if missing:
         raise UsageError.about(
             "profile",

@@ -11,7 +11,7 @@ from vlgauge.explain.pages import number
 from vlgauge.explain.scale import NAMES, scale, show_among
 from vlgauge_workbench.bundled_scores import bundled, bundled_scores, place_of
 from vlgauge_workbench.picker import ICONS, part_of_page
-from vlgauge_workbench.scoring import Scored
+from vlgauge_workbench.scoring import ScoredTable
 from vlgauge_workbench.snippets import link, snippets
 
 _OWN = "Your own example"
@@ -37,7 +37,7 @@ def deck(name: str, profile: str, config: str, chosen: int | None) -> str:
 
 
 def page_of_one(
-    scored: Scored, profile: str, config: str, cells: Mapping[str, Any], chosen: int | None, base: int = 0
+    scored: ScoredTable, profile: str, config: str, cells: Mapping[str, Any], chosen: int | None, base: int = 0
 ) -> str:
     """Return the page of the result of one example."""
     metric = scored.explanation

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from vlgauge.api.row_sources.hub import Pinned, Token, pinned_with_files
+from vlgauge.api.row_sources.hub import Pinned, Token, pin_with_files
 from vlgauge.checkpoints.hub import hub_content
 from vlgauge.core.errors import NetworkError, UsageError
 from vlgauge.leaderboard import Record, parse_records
@@ -46,7 +46,7 @@ def fetched_results(identity: str, token: Token = None) -> tuple[Results, str]:
         ValueError: If the dataset does not exist, is not accessible, or has no records or an invalid one.
         NetworkError: If the Hub cannot be reached.
     """
-    data_set, files = pinned_with_files(identity, token=token)
+    data_set, files = pin_with_files(identity, token=token)
     try:
         content = _content(data_set, RESULTS, MOST_BYTES)
     except NetworkError as error:

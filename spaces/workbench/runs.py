@@ -9,14 +9,14 @@ from typing import Any
 
 from vlgauge.api.columns import warn_of_repeated
 from vlgauge.api.row_sources import RowReader, Source
-from vlgauge.api.row_sources.hub import HubRows, pinned
-from vlgauge.api.row_sources.tables import ARCHIVES, archive_rows, uploaded_rows
+from vlgauge.api.row_sources.hub import HubRows, pin_dataset
+from vlgauge.api.row_sources.tables import ARCHIVES, archive_rows, read_uploaded_rows
 from vlgauge.api.sources import groups_of
 from vlgauge.core.errors import UsageError
 from vlgauge.inputs.media.tables import rows_called
 from vlgauge.inputs.sandbox import use_sandbox
 from vlgauge_workbench.hosting import Hosting
-from vlgauge_workbench.scoring import Scored, metric_of, notes_of, score_checked
+from vlgauge_workbench.scoring import ScoredTable, metric_of, notes_of, score_checked
 from vlgauge_workbench.stopping import Cancelled, Work, this_work
 
 BATCH = 8  # rows between two progress reports
@@ -117,7 +117,7 @@ class Run:
         """Delete the stored rows. The run can neither be scored nor continued afterwards."""
         self.reader.clear()
 
-    def scored(self) -> Scored:
+    def scored(self) -> ScoredTable:
         """Score all rows that were read.
 
         Raises:
@@ -195,7 +195,7 @@ def opened(
     Raises:
         UsageError: If the dataset, configuration or split does not exist or cannot be read.
     """
-    return HubRows(pinned(dataset, revision or None, token or hosting.token), config or None, split or None)
+    return HubRows(pin_dataset(dataset, revision or None, token or hosting.token), config or None, split or None)
 
 
 def uploaded(table: str, files: Sequence[str], hosting: Hosting) -> Source:
@@ -205,4 +205,4 @@ def uploaded(table: str, files: Sequence[str], hosting: Hosting) -> Source:
         UsageError: If the table or archive is not valid.
     """
     is_archive = table.lower().endswith(ARCHIVES)
-    return archive_rows(table, hosting.limits) if is_archive else uploaded_rows(table, files)
+    return archive_rows(table, hosting.limits) if is_archive else read_uploaded_rows(table, files)

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import vlgauge
-from vlgauge.api.row_sources import RowLimits, checked_cell
+from vlgauge.api.row_sources import RowLimits, check_cell
 from vlgauge.core.catalog import metric_facts, metric_names
 from vlgauge.core.errors import UsageError
 from vlgauge.core.results import without_nan
-from vlgauge.core.validation import PROFILES, check_choice, setting_names, shown
+from vlgauge.core.validation import PROFILES, check_choice, setting_names, short_repr
 from vlgauge.explain import Explanation, explain, explanation_of
 from vlgauge.explain.examples import Example
 from vlgauge.families.base import Column, Metric
@@ -43,7 +43,7 @@ def metric_of(name: str, profile: str = "embedded", config: str = "", **settings
     check_choice("metric", name, metric_names())
     check_choice("profile", profile, PROFILES)
     if not isinstance(config, str):
-        raise UsageError.about("config", f"must be the name of a configuration, got {shown(config)}")
+        raise UsageError.about("config", f"must be the name of a configuration, got {short_repr(config)}")
     return _loaded(name, profile, config, **settings)
 
 
@@ -70,7 +70,7 @@ def config_of(name: str, config: str | None) -> str:
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredTable:
     """Scores of rows.
 
     Attributes:
@@ -90,7 +90,7 @@ class Scored:
     groups: RowGroups | None = None
 
 
-def score_rows(metric: Metric, columns: Mapping[str, Sequence[Any] | None], ids: Sequence[Any]) -> Scored:
+def score_rows(metric: Metric, columns: Mapping[str, Sequence[Any] | None], ids: Sequence[Any]) -> ScoredTable:
     """Score the rows that can be scored, and leave out the others with reasons.
 
     Args:
@@ -124,14 +124,14 @@ def score_checked(
     ids: Sequence[Any],
     left_out: Sequence[tuple[Any, str]] = (),
     groups: RowGroups | None = None,
-) -> Scored:
+) -> ScoredTable:
     """Score rows that were checked already. Rows left out before are added to the result."""
     own = {column.name: columns.get(column.name) for column in metric.columns}
     with turn_at(lock_of(metric)), warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always", UserWarning)
         result = metric.compute(**own, return_details=True) or {}
     explanation = explain(metric.name, own | {"id": ids}, result, groups=None if groups is None else groups.labels)
-    return Scored(explanation, result, ids, left_out, notes_of(told), groups)
+    return ScoredTable(explanation, result, ids, left_out, notes_of(told), groups)
 
 
 def notes_of(told: Sequence[warnings.WarningMessage]) -> list[str]:
@@ -155,7 +155,7 @@ def _error_of(wanted: Sequence[Column], columns: Mapping[str, Sequence[Any] | No
         if isinstance(cell, Exception):
             return cell
         try:
-            checked_cell(column, cell, f"{column.name}[{row}]", RowLimits())
+            check_cell(column, cell, f"{column.name}[{row}]", RowLimits())
         except (UsageError, OSError) as error:
             return error
     return None
@@ -170,7 +170,7 @@ def score_example(
     *,
     tested: bool = False,
     beside: Sequence[Example] = (),
-) -> Scored:
+) -> ScoredTable:
     """Score one example.
 
     Args:

@@ -109,7 +109,7 @@ def test_other_scores_are_compared_by_their_names():
 def test_frames_have_what_the_tables_have():
     found = compared(wide(), predictions=["ours", "base"])
     statistics = found.statistics
-    assert isinstance(statistics, leaderboard.Comparison)
+    assert isinstance(statistics, leaderboard.RunComparison)
     rouge, bleu = statistics.metrics
     assert found.systems.loc[("rouge_l", "ours"), "low"] == rouge.systems[0].low
     assert found.pairs.loc[("bleu", "ours", "base"), "adjusted_pvalue"] == bleu.pairs[0].adjusted_pvalue

@@ -134,7 +134,7 @@ def torchvision_server(monkeypatch, tmp_path):
         path = tmp_path / "checkpoints" / f"small-{prefix}.pth"
         file = PublishedFile(SMALL, f"{address}/{path.name}", path, prefix)
         for place in (assets, detectors):
-            monkeypatch.setattr(place, "published_file", lambda name: file)
+            monkeypatch.setattr(place, "find_published_file", lambda name: file)
         return path
 
     be_online(monkeypatch, "http://hub.invalid", tmp_path / "hub")

@@ -16,14 +16,14 @@ from tiny_vit import old_names, tiny_vit, write_authors, write_ours
 
 from vlgauge.checkpoints import known_tensors
 from vlgauge.core.pool import pool
-from vlgauge.models.clip.checkpoints import checked_adapter, clip_state, read_state
+from vlgauge.models.clip.checkpoints import check_adapter, clip_state, read_state
 from vlgauge.models.clip.heads import adapter_of, heads_digest, heads_of, read_adapter, write_adapter
 from vlgauge.models.grounding.model import grounding_model
 from vlgauge.models.grounding.vit import build_vit
 from vlgauge.models.pairs.loading import pair_scorer
 from vlgauge.models.sentences.model import sentence_encoder
 from vlgauge.research.training.rovist_c.classifier import base_model
-from vlgauge.research.training.rovist_vg.heads import pretrained_vit
+from vlgauge.research.training.rovist_vg.heads import load_pretrained_vit
 
 EXTRA = "stranger.weight"
 
@@ -125,13 +125,13 @@ def test_adapters(tmp_path, resnet):
     trained = {name: value + 1 for name, value in base.items()}
     path = tmp_path / "adapter.safetensors"
     write_adapter(path, adapter_of(trained, about))
-    checked_adapter(read_adapter(path), TINY, base, source="x")
+    check_adapter(read_adapter(path), TINY, base, source="x")
     metadata = {**about, "format": "vlgauge-clip-adapter-1"}
     state = {name: torch.from_numpy(np.asarray(value)) for name, value in heads_of(trained).items()}
 
     def load(tensors):
         save_file(tensors, path, metadata=metadata)
-        checked_adapter(read_adapter(path), TINY, base, source="x")
+        check_adapter(read_adapter(path), TINY, base, source="x")
 
     assert accepted(refusals(state, load)) == []
 
@@ -338,7 +338,7 @@ def test_detectors(monkeypatch, name):
     def load(tensors):
         given.clear()
         given.update(tensors)
-        torchvision_models._built(name, "file")
+        torchvision_models._build_module(name, "file")
 
     few = dict(list(state.items())[:: max(1, len(state) // 60)])
     rest = {key: value for key, value in state.items() if key not in few}
@@ -411,7 +411,7 @@ def test_nan_in_a_vision_transformer(tmp_path):
     name = next(name for name in state if "bias" in name)
     save_file(stained(state, name), tmp_path / "vit.safetensors")
     with not_finite("checkpoint", name):
-        pretrained_vit(str(tmp_path / "vit.safetensors"))
+        load_pretrained_vit(str(tmp_path / "vit.safetensors"))
 
 
 # -- the list of exceptions -------------------------------------------------------------------------------------------

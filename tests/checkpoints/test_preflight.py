@@ -178,7 +178,7 @@ def test_a_whole_clip_needs_no_backbone(tmp_path):
 @pytest.mark.parametrize("name", ["groovist", "rovist_vg", "rovist"])
 def test_the_embedded_profile_lacks_nothing(monkeypatch, name):
     """Check that the call reaches the first sentence, for which no parser is there."""
-    monkeypatch.setattr(noun_phrases, "found_folder", lambda: None)
+    monkeypatch.setattr(noun_phrases, "find_folder", lambda: None)
     monkeypatch.setattr(noun_phrases, "english_pipeline", lambda: None)
     with pytest.raises(pytest.fail.Exception, match=r"^parsed$"):
         vlgauge.load(name, profile="embedded").compute(**STORIES)

@@ -14,7 +14,7 @@ import vlgauge
 from vlgauge.checkpoints import torch_runtime
 from vlgauge.core.catalog import metric_names
 from vlgauge.core.pool import pool
-from vlgauge.explain.examples import explained_examples
+from vlgauge.explain.examples import explain_examples
 from vlgauge.models import detectors
 from vlgauge.models.clip import loading
 from vlgauge.models.grounding import model, vit
@@ -93,7 +93,7 @@ def test_all_packages_that_are_missing_are_named(monkeypatch):
 def test_an_unknown_device_is_refused(device):
     pytest.importorskip("torch")
     with pytest.raises(ValueError, match=rf"^`device`.*got {device!r}"):
-        torch_runtime.resolved_device(device)
+        torch_runtime.resolve_device(device)
 
 
 # -- after a fork -----------------------------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ def test_a_forked_process_is_told_and_does_not_hang(tmp_path):
 def test_a_spawned_process_may_run_models():
     """Check the advice of the error after a fork."""
     pytest.importorskip("torch")
-    torch_runtime.resolved_device("cpu")
+    torch_runtime.resolve_device("cpu")
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         assert pool.apply_async(torch_runtime.check_fork).get(timeout=300) is None
 
@@ -301,7 +301,7 @@ def test_a_training_loop_around_it_does_not_change_a_score():
     from torch.nn.modules.module import register_module_forward_pre_hook
 
     def scores():
-        return {name: explained_examples(name).scores for name in metric_names()}
+        return {name: explain_examples(name).scores for name in metric_names()}
 
     seen = set()
 

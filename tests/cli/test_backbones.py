@@ -61,6 +61,6 @@ def test_pinning(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr("vlgauge.models.clip.architectures._PINS", pins)
     from vlgauge.models.clip import architectures
 
-    row = architectures._pinned(TABLE["longclip-b"])
+    row = architectures._pin(TABLE["longclip-b"])
     assert (row.revision, row.sha256, row.files) == ("0" * 40, "f" * 64, ("longclip-B.pt",))
     assert "specs: not there" in capsys.readouterr().err

@@ -9,7 +9,7 @@ import pytest
 from vlgauge.cli import main
 from vlgauge.families.style import StyleTable
 from vlgauge.research.studies.style_corpora import read_table
-from vlgauge.research.studies.style_report import parted_by_group, style_report
+from vlgauge.research.studies.style_report import split_by_group, style_report
 
 EXAMPLES = folders.EXAMPLES / "styled_captions.csv"
 
@@ -79,7 +79,7 @@ def test_fit_shows_a_bar_if_it_may(capsys, tmp_path, monkeypatch):
 # -- style-report -----------------------------------------------------------------------------------------------------
 def test_report_is_that_of_the_package(capsys, corpus):
     code, out, err = run(capsys, "style-report", EXAMPLES, "--group-column", "picture", "--json")
-    held_out = parted_by_group(corpus.groups, 0.15)
+    held_out = split_by_group(corpus.groups, 0.15)
     expected = style_report(corpus.captions, corpus.styles, held_out=held_out)
     assert (code, err) == (0, "")
     assert json.loads(out) == {name: row.record() for name, row in expected.items()}

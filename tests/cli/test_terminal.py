@@ -8,8 +8,8 @@ import pytest
 from folders import EXAMPLES
 
 from vlgauge.cli import COMMANDS, GROUPS, main
-from vlgauge.cli.terminal import folded
-from vlgauge.core.results import aligned, tables_within, to_table
+from vlgauge.cli.terminal import wrap_line
+from vlgauge.core.results import align_columns, tables_within, to_table
 
 SCORED = ["score", "bleu,rouge_l,clip_s", str(EXAMPLES / "captioned_scenes.jsonl"), "--profile", "embedded"]
 LEADERBOARD = [str(EXAMPLES / "leaderboard" / f"{name}.jsonl") for name in ("greedy", "sampler", "wanderer")]
@@ -73,7 +73,7 @@ def test_long_texts_go_on_below_or_are_cut_with_a_mark():
 def test_columns_that_have_no_room_go_below_behind_the_first():
     titles = ["system", *(f"metric {i}" for i in range(6))]
     with tables_within(40):
-        shown = aligned(titles, [["ours", *"123456"]], [False, *[True] * 6])
+        shown = align_columns(titles, [["ours", *"123456"]], [False, *[True] * 6])
     blocks = [block.splitlines() for block in shown.split("\n\n")]
     assert [block[0].split()[0] for block in blocks] == ["system"] * 2
     assert [block[2].split() for block in blocks] == [["ours", *"123"], ["ours", *"456"]]
@@ -90,7 +90,7 @@ def test_columns_that_have_no_room_go_below_behind_the_first():
     ],
 )
 def test_lines_fold_behind_blanks_and_fields(line, expected):
-    assert folded(line, 12).split("\n") == expected
+    assert wrap_line(line, 12).split("\n") == expected
 
 
 def test_every_command_stands_in_one_group_with_four_on_top(capsys):

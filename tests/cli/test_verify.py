@@ -19,7 +19,7 @@ import vlgauge
 from vlgauge import cli
 from vlgauge.cli import main, verify
 from vlgauge.models.clip.architectures import TABLE
-from vlgauge.research.studies.published import published_tables, rows
+from vlgauge.research.studies.published import list_published_tables, rows
 from vlgauge.research.verification import Data, Tools
 
 GOOD = {"one": "A red square .", "two": "A dog runs on the grass ."}
@@ -270,13 +270,15 @@ def test_exit_code_of_what_is_met(verified, tmp_path, monkeypatch):
 def test_list_has_every_item_with_its_command_data_values_and_reason(capsys):
     assert main(["verify", "--list", "--format", "json"]) == 0
     listed = json.loads(capsys.readouterr().out)["tables"]
-    assert [(one["paper"], one["table"]) for one in listed] == [(one.paper, one.table) for one in published_tables()]
+    assert [(one["paper"], one["table"]) for one in listed] == [
+        (one.paper, one.table) for one in list_published_tables()
+    ]
     table = next(one for one in listed if (one["paper"], one["table"]) == ("pac_s", "Table 5"))
     assert table["published"][0] == "CLIP-S, ViT-B/32 (abstract50s, references 5) accuracy 68.2"
     assert main(["verify", "--list", "--format", "markdown"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "| paper | table or figure | about | command | needs | published | checked | why |"
-    assert len(lines) == 2 + len(published_tables())
+    assert len(lines) == 2 + len(list_published_tables())
     assert main(["verify", "--list", "d_hm", "rovist_c"]) == 0
     items = capsys.readouterr().out.split("\n\n")
     assert len(items) == 3
@@ -287,7 +289,7 @@ def test_list_has_every_item_with_its_command_data_values_and_reason(capsys):
 
 def test_a_command_that_is_not_there_yet_is_marked(capsys):
     main(["verify", "--list", "--format", "json"])
-    for one in published_tables():
+    for one in list_published_tables():
         shown = verify._command(one)
         unknown = [word for word in ("agreement", "study") if f"vlgauge {word} " in f"{one.command} "]
         assert all((f"({word} is to come)" in shown) == (word not in cli.COMMANDS) for word in unknown)
@@ -306,7 +308,7 @@ def options_of(parser):
 def test_listed_commands_have_their_options():
     """Check that the commands in the list can be called."""
     known: dict = {}
-    for one in published_tables():
+    for one in list_published_tables():
         for name, words in re.findall(r"vlgauge ([a-z-]+)([^;]*)", one.command or ""):
             if name not in cli.COMMANDS:
                 continue

@@ -156,11 +156,11 @@ def test_the_length_of_a_row_is_bounded(tmp_path, capsys, ending):
 )
 def test_bytes_that_are_no_text(data, found):
     with pytest.raises(ValueError, match=rf"^FILE.*UTF-8.*got {found}"):
-        files.decoded(data, "FILE", "x")
+        files.decode_text(data, "FILE", "x")
 
 
 def test_a_mark_is_taken_off():
-    assert files.decoded(b"\xef\xbb\xbfa", "FILE", "x") == "a"
+    assert files.decode_text(b"\xef\xbb\xbfa", "FILE", "x") == "a"
 
 
 @pytest.mark.parametrize(
@@ -211,8 +211,8 @@ def test_unpacking_stops_at_the_limit(tmp_path):
 
 
 def test_a_large_file_may_unpack_to_more():
-    assert files.unpacked_limit(10) == files.Limits().max_unpacked
-    assert files.unpacked_limit(2**30) == 2**34
+    assert files.limit_unpacked_size(10) == files.Limits().max_unpacked
+    assert files.limit_unpacked_size(2**30) == 2**34
 
 
 # -- tables of very many small things ---------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from vlgauge import scenes
 from vlgauge.cli import main
 from vlgauge.core import progress
 from vlgauge.core.pool import pool
-from vlgauge.core.progress import announce, checked_progress, lines_in_logs, progress_bar, progress_chosen, with_size
+from vlgauge.core.progress import announce, check_progress, lines_in_logs, progress_bar, progress_chosen, with_size
 
 
 def work(setting):
@@ -78,13 +78,13 @@ def test_error_of_the_function_passes():
 
 @pytest.mark.parametrize("setting", [True, False, None, print])
 def test_settings_that_are_understood(setting):
-    assert checked_progress(setting) is setting
+    assert check_progress(setting) is setting
 
 
 @pytest.mark.parametrize("setting", ["False", 0, 1.0])
 def test_other_settings_are_refused(setting):
     with pytest.raises(ValueError, match=rf"^`progress`.*got {setting!r}"):
-        checked_progress(setting)
+        check_progress(setting)
 
 
 @pytest.mark.parametrize(

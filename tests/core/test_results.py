@@ -12,12 +12,12 @@ import pytest
 from vlgauge.core.errors import UsageError
 from vlgauge.core.results import (
     PValue,
+    format_value,
     mean_of_defined,
     plain,
     pvalue_text,
     result_record,
     row_keys,
-    shown_number,
     to_json,
     to_table,
     without_nan,
@@ -125,7 +125,7 @@ def test_a_pvalue_at_its_floor_has_a_mark():
 
 def test_tables_show_pvalues_by_their_keys():
     numbers = {"trm_pvalue": 1e-5, "pvalue": 0.0, "trm_mean_log_pvalue": -1e-6, "trm_undefined": 0}
-    table = to_table(["result", "value"], [[key, shown_number(key, value)] for key, value in numbers.items()])
+    table = to_table(["result", "value"], [[key, format_value(key, value)] for key, value in numbers.items()])
     assert [line.split(maxsplit=1)[1] for line in table.splitlines()[2:]] == ["1.0e-05", "< 1.0e-300", "0.0000", "0"]
     assert to_json({"p": PValue(0.25)}) == '{\n  "p": 0.25\n}'
 

@@ -17,7 +17,7 @@ from signature_cases import UNSIGNED, Files, changes, here, rows_of
 import vlgauge
 from vlgauge.core import catalog
 from vlgauge.core.pool import pool
-from vlgauge.core.signatures import format_signature, local_name, named, parse_signature
+from vlgauge.core.signatures import format_signature, local_name, parse_signature, signature_value
 from vlgauge.core.validation import setting_names
 from vlgauge.families.base import metric as metric_base
 from vlgauge.families.grounding import metric as grounding_metric
@@ -45,7 +45,7 @@ def test_example():
     fields = {"v": "0.1.0", "w": 2.0, "prompt": "A photo depicts", "n": 4, "table": "mine|a%b", "at": "x:y"}
     text = "pac_s|v:0.1.0|w:2|prompt:A%20photo%20depicts|n:4|table:mine%7Ca%25b|at:x:y"
     assert format_signature("pac_s", fields) == text
-    assert parse_signature(text) == ("pac_s", {key: str(named(value)) for key, value in fields.items()})
+    assert parse_signature(text) == ("pac_s", {key: str(signature_value(value)) for key, value in fields.items()})
 
 
 @pytest.mark.parametrize(("text", "part"), [("m|0.1.0", "0.1.0"), ("m|v:1|", ""), ("m|v:1|v:2", "v:2")])
@@ -55,7 +55,7 @@ def test_other_text_is_refused(text, part):
 
 
 def test_functions_have_their_names_only():
-    assert named(test_local_name) == f"custom({__name__}.test_local_name)"
+    assert signature_value(test_local_name) == f"custom({__name__}.test_local_name)"
 
 
 def test_lambdas_and_local_functions_are_told_apart_by_their_code():
@@ -66,7 +66,7 @@ def test_lambdas_and_local_functions_are_told_apart_by_their_code():
         *(lambda a, b: len(a), lambda a, b: len(b), lambda a: 1, lambda a: 1.0, lambda a: True, lambda a: str(a)),
         *(lambda a: repr(a), lambda a: [b for b in a], lambda a: [b for b in a if b], lambda a: "x\ud800", local),
     ]
-    names = [named(one) for one in functions]
+    names = [signature_value(one) for one in functions]
     assert len(set(names)) == len(names)
     place = f"custom({__name__}.test_lambdas_and_local_functions_are_told_apart_by_their_code.<locals>."
     assert all(re.fullmatch(rf"{re.escape(place)}(<lambda>|local)@[0-9a-f]{{8}}\)", name) for name in names)
@@ -79,34 +79,36 @@ def test_the_name_of_a_lambda_is_that_of_its_code_wherever_it_stands(run_python,
     exec(compile(f"\n\n\nf = {source}", "two.py", "exec"), {"__name__": "__mp_main__"}, there)
     for _ in range(100):  # Python rewrites code that often runs
         here["f"]((2, 3))
-    assert named(here["f"]) == named(there["f"])
-    assert named(here["f"]).startswith("custom(__main__.<lambda>@")
-    code = f"from vlgauge.core.signatures import named\nprint(named({source}))"
-    assert run_python(code, cwd=tmp_path, PYTHONHASHSEED="11").strip() == named(here["f"])
+    assert signature_value(here["f"]) == signature_value(there["f"])
+    assert signature_value(here["f"]).startswith("custom(__main__.<lambda>@")
+    code = f"from vlgauge.core.signatures import signature_value\nprint(signature_value({source}))"
+    assert run_python(code, cwd=tmp_path, PYTHONHASHSEED="11").strip() == signature_value(here["f"])
 
 
 def test_partial_functions_are_told_apart_by_what_they_hold(run_python, tmp_path):
     held = [1, 1.0, True, "1", b"1", None, [1], (1,), {1}, {"a": 1}, {"a": 2}, np.arange(2), np.arange(3), len, max]
     made = [partial(sorted, one) for one in held] + [partial(sorted), partial(sorted, reverse=True), partial(repr, 1)]
-    names = [named(one) for one in made]
+    names = [signature_value(one) for one in made]
     assert len(set(names)) == len(names)
     assert all(
         re.fullmatch(r"custom\(functools\.partial\(builtins\.(sorted|repr)\)@[0-9a-f]{8}\)", one) for one in names
     )
-    assert named(partial(sorted, a=1, b=2)) == named(partial(sorted, b=2, a=1))
-    assert named(partial(sorted, object())) == named(partial(sorted, object()))  # no address
-    assert named(partial(sorted, np.float64(0.5))) == named(partial(sorted, 0.5))
+    assert signature_value(partial(sorted, a=1, b=2)) == signature_value(partial(sorted, b=2, a=1))
+    assert signature_value(partial(sorted, object())) == signature_value(partial(sorted, object()))  # no address
+    assert signature_value(partial(sorted, np.float64(0.5))) == signature_value(partial(sorted, 0.5))
     letters = "functools.partial(sorted, set('stuvwxyz'), sep=lambda a: a)"
-    code = f"import functools\nfrom vlgauge.core.signatures import named\nprint(named({letters}))"
+    code = f"import functools\nfrom vlgauge.core.signatures import signature_value\nprint(signature_value({letters}))"
     assert len({run_python(code, cwd=tmp_path, PYTHONHASHSEED=seed) for seed in ("1", "2")}) == 1
 
 
 def test_objects_and_their_methods_have_the_name_of_the_class():
     metric = string.Formatter(), string.Formatter()
-    assert {named(one.format) for one in metric} == {"custom(string.Formatter.format)"}
-    assert named(metric[0]) == "custom(string.Formatter)"
-    assert named(np.maximum) == "custom(numpy.maximum)"
-    assert named(np.frompyfunc(max, 2, 1)) == "custom(numpy.ufunc(max (vectorized)))"  # like SciPy's, not NumPy's
+    assert {signature_value(one.format) for one in metric} == {"custom(string.Formatter.format)"}
+    assert signature_value(metric[0]) == "custom(string.Formatter)"
+    assert signature_value(np.maximum) == "custom(numpy.maximum)"
+    assert (
+        signature_value(np.frompyfunc(max, 2, 1)) == "custom(numpy.ufunc(max (vectorized)))"
+    )  # like SciPy's, not NumPy's
 
 
 def test_local_name():

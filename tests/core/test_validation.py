@@ -10,7 +10,7 @@ import pytest
 
 import vlgauge
 from vlgauge.core.catalog import metric_names
-from vlgauge.core.progress import checked_progress
+from vlgauge.core.progress import check_progress
 from vlgauge.core.validation import check_bool, check_float, check_int, plain_number, setting_parameters, warn
 from vlgauge.families.ngram.meteor import meteor_matrices
 from vlgauge.families.style import StyleTable
@@ -97,7 +97,7 @@ def test_what_is_no_truth_value():
 
 
 def test_progress_takes_a_truth_value_of_numpy():
-    assert checked_progress(np.bool_(False)) is False
+    assert check_progress(np.bool_(False)) is False
 
 
 def test_public_functions_take_numbers_of_numpy():

@@ -13,7 +13,7 @@ from folders import EXAMPLES
 
 from vlgauge.cli import main
 from vlgauge.core.errors import UsageError
-from vlgauge.core.writing import PART, NotWritableError, atomic_write, checked_target, parts_of, write
+from vlgauge.core.writing import PART, NotWritableError, atomic_write, parts_of, resolve_target, write
 
 # Files of this process may have 4,096 bytes, as on a disk that is nearly full.
 SMALL_DISK = """
@@ -215,7 +215,7 @@ def loop(folder):
 def test_what_can_be_no_target_is_refused(tmp_path, make, message):
     make(tmp_path)
     before = left(tmp_path)
-    for act in (lambda: checked_target(tmp_path / "out"), lambda: write(tmp_path / "out", "x")):
+    for act in (lambda: resolve_target(tmp_path / "out"), lambda: write(tmp_path / "out", "x")):
         with pytest.raises(NotWritableError, match=rf"^{message}"):
             act()
     assert left(tmp_path) == before
@@ -230,7 +230,7 @@ def test_a_path_with_a_zero_byte_is_refused():
 def test_a_closed_folder_is_told_before_the_work(tmp_path):
     tmp_path.chmod(0o500)
     with pytest.raises(ValueError, match=r"^`path`.*got"):
-        checked_target(tmp_path / "out")
+        resolve_target(tmp_path / "out")
 
 
 @pytest.mark.parametrize("link", [os.link, os.symlink], ids=["hard", "symbolic"])

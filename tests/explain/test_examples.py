@@ -7,7 +7,7 @@ import pytest
 from folders import TESTS
 
 from vlgauge.core.catalog import metric_names
-from vlgauge.explain.examples import ROLES, examples_of, explained_examples
+from vlgauge.explain.examples import ROLES, examples_of, explain_examples
 
 EXAMPLES = {name: examples_of(name) for name in metric_names()}
 GOLDEN = json.loads((TESTS / "golden" / "examples.json").read_text("utf-8"))
@@ -24,7 +24,7 @@ def test_each_role_is_there_once_and_first_of_all(name):
 
 @pytest.mark.parametrize(("name", "config"), CONFIGS)
 def test_scores_are_what_the_examples_say(name, config):
-    explained = explained_examples(name, config)
+    explained = explain_examples(name, config)
     rows = [one for one in EXAMPLES[name] if one.config == config]
     better = 1 if explained.facts.higher_is_better else -1
     score = {one.shows: better * value for one, value in zip(rows, explained.scores, strict=True)}
@@ -77,4 +77,4 @@ def test_a_role_that_there_is_not_is_refused(own):
 
 def test_a_configuration_without_examples_is_refused():
     with pytest.raises(ValueError, match=r"^`config`.*got 'audio'"):
-        explained_examples("clip_s", "audio")
+        explain_examples("clip_s", "audio")

@@ -6,14 +6,14 @@ import pytest
 from explained import scored
 
 from vlgauge.explain import explain
-from vlgauge.explain.grounded import marked_parts
+from vlgauge.explain.grounded import mark_parts
 from vlgauge.explain.marks import Mark
 
 
 def test_pieces_are_the_sentences_and_every_phrase_is_marked_once():
     sentences = ["A dog saw it.", "The dog saw a dog and THE cat."]
     marks = [Mark("for", number=number) for number in (1, 2, 3)]
-    found = marked_parts(sentences, ["a dog", "the dog", "the cat"], marks)
+    found = mark_parts(sentences, ["a dog", "the dog", "the cat"], marks)
     assert ["".join(piece.text for piece in row) for row in found] == sentences
     marked = [(piece.mark.number, piece.text) for row in found for piece in row if piece.mark]
     assert marked == [(1, "A dog"), (2, "The dog"), (3, "THE cat")]

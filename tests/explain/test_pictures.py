@@ -10,7 +10,7 @@ from folders import EXAMPLES
 from PIL import Image
 
 from vlgauge.explain.marks import Mark
-from vlgauge.explain.pictures import SIDE, Thumbnail, boxed_pictures, frames_of, small, thumbnail, with_boxes
+from vlgauge.explain.pictures import SIDE, Thumbnail, draw_boxes, frames_of, small, thumbnail, with_boxes
 
 TAG = r'<g class="tg \w+"><rect x="([\d.-]+)" y="([\d.-]+)" width="([\d.]+)" height="([\d.]+)"'
 
@@ -77,12 +77,12 @@ def test_a_box_at_the_edge_keeps_its_whole_line():
 
 def test_a_region_stands_in_the_picture_that_won():
     images = [Image.new("RGB", (20, 20), "white")] * 2
-    first, second = boxed_pictures(
+    first, second = draw_boxes(
         images, [{"image": 1, "box": [1, 2, 8, 9]}, {"image": None, "box": None}], [Mark("for", number=1)] * 2
     )
     assert "<rect" not in first
     assert '<rect class="bx for" x="1.0" y="2.0"' in second
-    assert boxed_pictures(None, [], []) == []
+    assert draw_boxes(None, [], []) == []
 
 
 def test_frames_of_a_clip_by_their_numbers():

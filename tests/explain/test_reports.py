@@ -11,7 +11,7 @@ from explained import HOSTILE, poisoned, scored
 
 from vlgauge.core.catalog import metric_names
 from vlgauge.core.results import to_json
-from vlgauge.explain import Row, SystemDifferences, differences, explain, explanation_of, report
+from vlgauge.explain import DifferingRow, SystemDifferences, differences, explain, explanation_of, report
 from vlgauge.explain.pages import TEMPLATES
 
 TOYS = {"rovist_c", "groovist", "rovist_vg", "rovist"}
@@ -254,7 +254,9 @@ def pages(tmp_path_factory):
     found = {name: explanation(name) for name in metric_names()}
     bleu = scored("bleu")
     one = explain("bleu", bleu[0] | {"id": [HOSTILE["long"]] * len(bleu[0]["predictions"])}, bleu[1])
-    pair = SystemDifferences(HOSTILE["long"], (HOSTILE["long"], "b"), (one, one), [Row(HOSTILE["long"], (0, 1), 0.5)])
+    pair = SystemDifferences(
+        HOSTILE["long"], (HOSTILE["long"], "b"), (one, one), [DifferingRow(HOSTILE["long"], (0, 1), 0.5)]
+    )
     table = f"<table><tr><th>{HOSTILE['long']}</th></tr></table>"
     made = {
         "groovist": found["groovist"].html(),

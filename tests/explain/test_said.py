@@ -7,7 +7,7 @@ from apart_cases import fake_encoder
 
 import vlgauge
 from vlgauge.explain import explain
-from vlgauge.explain.said import chip, drawn
+from vlgauge.explain.said import arrange_graph, chip
 
 OWN = "( dog , is , brown ) , ( dog , chase , cat ) , ( cat , on , sofa ) , ( elephant )"
 THEIRS = "( dog , is , brown ) , ( dog , run after , cat ) , ( cat , on , couch )"
@@ -15,12 +15,12 @@ THEIRS = "( dog , is , brown ) , ( dog , run after , cat ) , ( cat , on , couch 
 
 def test_each_object_is_drawn_once():
     tuples = [["dog"], ["cat"], ["dog", "brown"], ["dog", "chase", "cat"], ["cat", "on", "cat"]]
-    dog, cat = drawn((parts, chip(parts[0], parts != ["cat"], "note")) for parts in tuples)
+    dog, cat = arrange_graph((parts, chip(parts[0], parts != ["cat"], "note")) for parts in tuples)
     assert (dog["chip"]["text"], [one["text"] for one in dog["attributes"]]) == ("dog", ["brown"])
     ((chase, target),) = [(one["text"], one["target"]) for one in dog["relations"]]
     assert (chase, target["text"], target["tone"], target["note"]) == ("chase", "cat", "against", "")
     assert cat["relations"][0]["target"]["text"] == "cat"
-    assert drawn([]) == []
+    assert arrange_graph([]) == []
 
 
 @pytest.mark.parametrize("name", ["spice", "soft_spice", "capture"])

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from vlgauge.core.catalog import metric_names
-from vlgauge.explain.examples import explained_examples
+from vlgauge.explain.examples import explain_examples
 from vlgauge.explain.shares import Share, share_bars
 
 
@@ -35,7 +35,7 @@ def test_next_to_nothing_is_neither_for_nor_against(amount, tone):
 
 @pytest.mark.parametrize("name", metric_names())
 def test_every_example_has_a_sentence(name):
-    explained = explained_examples(name)
+    explained = explain_examples(name)
     for row in range(len(explained.scores)):
         said = str(explained.headline(row))
         assert said.endswith(".")
@@ -45,10 +45,10 @@ def test_every_example_has_a_sentence(name):
 
 
 def test_shares_of_a_story_add_up_to_what_it_lost_or_won():
-    story = explained_examples("groovist")
+    story = explain_examples("groovist")
     for row, score in enumerate(story.scores):
         assert sum(one.amount for one in story.contributions(row)) == pytest.approx(score)
-    said = explained_examples("rovist_nr")
+    said = explain_examples("rovist_nr")
     assert "come again and again" in said.headline(2)
     assert sum(one.amount for one in said.contributions(2)) >= said.scores[2] - 1
     assert "“a large red triangle”" in story.headline(1)

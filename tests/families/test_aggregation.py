@@ -18,7 +18,7 @@ from vlgauge.families.aggregation import (
     score_bounds,
 )
 from vlgauge.families.clip_score.formula import clip_scores, reference_scores
-from vlgauge.families.ngram.bleu import summed_bleu
+from vlgauge.families.ngram.bleu import compute_bleu
 from vlgauge.stats import bootstrap_interval, count_statistic_intervals
 
 
@@ -48,7 +48,7 @@ def test_the_shorter_orders_of_bleu_have_intervals_of_the_same_counts():
     for order in (1, 2, 3):
         name = f"bleu_{order}"
         counts = corpus_counts("bleu", result)
-        (alone,) = count_statistic_intervals([counts], [(0,)], lambda sums, order=order: summed_bleu(sums, order))
+        (alone,) = count_statistic_intervals([counts], [(0,)], lambda sums, order=order: compute_bleu(sums, order))
         found = corpus_interval(name, result)
         assert found == alone.within((0.0, 1.0), result[name])
         assert found.low < result[name] < found.high

@@ -22,8 +22,8 @@ class Remembering:
     def opening(self, opening):
         return self.judge.opening(opening)
 
-    def altered(self, questions):
-        return self.judge.altered(questions)
+    def find_altered(self, questions):
+        return self.judge.find_altered(questions)
 
     def answers(self, questions, opening, **how):
         found = self.judge.answers(questions, opening, **how)

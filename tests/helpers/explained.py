@@ -10,7 +10,7 @@ from own_cases import own, usual
 import vlgauge
 from vlgauge import scenes
 from vlgauge.core.catalog import metric_folder
-from vlgauge.inputs.media.tables import located, read_rows
+from vlgauge.inputs.media.tables import make_paths_absolute, read_rows
 
 HOSTILE = {
     "script": "<script>alert(1)</script>",
@@ -39,7 +39,7 @@ def bundled(name, n=12):
     rows = read_rows(path)[:n]
     columns = {key: [row[key] for row in rows] for key in rows[0] if key in ("id", "predictions", "references")}
     media = {key: [row[key] for row in rows] for key in ("images", "videos") if key in rows[0]}
-    return columns | {key: cells for key, cells in located(media, path).items() if cells is not None}
+    return columns | {key: cells for key, cells in make_paths_absolute(media, path).items() if cells is not None}
 
 
 def sets():

@@ -3,7 +3,7 @@
 from functools import cache
 
 from vlgauge.families.scene_graphs import Graph
-from vlgauge.inputs.text.english import found_folder, import_spacy
+from vlgauge.inputs.text.english import find_folder, import_spacy
 
 
 class WordParser:
@@ -22,6 +22,6 @@ class WordParser:
 @cache
 def renamed_pipeline(name):
     """Return the small English pipeline under another name. Tests must not modify it."""
-    pipeline = import_spacy().load(found_folder())
+    pipeline = import_spacy().load(find_folder())
     pipeline.meta["name"] = name
     return pipeline

@@ -14,7 +14,7 @@ ONLYSTYLE = folder_module("onlystyle", "onlystyle")
 def own_scores(table, captions, styles, variant="paper", orders="available", *, exclude_self=False):
     """Compute OnlyStyle in the style of each caption."""
     ids = table.style_ids(styles)
-    return style.own_scores(style.weighted_ngrams(table, captions, ids, variant, exclude_self=exclude_self), orders)
+    return style.own_scores(style.weigh_ngrams(table, captions, ids, variant, exclude_self=exclude_self), orders)
 
 
 def all_scores(table, captions, variant="paper", **options):
@@ -28,8 +28,8 @@ def cider_scores(table, examples, variant="paper", *, exclude_self=False):
     ids = table.style_ids(styles)
     of = np.repeat(np.arange(len(captions)), style.lengths_of(references))
     flat = [reference for row in references for reference in row]
-    own = style.weighted_ngrams(table, captions, ids, variant, exclude_self=exclude_self)
-    theirs = style.weighted_references(table, flat, of, own, ids, variant)
+    own = style.weigh_ngrams(table, captions, ids, variant, exclude_self=exclude_self)
+    theirs = style.weigh_references(table, flat, of, own, ids, variant)
     cosines = style.reference_cosines(own, theirs, of)
     parts = style.reference_scores(cosines, variant, style.lengths_of(captions)[of], style.lengths_of(flat))
     return style.mean_over_references(parts, of, len(captions))

@@ -318,14 +318,14 @@ def test_numbers_of_numpy_are_ids():
 
 def test_a_run_with_another_table_or_server_is_another_run(tmp_path):
     tables = [StyleTable.fit(["a dog", text], ["plain", "angry"]) for text in ("a cat", "a sea")]
-    ScoredBatches(tmp_path / "style", RowScorer("onlystyle", table=tables[0]).described())
-    ScoredBatches(tmp_path / "style", RowScorer("onlystyle", table=tables[0]).described())
+    ScoredBatches(tmp_path / "style", RowScorer("onlystyle", table=tables[0]).describe())
+    ScoredBatches(tmp_path / "style", RowScorer("onlystyle", table=tables[0]).describe())
     with pytest.raises(ValueError, match=r"settings \(table"):
-        ScoredBatches(tmp_path / "style", RowScorer("onlystyle", table=tables[1]).described())
+        ScoredBatches(tmp_path / "style", RowScorer("onlystyle", table=tables[1]).describe())
     judges = [ServedJudge("http://127.0.0.1:8000/v1", name) for name in ("one", "other")]
-    ScoredBatches(tmp_path / "judge", RowScorer("clair", model=judges[0]).described())
+    ScoredBatches(tmp_path / "judge", RowScorer("clair", model=judges[0]).describe())
     with pytest.raises(ValueError, match=r"differs in settings.*model"):
-        ScoredBatches(tmp_path / "judge", RowScorer("clair", model=judges[1]).described())
+        ScoredBatches(tmp_path / "judge", RowScorer("clair", model=judges[1]).describe())
 
 
 def test_sandboxed_rows_are_not_decoded_here_and_have_the_same_numbers(monkeypatch):
@@ -338,8 +338,8 @@ def test_sandboxed_rows_are_not_decoded_here_and_have_the_same_numbers(monkeypat
         return scorers[sandbox].combine([scorers[sandbox].score_rows(rows)])
 
     direct = score(sandbox=False)
-    monkeypatch.setattr("vlgauge.inputs.media.images.decoded_image", None)
+    monkeypatch.setattr("vlgauge.inputs.media.images.decode_image", None)
     assert score(sandbox=True) == direct
-    assert scorers[True].described() == scorers[False].described()
+    assert scorers[True].describe() == scorers[False].describe()
     with pytest.raises(TypeError):
         score(sandbox=False)

@@ -11,7 +11,7 @@ from vlgauge import scenes
 from vlgauge.integrations.guards import (
     GUARDS,
     breaks_off,
-    checked_guards,
+    check_guards,
     is_marked_up,
     is_wordless,
     repeats_itself,
@@ -217,9 +217,9 @@ def test_texts_that_do_not_break_off(text):
 
 # -- names ------------------------------------------------------------------------------------------------------------
 def test_guards_are_switched_off_by_name():
-    assert checked_guards(()) == GUARDS == ("wordless", "markup", "repetition", "unfinished", "context")
-    assert checked_guards("unfinished") == ("wordless", "markup", "repetition", "context")
-    assert checked_guards(["context", "wordless"]) == ("markup", "repetition", "unfinished")
+    assert check_guards(()) == GUARDS == ("wordless", "markup", "repetition", "unfinished", "context")
+    assert check_guards("unfinished") == ("wordless", "markup", "repetition", "context")
+    assert check_guards(["context", "wordless"]) == ("markup", "repetition", "unfinished")
     for wrong, shown in (("markups", "'markups'"), (["markup", "x"], "'x'"), (3, "3"), ([None], r"\[None\]")):
         with pytest.raises(ValueError, match=rf"^`unguarded`.*got {shown}"):
-            checked_guards(wrong)
+            check_guards(wrong)

@@ -30,7 +30,7 @@ WORDS = ["dog", "cat", "runs", "sits", "red"]
 def ray_or_skip():
     """Return Ray as vlgauge imports it, which keeps it on the loopback interface."""
     try:
-        return of_ray.imported_ray()
+        return of_ray.import_ray()
     except MissingExtraError:
         pytest.skip("needs Ray")
 
@@ -239,7 +239,7 @@ def test_rows_that_changed_are_not_answered_by_scores_of_others(tmp_path, monkey
 
     # The scores do not matter if a file changes in between.
     with (
-        patch.object(of_ray, "_scored", return_value={}),
+        patch.object(of_ray, "_score", return_value={}),
         patch.object(of_ray, "_states", side_effect=[{str(rows): (1, 1)}, {str(rows): (1, 2)}]),
         pytest.raises(ValueError, match=r"FILE.*rows\.jsonl"),
     ):
@@ -288,7 +288,7 @@ def test_pictures_of_strangers_are_read_in_boxes(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(of_ray._Rows, "_answers", answers_here)
     assert main([*words, "--untrusted", *parts, "--output", str(tmp_path / "sandboxed")]) == 0
     sandboxed = (tmp_path / "sandboxed" / "result.json").read_text()
-    monkeypatch.setattr(of_ray, "_sandboxed_parquet", None)
+    monkeypatch.setattr(of_ray, "_open_sandboxed_parquet", None)
     assert main([*words, *parts, "--output", str(tmp_path / "direct")]) == 0  # resumes, because it is the same run
     assert (tmp_path / "direct" / "result.json").read_text() == sandboxed
     capsys.readouterr()
@@ -471,7 +471,7 @@ def test_without_ray_the_extra_is_named(tmp_path, capsys):
 def test_options_that_do_not_go_together_are_refused(words, message, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.jsonl").write_text('{"id": 1, "predictions": "a", "references": ["a"]}\n')
-    with patch("vlgauge.cli.ray_scoring.imported_ray"):
+    with patch("vlgauge.cli.ray_scoring.import_ray"):
         assert main(["score", *words]) == 2
     assert message in capsys.readouterr().err
 
@@ -487,7 +487,7 @@ def test_a_folder_that_another_run_has_is_refused(words, message, capsys, tmp_pa
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.jsonl").write_text('{"id": 1, "predictions": "a", "references": ["a"]}\n')
     score = ["score", "bleu", "a.jsonl", "--engine", "ray", "--output", "out"]
-    with exclusive_run(tmp_path / "out", "this"), patch("vlgauge.cli.ray_scoring.imported_ray"):
+    with exclusive_run(tmp_path / "out", "this"), patch("vlgauge.cli.ray_scoring.import_ray"):
         assert main([*score, *words]) == 2
     assert message in capsys.readouterr().err
 

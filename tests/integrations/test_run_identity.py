@@ -11,7 +11,7 @@ import spacy
 import torch
 
 from vlgauge.families.style import StyleTable
-from vlgauge.integrations.run_identity import contents_of, identified_settings
+from vlgauge.integrations.run_identity import contents_of, identify_settings
 from vlgauge.models.clip.architectures import TABLE
 from vlgauge.models.judges.served import ServedJudge
 
@@ -34,16 +34,16 @@ def test_settings_stand_with_the_content_of_what_they_name(tmp_path):
     (tmp_path / "model" / "deep" / "weights").write_text("1")
     (tmp_path / "df").write_text("1")
     given = {"model": str(tmp_path / "model"), "df": tmp_path / "df", "n": 4, "orders": [1, 2], "w": None, "f": len}
-    before = identified_settings(given)
+    before = identify_settings(given)
     assert before["n"] == 4
     assert before["w"] is None
     assert before["f"].startswith("custom(builtins.len) ")
-    assert before["orders"] == [1, 2] != identified_settings({"orders": [1, 3]})["orders"]
+    assert before["orders"] == [1, 2] != identify_settings({"orders": [1, 3]})["orders"]
     (tmp_path / "df").write_text("2")
     (tmp_path / "model" / "deep" / "weights").write_text("2")
-    after = identified_settings(given)
+    after = identify_settings(given)
     assert [name for name in given if before[name] != after[name]] == ["model", "df"]
-    assert identified_settings({"a": "no\0path", "b": "x" * 5_000, "c": "paper"}) == {
+    assert identify_settings({"a": "no\0path", "b": "x" * 5_000, "c": "paper"}) == {
         "a": "no\0path",
         "b": "x" * 5_000,
         "c": "paper",
@@ -83,25 +83,25 @@ TINY_TABLE = StyleTable.fit(["a dog", "a cat"], ["plain", "angry"])
     ],
 )
 def test_objects_stand_with_what_they_are_made_of(one, same, other):
-    told = identified_settings({"given": one})
-    assert told == json.loads(json.dumps(told)) == identified_settings({"given": same})
-    assert told != identified_settings({"given": other})
+    told = identify_settings({"given": one})
+    assert told == json.loads(json.dumps(told)) == identify_settings({"given": same})
+    assert told != identify_settings({"given": other})
 
 
 def test_what_an_object_keeps_of_itself_and_what_no_pickle_holds_make_no_difference():
     parser = Parser(["a"])
     parser.own = None
-    before = identified_settings({"parser": parser})
+    before = identify_settings({"parser": parser})
     assert parser.n_words == 1
-    assert identified_settings({"parser": parser}) == before
+    assert identify_settings({"parser": parser}) == before
     streams = [(value for value in ()) for _ in range(2)]  # cannot be pickled
-    assert identified_settings({"parser": streams[0]}) == identified_settings({"parser": streams[1]})
+    assert identify_settings({"parser": streams[0]}) == identify_settings({"parser": streams[1]})
 
 
 def test_objects_stand_alike_in_every_process(run_python, tmp_path):
     code = (
-        "import numpy as np\nfrom vlgauge.integrations.run_identity import identified_settings\n"
-        "print(identified_settings({'given': [{'a', 'bc', 'def', 'gh'}, np.arange(3), len, (1, 2.5, None)]}))"
+        "import numpy as np\nfrom vlgauge.integrations.run_identity import identify_settings\n"
+        "print(identify_settings({'given': [{'a', 'bc', 'def', 'gh'}, np.arange(3), len, (1, 2.5, None)]}))"
     )
     one, other = (run_python(code, cwd=tmp_path, PYTHONHASHSEED=seed) for seed in ("1", "2"))
     assert one == other

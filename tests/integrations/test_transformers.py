@@ -16,7 +16,7 @@ from folders import ROOT
 from transformers import EvalPrediction, Seq2SeqTrainingArguments
 
 import vlgauge
-from vlgauge.integrations.transformers import CaptionEvaluation, GenerationMetrics, decoded, without_repeated
+from vlgauge.integrations.transformers import CaptionEvaluation, GenerationMetrics, decode_texts, without_repeated
 
 # Random models sometimes generate empty captions.
 pytestmark = pytest.mark.filterwarnings("ignore:.*are empty and were scored as such")
@@ -164,7 +164,7 @@ def test_end_of_a_caption_and_what_fills_it_up():
         [[0, one, two, end, -100], [end, one, end, two, two], [0, end, one, one, one], [0, one, one, two, two]]
     )
     expected = ["red circle", "red", "", "red red circle circle"]
-    assert decoded(np.array(ids), words) == decoded(torch.tensor(ids), words) == expected
+    assert decode_texts(np.array(ids), words) == decode_texts(torch.tensor(ids), words) == expected
 
 
 def test_captions_that_fill_up_the_last_batches_are_known_by_their_labels():
@@ -179,7 +179,7 @@ def test_captions_that_fill_up_the_last_batches_are_known_by_their_labels():
 @pytest.mark.parametrize("predictions", [np.zeros((2, 3, 4)), np.zeros((2, 3)), (np.zeros((2, 3)), np.zeros(2))])
 def test_logits_are_refused(predictions):
     with pytest.raises(ValueError, match=r"^`predictions`.*`predict_with_generate=True`"):
-        decoded(predictions, tiny_captioner.tokenizer())
+        decode_texts(predictions, tiny_captioner.tokenizer())
 
 
 def test_number_of_captions_must_be_that_of_the_rows():

@@ -10,13 +10,13 @@ from made_runs import bleu_run, made_run, made_signature
 from vlgauge.core.catalog import score_title
 from vlgauge.core.files import limits
 from vlgauge.families.aggregation import corpus_interval
-from vlgauge.leaderboard import Dataset, Model, Source, append_records, parse_records, read_records, record_of
+from vlgauge.leaderboard import Dataset, Model, RecordSource, append_records, parse_records, read_records, record_of
 from vlgauge.leaderboard.record import parse_record
 from vlgauge.stats import METHOD, bootstrap_interval
 
 MODEL = Model("org/teller", "Teller", "a" * 40)
 DATASET = Dataset("org/vist", "VIST", "default", "test", "b" * 40)
-SOURCE = Source("https://example.org/scores", "Per-story scores", org="org")
+SOURCE = RecordSource("https://example.org/scores", "Per-story scores", org="org")
 LINE = (
     '{"schema": 1, "metric": "rovist_nr", "title": "RoViST-NR", "version": "0.1.0", "value": 0.5, "ci": {"low": '
     f'{bootstrap_interval([0.25, 0.5, 0.75]).low!r}, "high": 1.0, "level": 0.95, "method": "{METHOD}", '
@@ -278,7 +278,7 @@ def test_an_undefined_value_is_not_recorded():
         record([math.nan])
 
 
-@pytest.mark.parametrize("options", [{"date": "soon"}, {"model": Model("teller", "x")}, {"source": Source("x")}])
+@pytest.mark.parametrize("options", [{"date": "soon"}, {"model": Model("teller", "x")}, {"source": RecordSource("x")}])
 def test_what_no_record_can_hold_is_refused_at_once(options):
     with pytest.raises(ValueError, match=r"`(date|model\.id|source\.url)` must"):
         record(**options)

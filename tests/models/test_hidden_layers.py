@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 from transformers import RobertaConfig, RobertaModel
 
 from vlgauge.core.errors import WeightsNotFoundError
-from vlgauge.models.hidden_layers import AllLayersEncoder, find_layered, layered_encoder
+from vlgauge.models.hidden_layers import AllLayersEncoder, find_layered, load_layered_encoder
 
 TEXTS = ["a dog", "two cats sit on grass", "a dog", "", "the red bus"]
 
@@ -82,7 +82,7 @@ def test_no_texts(encoder):
 
 def test_the_pool_holds_it_once(folder):
     how = {"profile": "paper", "device": "cpu", "setting": "text_encoder", "hint": "", "extra": "polos"}
-    assert layered_encoder(str(folder), **how) is layered_encoder(str(folder), **how)
+    assert load_layered_encoder(str(folder), **how) is load_layered_encoder(str(folder), **how)
 
 
 # -- errors -----------------------------------------------------------------------------------------------------------

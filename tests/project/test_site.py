@@ -18,7 +18,7 @@ import vlgauge
 from vlgauge.core.catalog import metric_names
 from vlgauge.core.validation import setting_names
 from vlgauge.explain import explanation_of
-from vlgauge.research.studies.published import published_tables
+from vlgauge.research.studies.published import list_published_tables
 
 DOCS = ROOT / "docs"
 EXAMPLES = ROOT / "examples"
@@ -62,7 +62,7 @@ def test_deviations_of_all_cards_are_on_one_page(pages):
 
 def test_every_table_and_figure_has_a_row(pages):
     page = pages.published()
-    for one in published_tables():
+    for one in list_published_tables():
         assert f"* **{one.table}**: {one.about}." in page
         assert one.why in page
 

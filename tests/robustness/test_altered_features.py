@@ -18,11 +18,11 @@ WARNING = "1 of 4 embeddings"
 def new_process(monkeypatch):
     """Clear the warnings and the open shards before a test."""
     monkeypatch.setattr(disk, "_warned", set())
-    disk._opened.cache_clear()
+    disk._open_store.cache_clear()
 
 
 def as_in_a_new_process(store, root):
-    disk._opened.cache_clear()
+    disk._open_store.cache_clear()
     return store_at(root)
 
 

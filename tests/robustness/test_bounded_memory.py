@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from vlgauge.checkpoints import files
-from vlgauge.core.lru_cache import LRUCache, cached_per_word
+from vlgauge.core.lru_cache import LRUCache, cache_per_word
 from vlgauge.inputs.media import frames
 from vlgauge.inputs.text import concreteness, word_vectors
 from vlgauge.inputs.text.concreteness import PhraseWeights
@@ -89,7 +89,7 @@ def test_texts_of_any_length_count_as_their_vectors():
 def test_words_but_none_that_is_too_long():
     asked = []
 
-    @cached_per_word
+    @cache_per_word
     def length(word):
         asked.append(word)
         return len(word)

@@ -8,7 +8,7 @@ import pytest
 import vlgauge
 from vlgauge.cli import main
 from vlgauge.core.results import printable, to_table
-from vlgauge.core.validation import LONGEST_SHOWN, check_bool, check_choice, check_float, check_int, shown
+from vlgauge.core.validation import LONGEST_SHOWN, check_bool, check_choice, check_float, check_int, short_repr
 
 
 class Unshown:
@@ -53,8 +53,8 @@ def test_every_check_shows_any_value(check, name):
 
 
 def test_a_value_is_shown_as_it_is():
-    assert shown([1, "a"]) == "[1, 'a']"
-    assert shown("x" * 118) == repr("x" * 118)
+    assert short_repr([1, "a"]) == "[1, 'a']"
+    assert short_repr("x" * 118) == repr("x" * 118)
 
 
 @pytest.mark.parametrize("value", [10**400, -(10**400)])

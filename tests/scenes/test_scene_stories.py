@@ -59,7 +59,7 @@ def test_relations_in_sentences_are_those_of_the_picture(told):
                 one, relation, other = found.groups()
                 shapes = tuple(meaning.get(noun, noun) for noun in (one, other))
                 relation = words.get(relation, relation)
-                seen = [scene, scene.turned()]
+                seen = [scene, scene.reverse_order()]
                 assert (shapes, relation) in [(tuple(t.shape for t in s.objects), s.relation) for s in seen], sentence
                 told_of += 1
     assert told_of > 75
@@ -89,10 +89,10 @@ def test_the_sentences_of_two_stories_are_mostly_false_of_each_others_pictures(t
     true = [
         true_of(each.claim, scene)
         for story, other in itertools.pairwise(told)
-        for each, scene in zip(story.told_with(other).statements, story.scenes, strict=True)
+        for each, scene in zip(story.retell_with(other).statements, story.scenes, strict=True)
     ]
     assert np.mean(true) < 0.15
-    assert told[0].told_with(told[1]).scenes == told[0].scenes
+    assert told[0].retell_with(told[1]).scenes == told[0].scenes
 
 
 def test_an_object_comes_in_with_a_and_is_the_from_then_on(told):

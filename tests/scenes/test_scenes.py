@@ -93,7 +93,7 @@ def test_the_key_does_not_depend_on_the_order_of_naming():
     for relation, opposite in OPPOSITES.items():
         scene, turned = scenes.Scene((one, other), relation, "grey"), scenes.Scene((other, one), opposite, "grey")
         assert scene.key == turned.key
-        assert scene.turned() == turned
+        assert scene.reverse_order() == turned
         assert scene.key != scenes.Scene((one, other), opposite, "grey").key
         drawn, again = scenes.draw_scene(scene, seed=5), scenes.draw_scene(turned, seed=5)
         assert drawn.image.tobytes() == again.image.tobytes()
@@ -208,16 +208,16 @@ def test_a_claim_holds_in_either_order_and_fails_on_any_wrong_part():
     scene = scenes.Scene((star, ring), "left of", "white")
     true = [
         scenes.Claim(),
-        scenes.Claim((scenes.Mention("ring"), scenes.Mention("star")), "right of", "white"),
-        scenes.Claim((scenes.Mention(colour="red"), scenes.Mention()), "left of"),
+        scenes.Claim((scenes.ObjectMention("ring"), scenes.ObjectMention("star")), "right of", "white"),
+        scenes.Claim((scenes.ObjectMention(colour="red"), scenes.ObjectMention()), "left of"),
     ]
     false = [
-        scenes.Claim((scenes.Mention("ring"), scenes.Mention("star")), "left of"),
-        scenes.Claim((scenes.Mention("star"), scenes.Mention("star"))),
-        scenes.Claim((scenes.Mention("star", "blue"),)),
-        scenes.Claim((scenes.Mention("star", "red", "large"),)),
+        scenes.Claim((scenes.ObjectMention("ring"), scenes.ObjectMention("star")), "left of"),
+        scenes.Claim((scenes.ObjectMention("star"), scenes.ObjectMention("star"))),
+        scenes.Claim((scenes.ObjectMention("star", "blue"),)),
+        scenes.Claim((scenes.ObjectMention("star", "red", "large"),)),
         scenes.Claim(background="black"),
-        scenes.Claim((scenes.Mention("star"), scenes.Mention("ring")), "above"),
+        scenes.Claim((scenes.ObjectMention("star"), scenes.ObjectMention("ring")), "above"),
     ]
     assert all(true_of(claim, scene) for claim in true)
     assert not any(true_of(claim, scene) for claim in false)

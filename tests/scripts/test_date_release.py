@@ -55,5 +55,5 @@ def test_a_release_is_dated_once(root, capsys):
 
 
 def test_a_date_that_is_there_is_replaced():
-    text = date_release.dated_citation("version: 0.0.1\ndate-released: 2020-01-01\nlicense: x\n", "0.1.0", "2026-12-01")
+    text = date_release.date_citation("version: 0.0.1\ndate-released: 2020-01-01\nlicense: x\n", "0.1.0", "2026-12-01")
     assert text == "version: 0.1.0\ndate-released: 2026-12-01\nlicense: x\n"

@@ -67,11 +67,14 @@ def test_the_table_says_what_was_installed_and_how_the_tests_ended(versions, mon
 
 def test_what_an_install_changes_is_told(monkeypatch, capsys):
     beside = loaded("resolve_beside")
-    assert beside.told({"a": "1", "b": "2", "c": "3"}, {"a": "1", "b": "1.9", "d": "4"}) == "b 2 to 1.9, c 3 to none"
-    assert beside.told({"a": "1"}, {"a": "1", "d": "4"}) == "nothing"
+    assert (
+        beside.describe_change({"a": "1", "b": "2", "c": "3"}, {"a": "1", "b": "1.9", "d": "4"})
+        == "b 2 to 1.9, c 3 to none"
+    )
+    assert beside.describe_change({"a": "1"}, {"a": "1", "d": "4"}) == "nothing"
     asked = []
 
-    def resolved(requirements, python, known=None):
+    def resolve(requirements, python, known=None):
         asked.append(list(requirements))
         if requirements == ["lost"]:
             return "no such package"
@@ -80,7 +83,7 @@ def test_what_an_install_changes_is_told(monkeypatch, capsys):
         assert known.read_text() == "trl==1.0\ndatasets==4.0\n"
         return "no way" if "[" in requirements[1] else {"trl": "1.0", "datasets": "5.0"}
 
-    monkeypatch.setattr(beside, "resolved", resolved)
+    monkeypatch.setattr(beside, "resolve", resolve)
     assert beside.main(["trl", "lost"]) == 1
     told = capsys.readouterr()
     assert "| trl | 1.0 | datasets 4.0 to 5.0 | **cannot stand beside it** | **cannot stand beside it** |\n" in told.out

@@ -12,7 +12,7 @@ from folders import GOLDEN
 from vlgauge.stats import (
     SetTest,
     bootstrap_interval,
-    calibrated_harmonic_pvalue,
+    compute_calibrated_harmonic_pvalue,
     expected_log_pvalues,
     harmonic_mean_pvalue,
     mean_log_pvalue,
@@ -21,7 +21,7 @@ from vlgauge.stats import (
 )
 
 CORPUS_P = json.loads((GOLDEN / "mmd.json").read_text(encoding="utf-8"))["corpus_p"]
-COMBINED = [harmonic_mean_pvalue, calibrated_harmonic_pvalue, mean_log_pvalue]
+COMBINED = [harmonic_mean_pvalue, compute_calibrated_harmonic_pvalue, mean_log_pvalue]
 DRAWS = 9_999
 
 
@@ -134,13 +134,13 @@ def test_permutation_pvalue_is_nan_only_in_the_row_with_nan():
 def test_combined_pvalues_by_hand():
     assert harmonic_mean_pvalue([0.5, 0.25]) == pytest.approx(2 / (2 + 4))
     assert mean_log_pvalue([math.exp(-1), math.exp(-3)]) == pytest.approx(-2)
-    assert calibrated_harmonic_pvalue([0.03]) == 0.03
+    assert compute_calibrated_harmonic_pvalue([0.03]) == 0.03
 
 
 @pytest.mark.parametrize("case", CORPUS_P)
 def test_combined_pvalues_of_the_oracle(case):
     assert harmonic_mean_pvalue(case["p"]) == pytest.approx(case["hmp"], rel=1e-12)
-    assert calibrated_harmonic_pvalue(case["p"]) == pytest.approx(case["landau"], rel=1e-9)
+    assert compute_calibrated_harmonic_pvalue(case["p"]) == pytest.approx(case["landau"], rel=1e-9)
     assert mean_log_pvalue(case["p"]) == pytest.approx(case["mean_log_p"], rel=1e-12)
 
 
@@ -168,12 +168,12 @@ def test_expected_log_pvalues_do_not_depend_on_blocks():
 @pytest.mark.parametrize("tiny", [1e-320, 5e-324, 1e-300])
 def test_tiny_pvalues_combine_without_overflow(tiny):
     assert harmonic_mean_pvalue([tiny, 0.5]) == pytest.approx(2 * tiny, rel=1e-3)  # denormals have few digits
-    assert calibrated_harmonic_pvalue([tiny, 0.5]) == pytest.approx(2 * tiny, rel=1e-3)
+    assert compute_calibrated_harmonic_pvalue([tiny, 0.5]) == pytest.approx(2 * tiny, rel=1e-3)
     assert mean_log_pvalue([tiny]) == pytest.approx(math.log(tiny))
 
 
 def test_calibrated_harmonic_pvalue_goes_on_smoothly_where_reciprocals_end():
-    above, below = (calibrated_harmonic_pvalue([p, 1.0]) for p in (0.51e-300, 0.49e-300))
+    above, below = (compute_calibrated_harmonic_pvalue([p, 1.0]) for p in (0.51e-300, 0.49e-300))
     assert above / below == pytest.approx(0.51 / 0.49, rel=1e-9)
 
 
@@ -195,7 +195,7 @@ def test_combined_pvalues_refuse_what_is_no_pvalue(combine, wrong):
 @pytest.mark.parametrize("n_examples", [50, 1_000])
 def test_calibrated_harmonic_pvalue_has_its_nominal_size(n_examples):
     uniform = 1.0 - np.random.default_rng(0).random((2_000, n_examples))
-    size = np.mean([calibrated_harmonic_pvalue(p) <= 0.05 for p in uniform])
+    size = np.mean([compute_calibrated_harmonic_pvalue(p) <= 0.05 for p in uniform])
     raw = np.mean([harmonic_mean_pvalue(p) <= 0.05 for p in uniform])
     assert size == pytest.approx(0.05, abs=0.01)
     assert raw > size
@@ -376,7 +376,7 @@ def test_draws_come_from_the_keys_of_the_examples():
     other = SetTest(4, draws=199, seed=3, keys=order)
     other.add(range(4), null[order])
     np.testing.assert_allclose(other.sums, whole.sums, rtol=0, atol=1e-12)
-    assert other.stratified()[1] == whole.stratified()[1]
+    assert other.compute_stratified()[1] == whole.compute_stratified()[1]
 
 
 def test_a_corpus_is_restored_from_tests_of_single_examples():
@@ -410,4 +410,4 @@ def test_rounded_sums_of_equal_draws_still_tie():
     whole.add(range(3), null, tolerance=0.0)
     rows = {name: getattr(whole, name) for name in SetTest.ROWS} | {"null_stds": [1.0] * 3}
     restored.restore(rows, whole.sums - 2.0**-41, 3 * 2.0**-40)
-    assert restored.stratified()[1] == 1.0
+    assert restored.compute_stratified()[1] == 1.0

@@ -93,7 +93,7 @@ def test_resampling_and_random_signs_run_on_one_thread(two_threads, monkeypatch)
 
         return spy
 
-    monkeypatch.setattr(intervals, "resampled_sums", spied(intervals.resampled_sums))
+    monkeypatch.setattr(intervals, "draw_sums", spied(intervals.draw_sums))
     monkeypatch.setattr(comparison, "random_signs", spied(comparison.random_signs))
     first, second = np.random.default_rng(0).normal(size=(2, 40))
     intervals.bootstrap_interval(first, resamples=10)

@@ -211,7 +211,7 @@ def test_two_systems_mirror(captions):
     first, second, refs = captions
     ids = ["a", "b", "c", "d"]
     given = [
-        compared_systems.Given(name, ids, columns={"predictions": own, "references": refs})
+        compared_systems.UploadedSystem(name, ids, columns={"predictions": own, "references": refs})
         for name, own in zip("AB", (first, second), strict=True)
     ]
     metric = scoring.metric_of("rouge_l")
@@ -417,7 +417,9 @@ def test_no_comparison_stays_beside_a_refusal(page):
 
 
 def test_a_name_with_markup_is_shown_and_not_obeyed():
-    given = [compared_systems.Given(name, [0, 1], run=made_run([0.1, 0.2])) for name in ("<img src=x>", "b`${1}")]
+    given = [
+        compared_systems.UploadedSystem(name, [0, 1], run=made_run([0.1, 0.2])) for name in ("<img src=x>", "b`${1}")
+    ]
     found = compared_systems.compare_systems([scoring.metric_of("rovist_nr")], given)
     asked = compare.Asked(["rovist_nr"], "embedded", files={one.name: "a.json" for one in given}, is_scored=False)
     page = page_of_compared(found, asked)

@@ -19,7 +19,7 @@ from made_data_sets import COLOURS, COMMITS, N_ROWS, hostile_rows, parquet_of_cl
 
 import vlgauge
 from vlgauge.api.row_sources import Origin, RowLimits
-from vlgauge.api.row_sources.tables import archive_rows, uploaded_rows
+from vlgauge.api.row_sources.tables import archive_rows, read_uploaded_rows
 from vlgauge.core.errors import NetworkError
 from vlgauge.explain import examples
 from vlgauge.inputs.media import images
@@ -296,7 +296,7 @@ def test_where_it_is_served_decides_what_may_be_asked_for(monkeypatch):
 
 
 def test_the_call_scores_a_data_set(hub, monkeypatch):
-    monkeypatch.setattr(images, "decoded_image", None)  # this process decodes no untrusted image
+    monkeypatch.setattr(images, "decode_image", None)  # this process decodes no untrusted image
     call = score_dataset_of(SPACE)
     answer = call("clip_s", "org/pictures", "test", rows=3, first_row=1)
     assert json.loads(json.dumps(answer, allow_nan=False)) == answer
@@ -422,7 +422,7 @@ def test_rows_without_a_score_are_not_counted_as_scored(tmp_path):
     path = tmp_path / "stories.jsonl"
     stories = ["It ran.", "We ran home. We ran home again.", "It sat.", None]
     path.write_text("".join(json.dumps({"story": story}) + "\n" for story in stories))
-    run, _ = run_over(uploaded_rows(str(path)), {"predictions": ["story"]}, metric=("rovist_nr", "", "embedded"))
+    run, _ = run_over(read_uploaded_rows(str(path)), {"predictions": ["story"]}, metric=("rovist_nr", "", "embedded"))
     page = kept(run)[0].replace("&lt;/b&gt;", "")
     assert "1 of 4 rows were scored, 2 undefined, 1 left out:" in page
 
@@ -430,7 +430,7 @@ def test_rows_without_a_score_are_not_counted_as_scored(tmp_path):
 def test_what_cannot_be_recorded_is_shown_and_kept_nevertheless(tmp_path):
     path = tmp_path / "stories.jsonl"
     path.write_text('{"story": "It ran."}\n{"story": "It sat."}\n')
-    source = uploaded_rows(str(path))
+    source = read_uploaded_rows(str(path))
     source.origin = Origin("org/stories", "default", "test", "c" * 40)
     run, _ = run_over(source, {"predictions": ["story"]}, metric=("rovist_nr", "", "embedded"))
     page, table, files = kept(run, "me/teller")
@@ -476,7 +476,7 @@ def test_a_run_that_failed_can_be_followed_by_another(page):
 def test_scores_of_an_upload_are_those_of_compute():
     path = str(EXAMPLES / "stories.jsonl")
     run, _ = run_over(
-        uploaded_rows(path), {"predictions": ["story"], "id": ["id"]}, metric=("rovist_nr", "", "embedded")
+        read_uploaded_rows(path), {"predictions": ["story"], "id": ["id"]}, metric=("rovist_nr", "", "embedded")
     )
     rows = read_rows(path)
     expected = vlgauge.load("rovist_nr", profile="embedded").compute(predictions=[row["story"] for row in rows])
@@ -496,7 +496,7 @@ def test_files_stand_above_the_rows_and_are_brought_up(page):
 
 
 def test_columns_are_guessed_and_the_first_rows_shown():
-    source = uploaded_rows(str(EXAMPLES / "styled_captions.csv"))
+    source = read_uploaded_rows(str(EXAMPLES / "styled_captions.csv"))
     *columns, preview = data_set.guessed("onlystyle", "demo", source)
     first = read_rows(str(EXAMPLES / "styled_captions.csv"))[0]["caption"]
     assert (f"caption: {first[:35]}…" if len(first) > 36 else f"caption: {first}", "caption") in columns[0].choices
@@ -566,7 +566,7 @@ def test_a_row_of_an_archive_may_be_a_line_of_its_table(tmp_path):
     assert list(run.scored().ids) == ["r0", "r1", "r2"]
     # The same with a table.
     (tmp_path / "rows.jsonl").write_text(lines, encoding="utf-8")
-    beside, _ = run_over(uploaded_rows(str(tmp_path / "rows.jsonl"), [str(tmp_path / "rows.zip")]), titles)
+    beside, _ = run_over(read_uploaded_rows(str(tmp_path / "rows.jsonl"), [str(tmp_path / "rows.zip")]), titles)
     assert beside.scored().result["clip_s_scores"] == run.scored().result["clip_s_scores"]
 
 
@@ -577,7 +577,7 @@ def test_no_row_gets_the_picture_of_another_folder(tmp_path):
     with zipfile.ZipFile(tmp_path / "pictures.zip", "w") as made:
         for name, colour in (("val/0", "red"), ("val/1", "blue"), ("old/1", "green"), ("2", "red")):
             made.writestr(f"{name}.png", picture(colour))
-    source = uploaded_rows(str(tmp_path / "rows.jsonl"), [str(tmp_path / "pictures.zip")])
+    source = read_uploaded_rows(str(tmp_path / "rows.jsonl"), [str(tmp_path / "pictures.zip")])
     run, _ = run_over(source, {"predictions": ["caption"], "images": ["image"], "id": ["id"]})
     assert run.reader.ids == paths[1:]
     contents = [Path(path).read_bytes() for path in run.reader.columns["images"]]
@@ -587,7 +587,7 @@ def test_no_row_gets_the_picture_of_another_folder(tmp_path):
     assert (left_out.id, left_out.reason.startswith(several)) == ("train/0.png", True)
     # Uploads have no folder names.
     (tmp_path / "0.png").write_bytes(picture("red"))
-    beside = uploaded_rows(str(tmp_path / "rows.jsonl"), [str(tmp_path / "0.png")])
+    beside = read_uploaded_rows(str(tmp_path / "rows.jsonl"), [str(tmp_path / "0.png")])
     for path in paths[:2]:
         with pytest.raises(ValueError, match=r"'0\.png'"):
             beside.file(path, 10_000)
@@ -626,7 +626,7 @@ def test_a_zip_of_files_of_one_name_is_rows_of_these(tmp_path):
 )
 def test_an_id_is_never_suggested_as_a_caption(tmp_path, titles, guessed):
     (tmp_path / "rows.jsonl").write_text(json.dumps(dict.fromkeys(titles, "x y z")) + "\n", encoding="utf-8")
-    column, *_ = data_set.guessed("bleu", "", uploaded_rows(str(tmp_path / "rows.jsonl")))
+    column, *_ = data_set.guessed("bleu", "", read_uploaded_rows(str(tmp_path / "rows.jsonl")))
     assert column.value == (guessed or data_set.NONE)
 
 
@@ -643,7 +643,7 @@ def test_rows_of_an_upload_are_left_out_with_their_reasons(tmp_path):
     ]
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    source = uploaded_rows(str(path), [str(tmp_path / "right.png"), str(tmp_path / "broken.png")])
+    source = read_uploaded_rows(str(path), [str(tmp_path / "right.png"), str(tmp_path / "broken.png")])
     run, _ = run_over(source, {"predictions": ["caption"], "images": ["image"], "id": ["id"]})
     assert run.reader.ids == ["good"]
     told = {one.id: one.reason for one in run.reader.left_out}
@@ -662,10 +662,12 @@ def test_uploads_of_one_name_and_large_ones_are_refused(tmp_path):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "1.png").write_bytes(picture("red"))
     (tmp_path / "rows.csv").write_text("caption\nx\n")
-    twice = uploaded_rows(str(tmp_path / "rows.csv"), [str(tmp_path / "a" / "1.png"), str(tmp_path / "b" / "1.png")])
+    twice = read_uploaded_rows(
+        str(tmp_path / "rows.csv"), [str(tmp_path / "a" / "1.png"), str(tmp_path / "b" / "1.png")]
+    )
     with pytest.raises(ValueError, match=r"'1\.png'"):
         twice.file("1.png", 10_000)
-    once = uploaded_rows(str(tmp_path / "rows.csv"), [str(tmp_path / "a" / "1.png")])
+    once = read_uploaded_rows(str(tmp_path / "rows.csv"), [str(tmp_path / "a" / "1.png")])
     with pytest.raises(ValueError, match=r"video.*at most 10 bytes"):
         once.file("1.png", 10)
 
@@ -688,7 +690,7 @@ def test_an_archive_is_uploaded_through_the_same_path(tmp_path):
 def rows_of_file(tmp_path, count=30, name="rows.jsonl"):
     rows = [{"caption": f"a dog {i} runs home", "references": [f"a dog {i} ran home", "a cat"]} for i in range(count)]
     (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return uploaded_rows(str(tmp_path / name))
+    return read_uploaded_rows(str(tmp_path / name))
 
 
 CAPTIONS = {"predictions": ["caption"], "references": ["references"]}

@@ -7,7 +7,7 @@ import gradio as gr
 import pytest
 from hub_data_sets import Repository, hub_of_data_sets
 
-from vlgauge.api.row_sources.hub import pinned
+from vlgauge.api.row_sources.hub import pin_dataset
 from vlgauge_workbench import data_set, presets, runs
 from vlgauge_workbench.hosting import OWN_MACHINE
 from vlgauge_workbench.scoring import metric_of
@@ -30,7 +30,7 @@ def chosen(hub, **row):
     """Return the split and the columns of predictions, references and ids when the known dataset is opened."""
     commit = sha1(repr(row).encode()).hexdigest()  # unique, because workers keep the files of a commit
     hub.repositories[KNOWN] = Repository({commit: files(**row)})
-    split = data_set._splits_of(pinned(KNOWN), "default").value
+    split = data_set._splits_of(pin_dataset(KNOWN), "default").value
     source = runs.opened(KNOWN, None, split, None, "", OWN_MACHINE)
     predictions, references, *_, name, _groups = data_set.guessed("rouge_l", "", source)[:-1]
     return split, predictions.value, references.value, name.value

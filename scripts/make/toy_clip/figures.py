@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from toy_clip.codes import token_ids
 from toy_clip.material import pixels_of
-from toy_clip.training import PROMPT, new_model, normalised, text_features
+from toy_clip.training import PROMPT, new_model, normalize_pixels, text_features
 from vlgauge.models.clip.toy import TOY_MODEL
 from vlgauge.scenes.clips import clips
 from vlgauge.scenes.content import Scene, changed, scenes
@@ -49,7 +49,7 @@ class ToyTowers:
         """Compute L2-normalized embeddings of images, shape ``(n, 64)``."""
         parts = [np.stack([pixels_of(each) for each in part]) for part in _parts(pictures)]
         with torch.no_grad():
-            rows = [functional.normalize(self.model.encode_image(normalised(part)), dim=-1) for part in parts]
+            rows = [functional.normalize(self.model.encode_image(normalize_pixels(part)), dim=-1) for part in parts]
         return torch.cat(rows).numpy()
 
     def texts(self, texts: Sequence[str], prompt: str = "") -> np.ndarray:

@@ -30,7 +30,7 @@ Texts = list[list[Statement]]
 
 
 @dataclass(frozen=True)
-class Example:
+class TrainingExample:
     """Image of the model's size, its content, and its texts, shape ``(N_TEXTS, N_VERSIONS)``."""
 
     kind: str
@@ -40,7 +40,7 @@ class Example:
 
 
 @dataclass(frozen=True)
-class Material:
+class TrainingMaterial:
     """All examples as arrays.
 
     Attributes:
@@ -60,7 +60,7 @@ class Material:
     claims: np.ndarray
 
 
-def material(n_scenes: int, seed: int) -> Material:
+def material(n_scenes: int, seed: int) -> TrainingMaterial:
     """Generate examples of the train split: the scenes, and crops, stories and videos in proportion to them."""
     rng = np.random.default_rng(seed)
     n_clips = min(n_scenes // 20, 1000)
@@ -75,7 +75,7 @@ def material(n_scenes: int, seed: int) -> Material:
         for j, k in np.ndindex(N_TEXTS, N_VERSIONS):
             ids = token_ids(example.texts[j][k].text)
             lengths[i, j, k], tokens[i, j, k, : len(ids)] = len(ids), ids
-    return Material(
+    return TrainingMaterial(
         np.array([KINDS.index(example.kind) for example in examples]),
         np.stack([example.pixels for example in examples]),
         np.array([example.seen for example in examples], np.int8),
@@ -135,17 +135,17 @@ def _scene_texts(scene: Scene, rng: np.random.Generator) -> Texts:
     return [versions(scene, make, rng) for make in makes]
 
 
-def _scene_examples(chosen: list[Scene], rng: np.random.Generator) -> Iterator[Example]:
+def _scene_examples(chosen: list[Scene], rng: np.random.Generator) -> Iterator[TrainingExample]:
     for scene in chosen:
         drawing = _draw(scene, rng)
-        yield Example("scene", pixels_of(drawing.image), scene_row(scene), _scene_texts(scene, rng))
+        yield TrainingExample("scene", pixels_of(drawing.image), scene_row(scene), _scene_texts(scene, rng))
         index = int(rng.integers(len(scene.objects)))
         yield _crop_example(scene, drawing, index, rng)
         if rng.random() < 0.5:
             yield from _cell_examples(scene, drawing, rng)
 
 
-def _crop_example(scene: Scene, drawing: Drawing, index: int, rng: np.random.Generator) -> Example:
+def _crop_example(scene: Scene, drawing: Drawing, index: int, rng: np.random.Generator) -> TrainingExample:
     """Crop one object, close or with a margin, without any part of the other object."""
     box = drawing.boxes[index]
     others = [each for i, each in enumerate(drawing.boxes) if i != index]
@@ -158,11 +158,11 @@ def _crop_example(scene: Scene, drawing: Drawing, index: int, rng: np.random.Gen
     return _object_example(scene, index, drawing.image.crop(window), rng)
 
 
-def _object_example(scene: Scene, index: int, image: Image.Image, rng: np.random.Generator) -> Example:
+def _object_example(scene: Scene, index: int, image: Image.Image, rng: np.random.Generator) -> TrainingExample:
     # The size of an object is not visible in a crop.
     alone = Scene((scene.objects[index],), None, scene.background)
     texts = [versions(alone, _phrase, rng) for _ in range(N_TEXTS)]
-    return Example("crop", pixels_of(image), scene_row(alone, sized=False), texts)
+    return TrainingExample("crop", pixels_of(image), scene_row(alone, sized=False), texts)
 
 
 def _window(box: Box, rng: np.random.Generator, size: int) -> Box:
@@ -185,7 +185,7 @@ def _overlap(one: Box, other: Box) -> int:
     return max(width, 0) * max(height, 0)
 
 
-def _cell_examples(scene: Scene, drawing: Drawing, rng: np.random.Generator) -> Iterator[Example]:
+def _cell_examples(scene: Scene, drawing: Drawing, rng: np.random.Generator) -> Iterator[TrainingExample]:
     """Yield one of the 3 x 3 cells, if it shows most of one object and nothing else, or only background."""
     side = drawing.image.width
     column, row = (int(cell) for cell in rng.integers(3, size=2))
@@ -195,7 +195,7 @@ def _cell_examples(scene: Scene, drawing: Drawing, rng: np.random.Generator) -> 
     image = drawing.image.crop(cell)
     if not any(shares):
         texts = [_empty_texts(scene.background, rng) for _ in range(N_TEXTS)]
-        yield Example("empty", pixels_of(image), ground_row(scene.background), texts)
+        yield TrainingExample("empty", pixels_of(image), ground_row(scene.background), texts)
     elif max(shares) > 0.6 and sum(shares) == max(shares):
         yield _object_example(scene, shares.index(max(shares)), image, rng)
 
@@ -208,17 +208,17 @@ def _empty_texts(background: str, rng: np.random.Generator) -> list[Statement]:
     return [*grounds, _phrase(Scene((thing,), None, background), rng)]
 
 
-def _story_examples(n: int, seed: int, rng: np.random.Generator) -> Iterator[Example]:
+def _story_examples(n: int, seed: int, rng: np.random.Generator) -> Iterator[TrainingExample]:
     """Yield the images of stories, with the sentence as the first text."""
     for story in stories(n, seed):
         drawn = replace(story, style=_style(rng)).drawings()
         for scene, told, drawing in zip(story.scenes, story.statements, drawn, strict=True):
             wrong = [versions(scene, _loose, rng)[1:], *_scene_texts(scene, rng)[1:]]
             texts = [[told, *wrong[0]], *wrong[1:]]
-            yield Example("story", pixels_of(drawing.image), scene_row(scene), texts)
+            yield TrainingExample("story", pixels_of(drawing.image), scene_row(scene), texts)
 
 
-def _clip_examples(clip: SceneClip, rng: np.random.Generator) -> Iterator[Example]:
+def _clip_examples(clip: SceneClip, rng: np.random.Generator) -> Iterator[TrainingExample]:
     """Yield two frames of a video with its captions."""
     drawn = replace(clip, style=_style(rng)).drawings()
     for index in rng.choice(len(drawn), 2, replace=False):
@@ -227,4 +227,4 @@ def _clip_examples(clip: SceneClip, rng: np.random.Generator) -> Iterator[Exampl
             seed = int(rng.integers(2**31))
             others = [clip.changed(what, seed) for what in rng.choice(["colour", "shape", "size", "background"], 2)]
             texts.append([each.statement(np.random.default_rng(seed)) for each in (clip, *others)])
-        yield Example("clip", pixels_of(drawn[int(index)].image), scene_row(clip.scene), texts)
+        yield TrainingExample("clip", pixels_of(drawn[int(index)].image), scene_row(clip.scene), texts)

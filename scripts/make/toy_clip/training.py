@@ -11,7 +11,7 @@ import torch
 from torch.nn import functional
 
 from toy_clip.codes import IGNORED, N_VALUES, said_targets, targets, token_ids, truth
-from toy_clip.material import KINDS, Material
+from toy_clip.material import KINDS, TrainingMaterial
 from vlgauge.models.clip.toy import TOY_MODEL, TOY_ROW
 
 PROMPT = "A photo depicts "
@@ -30,7 +30,7 @@ class Batches:
     has the largest id.
     """
 
-    def __init__(self, material: Material, size: int, seed: int) -> None:
+    def __init__(self, material: TrainingMaterial, size: int, seed: int) -> None:
         self.material = material
         self.size = size
         self.rng = np.random.default_rng(seed)
@@ -61,7 +61,7 @@ class Batches:
         omitted = truth(self.material.seen[chosen], claims)
         omitted[np.arange(len(chosen)), np.arange(len(chosen))] = False
         prompted = self.rng.random(len(chosen)) < 0.5
-        pixels = normalised(self.material.pixels[chosen])
+        pixels = normalize_pixels(self.material.pixels[chosen])
         seen = self.material.seen[chosen]
         facts = np.concatenate([targets(seen), said_targets(claims, np.tile(seen, (2, 1)))])
         texts = self._texts(indices, np.tile(prompted, 2))
@@ -78,7 +78,7 @@ class Batches:
         return rows
 
 
-def normalised(pixels: np.ndarray) -> torch.Tensor:
+def normalize_pixels(pixels: np.ndarray) -> torch.Tensor:
     """Convert pixels (n, 64, 64, 3), uint8, to normalized inputs of the image tower, (n, 3, 64, 64)."""
     values = torch.from_numpy(pixels).permute(0, 3, 1, 2).float() / 255
     mean, std = (torch.tensor(numbers).view(1, 3, 1, 1) for numbers in (TOY_ROW.mean, TOY_ROW.std))
@@ -102,7 +102,7 @@ def text_features(model: Any, ids: torch.Tensor) -> torch.Tensor:
     return x[torch.arange(len(ids)), ids.argmax(dim=-1)] @ model.text_projection
 
 
-def bucketed_features(model: Any, ids: torch.Tensor, n_buckets: int = 3) -> torch.Tensor:
+def compute_bucketed_features(model: Any, ids: torch.Tensor, n_buckets: int = 3) -> torch.Tensor:
     """Compute projected features in groups of similar length, each cut to its longest text."""
     lengths = ids.argmax(dim=-1) + 1
     order = lengths.argsort(stable=True)
@@ -158,7 +158,7 @@ def train(
         for group in optimizer.param_groups:
             group["lr"] = rate * min((step + 1) / _WARM_UP, 0.5 * (1 + math.cos(math.pi * step / steps)))
         pixels, ids, omitted, facts = batches.batch()
-        image, text = model.encode_image(pixels), bucketed_features(model, ids)
+        image, text = model.encode_image(pixels), compute_bucketed_features(model, ids)
         loss = contrastive_loss(image, text, model.logit_scale.exp().clamp(max=100), omitted)
         for vectors, said in ((image, facts[: len(image)]), (text, facts[len(image) :])):
             loss = loss + reading_loss(functional.normalize(vectors, dim=-1), said, reader)

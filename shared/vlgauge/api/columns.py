@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from vlgauge.core.errors import UsageError, as_option
 from vlgauge.core.files import first_repeated
 from vlgauge.core.results import row_keys
-from vlgauge.core.validation import meant, shown, warn
+from vlgauge.core.validation import short_repr, suggest_word, warn
 from vlgauge.families.set_sizes import sample_captions
 from vlgauge.inputs.media.tables import (
     MissingColumnError,
@@ -77,7 +77,7 @@ def _remedy(rows: Rows, column: Column, metrics: Sequence[Metric], titles: Title
     instead = f"score the videos with {as_option('config', 'video')}, or " if has_video else ""
     taken = {title for title in titles.values() if title} | {one.name for metric in metrics for one in metric.columns}
     if found := import_module("vlgauge.api.suggestions").suggested(rows, column, taken):
-        named = [f"{as_option(column.name, title)} ({shortened(shown(first))})" for title, first in found]
+        named = [f"{as_option(column.name, title)} ({shorten(short_repr(first))})" for title, first in found]
         if len(found) > 1 and column.name == "references":
             named.append(f"{as_option(column.name, ','.join(title for title, _ in found))} for all of them")
         return f"{instead}choose with {' or '.join(named)}"
@@ -94,10 +94,10 @@ def row_ids(rows: Rows, title: str | None) -> list[Any]:
     """
     if title is None and not all("id" in row for row in rows):
         return list(range(len(rows)))
-    return named_column(rows, title or "id", "id")
+    return get_named_column(rows, title or "id", "id")
 
 
-def named_column(rows: Rows, title: str, argument: str) -> list[Any]:
+def get_named_column(rows: Rows, title: str, argument: str) -> list[Any]:
     """Return the cells of a column that the user named with an argument.
 
     Returns:
@@ -109,7 +109,7 @@ def named_column(rows: Rows, title: str, argument: str) -> list[Any]:
     try:
         return take_column(rows, title)
     except MissingColumnError as error:
-        near = meant(title, map(str, rows[0]))
+        near = suggest_word(title, map(str, rows[0]))
         raise MissingColumnError(f"{error}; choose another with {as_option(argument)}{near and ', ' + near}") from None
 
 
@@ -121,7 +121,7 @@ def row_groups(rows: Rows, ids: Sequence[Any], title: str | None) -> RowGroups |
     """
     if title is None:
         return None
-    named_column(rows, title, "groups")
+    get_named_column(rows, title, "groups")
     return RowGroups(title, row_labels(rows, ids, title, as_option("groups")))
 
 
@@ -148,26 +148,26 @@ def warn_of_repeated(ids: Sequence[Any], columns: Mapping[str, Sequence[Any] | N
         rows = len(keys) - len(set(keys))
         warn(
             f"ids should name each row once, {rows} of {len(keys)} rows {'has' if rows == 1 else 'have'} the id of "
-            f"another, the first is {shown(first)}; every row is scored, but rows cannot be joined by these ids"
+            f"another, the first is {short_repr(first)}; every row is scored, but rows cannot be joined by these ids"
             + ("" if grouped else f", and {together}")
         )
         return
     for name in _SEEN:
-        counts = Counter(filter(None, map(_seen_key, columns.get(name) or ())))
+        counts = Counter(filter(None, map(_identify_media, columns.get(name) or ())))
         shared = sum(count for count in counts.values() if count > 1)
         if shared and not grouped:
             warn(f"{shared} of {len(ids)} rows share their {name.removesuffix('s')} with another row: {together}")
             return
 
 
-def _seen_key(cell: Any) -> str:
+def _identify_media(cell: Any) -> str:
     """Return a key that identifies an image or a video. Empty for none."""
     if is_missing(cell):
         return ""
     if isinstance(cell, (list, tuple)):
-        return "\n".join(map(_seen_key, cell))
+        return "\n".join(map(_identify_media, cell))
     if isinstance(cell, Mapping):
-        return _seen_key(cell.get("path") or cell.get("bytes") or "")
+        return _identify_media(cell.get("path") or cell.get("bytes") or "")
     if isinstance(cell, bytes):
         return hashlib.sha256(cell).hexdigest()
     return str(cell) if isinstance(cell, (str, PathLike)) else f"object {id(cell)}"
@@ -197,7 +197,7 @@ def draw_captions(
     return there
 
 
-def shortened(text: Any) -> str:
+def shorten(text: Any) -> str:
     """Return the beginning of a prediction in one line."""
     if isinstance(text, Mapping):
         joined = ", ".join(f"{name} {value}" for name, value in text.items())

@@ -10,7 +10,7 @@ from typing import Any
 from vlgauge.api.columns import COLUMNS
 from vlgauge.api.comparison import Comparison
 from vlgauge.api.computing import load_metrics
-from vlgauge.api.score import METRICS, Titles, given_ids, loaded_metrics, named_titles, read_annotations
+from vlgauge.api.score import METRICS, Titles, get_ids, join_titles, prepare_metrics, read_annotations
 from vlgauge.api.score_suite import choose_compared, find_suite
 from vlgauge.api.scores import Scores
 from vlgauge.api.systems import (
@@ -19,10 +19,10 @@ from vlgauge.api.systems import (
     long_systems,
     refuse_unknown_scores,
     runs_of,
-    scored_systems,
+    score_systems,
     wide_systems,
 )
-from vlgauge.api.tables import given_rows, refuse_no_file
+from vlgauge.api.tables import read_given_rows, refuse_no_file
 from vlgauge.core.catalog import metric_of_score
 from vlgauge.core.errors import UsageError
 from vlgauge.core.suites import SUITES
@@ -32,7 +32,7 @@ from vlgauge.inputs.media.caption_files import join_references, references_by_id
 from vlgauge.inputs.media.tables import rows_called
 from vlgauge.leaderboard import comparison as statistics
 from vlgauge.leaderboard import read_run
-from vlgauge.leaderboard.joined_runs import joined_rows
+from vlgauge.leaderboard.joined_runs import join_rows
 
 _OF_ONE = "it is an argument of vlgauge.score, whose result can be passed for a system"
 
@@ -117,8 +117,8 @@ def compare(
             "settings", f"requires a suite ({', '.join(SUITES)}), got metrics", "pass theirs to `vlgauge.load`"
         )
     with rows_called("`rows`"):
-        names, loaded_of = ([], []) if suite is not None else _named(metrics)
-        titles = named_titles(predictions, references, images, videos, styles)
+        names, loaded_of = ([], []) if suite is not None else _name_metrics(metrics)
+        titles = join_titles(predictions, references, images, videos, styles)
         several = [one.strip() for one in predictions.split(",")] if isinstance(predictions, str) else predictions or []
         is_wide = not isinstance(rows, Mapping) and system is None and len(several) > 1
         titles |= {"predictions": None} if is_wide else {}
@@ -126,19 +126,19 @@ def compare(
         wanted = [*(titles[name] or name for name in COLUMNS), id or "id", "image_id", system, grouped]
         systems = _systems(rows, names, wanted, id, several if is_wide else None, system)
         if annotations is not None:
-            systems = _annotated(systems, annotations)
+            systems = _join_annotations(systems, annotations)
         if len(systems) < 2:
             raise UsageError.about("rows", f"must contain at least two systems, got {', '.join(systems) or 'none'}")
         chosen: dict[str, dict[str, Any]] = {}
         if suite is not None:
             chosen = choose_compared(suite, systems, left_out, settings)
             names = list(chosen)
-        joined_rows({name: {"ids": one.ids} for name, one in systems.items()})  # fail before anything is scored
+        join_rows({name: {"ids": one.ids} for name, one in systems.items()})  # fail before anything is scored
         loaded: list[Metric] = []
         if any(one.run is None for one in systems.values()):
             how: dict[str, Any] = {"config": config, "profile": profile, "progress": progress}
-            loaded = load_metrics(chosen, **how) if suite is not None else loaded_metrics(loaded_of, **how)
-        scored = scored_systems(systems, loaded, titles, seed=seed, grouped=groups is not None)
+            loaded = load_metrics(chosen, **how) if suite is not None else prepare_metrics(loaded_of, **how)
+        scored = score_systems(systems, loaded, titles, seed=seed, grouped=groups is not None)
         runs = runs_of(systems, scored)
         refuse_unknown_scores(names, runs)
         found = statistics.compare(
@@ -156,12 +156,12 @@ def compare(
         if len(scored) < len(systems):
             given_ones = ", ".join(name for name in systems if name not in scored)
             raise UsageError.about("report", f"must have the rows of every system, got scores only for {given_ones}")
-        return scored_systems(systems, loaded, titles, details=True, seed=seed, grouped=True)
+        return score_systems(systems, loaded, titles, details=True, seed=seed, grouped=True)
 
     return Comparison(found, scored, explained, runs)
 
 
-def _annotated(systems: Mapping[str, GivenSystem], annotations: Any) -> dict[str, GivenSystem]:
+def _join_annotations(systems: Mapping[str, GivenSystem], annotations: Any) -> dict[str, GivenSystem]:
     """Return the systems with references joined to their rows. Systems with scores only are unchanged."""
     if all(one.run is not None for one in systems.values()):
         raise UsageError.about("annotations", "requires rows, got scores only")
@@ -172,7 +172,7 @@ def _annotated(systems: Mapping[str, GivenSystem], annotations: Any) -> dict[str
     }
 
 
-def _named(metrics: str | Metric | Sequence[str | Metric]) -> tuple[list[str], list[str | Metric]]:
+def _name_metrics(metrics: str | Metric | Sequence[str | Metric]) -> tuple[list[str], list[str | Metric]]:
     every = [metrics] if isinstance(metrics, (str, Metric)) else list(metrics)
     parts = [name.strip() for one in every if isinstance(one, str) for name in one.split(",") if name.strip()]
     loaded = [one for one in every if not isinstance(one, str)]
@@ -199,8 +199,8 @@ def _systems(
         return {str(name): _system(str(name), one, names, wanted, id) for name, one in rows.items()}
     if wide is not None:
         refuse_no_file(rows)
-        given = given_rows(rows, [*wanted, *wide])
-        return wide_systems(given.rows, given_ids(given, id), wide, given.file)
+        given = read_given_rows(rows, [*wanted, *wide])
+        return wide_systems(given.rows, get_ids(given, id), wide, given.file)
     if system is None:
         raise UsageError.about(
             "rows",
@@ -208,10 +208,10 @@ def _systems(
             'or with system="model"',
         )
     refuse_no_file(rows)
-    given = given_rows(rows, wanted)
+    given = read_given_rows(rows, wanted)
     if id is None and "id" not in given.titles:
         raise UsageError.about("id", 'must name the rows of a table with the column `system`, such as id="image_id"')
-    return long_systems(given.rows, given_ids(given, id), system, given.file)
+    return long_systems(given.rows, get_ids(given, id), system, given.file)
 
 
 def _system(name: str, rows: Any, metrics: Sequence[str], wanted: Sequence[str | None], id: str | None) -> GivenSystem:
@@ -223,8 +223,8 @@ def _system(name: str, rows: Any, metrics: Sequence[str], wanted: Sequence[str |
     if isinstance(rows, Mapping) and isinstance(rows.get("ids"), list):
         return GivenSystem(rows["ids"], rows)
     try:
-        given = given_rows(rows, wanted)
-        return GivenSystem(given_ids(given, id), rows=given.rows, file=given.file)
+        given = read_given_rows(rows, wanted)
+        return GivenSystem(get_ids(given, id), rows=given.rows, file=given.file)
     except UsageError as error:
         raise error.with_message(f"{name}: {error}") from None
 

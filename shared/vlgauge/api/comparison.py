@@ -10,10 +10,10 @@ from typing import Any
 
 from vlgauge.api.notebook import notebook_tables
 from vlgauge.api.recording import OF_SEVERAL, records_of
-from vlgauge.api.scored import Scored
+from vlgauge.api.scored import SystemScores
 from vlgauge.core.errors import UsageError, UsageTypeError
 from vlgauge.core.results import row_keys
-from vlgauge.core.validation import check_bool, check_float, check_int, nearest, shown, with_argument_hints
+from vlgauge.core.validation import check_bool, check_float, check_int, nearest, short_repr, with_argument_hints
 from vlgauge.core.writing import write
 from vlgauge.leaderboard import comparison as statistics
 from vlgauge.leaderboard.paper import paper_latex, paper_table
@@ -32,9 +32,9 @@ class Comparison:
 
     def __init__(
         self,
-        found: statistics.Comparison,
-        scored: Mapping[str, Scored],
-        explained: Callable[[], Mapping[str, Scored]],
+        found: statistics.RunComparison,
+        scored: Mapping[str, SystemScores],
+        explained: Callable[[], Mapping[str, SystemScores]],
         runs: Mapping[str, Run],
     ) -> None:
         self.statistics = found
@@ -219,7 +219,9 @@ class Comparison:
             TypeError: If ``models`` is not a dictionary.
         """
         if not isinstance(models, Mapping):
-            raise UsageTypeError.about("models", f"must be a dictionary, got {shown(models)}", OF_SEVERAL["models"])
+            raise UsageTypeError.about(
+                "models", f"must be a dictionary, got {short_repr(models)}", OF_SEVERAL["models"]
+            )
         if strange := [name for name in models if name not in self._runs]:
             hint = nearest(str(strange[0]), self._runs)
             raise UsageError.about("models", f"must have names of compared systems as keys, got {strange[0]!r}", hint)

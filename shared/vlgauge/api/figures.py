@@ -11,14 +11,14 @@ from html import escape
 from typing import Any
 
 from vlgauge.api.numbers import CONFIDENCE, numbers_of
-from vlgauge.api.scored import Scored
+from vlgauge.api.scored import SystemScores
 from vlgauge.core.catalog import metric_names, score_facts
 from vlgauge.core.errors import MissingExtraError, UsageError
 from vlgauge.core.optional_dependencies import not_importable
-from vlgauge.core.signatures import TOY_NUMBERS, made_by_toy
+from vlgauge.core.signatures import TOY_NUMBERS, uses_demo_model
 from vlgauge.core.validation import check_choice, nearest
-from vlgauge.families.aggregation import counted_of, number_title, row_counts
-from vlgauge.leaderboard.comparison import Comparison, MetricComparison
+from vlgauge.families.aggregation import find_counts, number_title, row_counts
+from vlgauge.leaderboard.comparison import MetricComparison, RunComparison
 from vlgauge.leaderboard.table import the_test
 from vlgauge.stats.rating_agreement import coefficient
 
@@ -80,7 +80,7 @@ class _Column:
         return f"{name}, {'higher' if self.higher_is_better else 'lower'} is better"
 
 
-def _columns(scored: Scored, only: Sequence[str] | None) -> list[_Column]:
+def _columns(scored: SystemScores, only: Sequence[str] | None) -> list[_Column]:
     run = scored.run()
     signed = [key.removesuffix("_signature") for key in run if key.endswith("_signature")]
     found = {name: _Column(name, run[f"{name}_scores"], str(run[f"{name}_signature"])) for name in signed}
@@ -92,7 +92,7 @@ def _columns(scored: Scored, only: Sequence[str] | None) -> list[_Column]:
     return [found[name] for name in only]
 
 
-def scores_figure(scored: Scored, kind: str = "distribution", only: Sequence[str] | None = None) -> Any:
+def scores_figure(scored: SystemScores, kind: str = "distribution", only: Sequence[str] | None = None) -> Any:
     """Plot the scores of rows.
 
     Args:
@@ -123,13 +123,13 @@ def scores_figure(scored: Scored, kind: str = "distribution", only: Sequence[str
     return figure
 
 
-def _distribution(axes: Any, column: _Column, scored: Scored) -> None:
+def _distribution(axes: Any, column: _Column, scored: SystemScores) -> None:
     defined = [score for score in column.scores if not math.isnan(score)]
     if defined:
         axes.hist(defined, bins="auto" if len(defined) > 1 else 1, color=SKY, edgecolor="white", linewidth=0.6)
     number = next(one for one in numbers_of(scored.results, groups=scored.groups) if one.name == column.name)
     if not math.isnan(number.value):
-        kind = "corpus-level value" if counted_of(column.name, column.signature) is not None else "mean"
+        kind = "corpus-level value" if find_counts(column.name, column.signature) is not None else "mean"
         axes.axvline(number.value, color=BLACK, linewidth=1.6, label=f"{kind} {number.value:.4g}")
     if number.low is not None and number.high is not None:
         words = f"{100 * CONFIDENCE:g}% interval {number.low:.4g} to {number.high:.4g}"
@@ -202,7 +202,7 @@ def _spearman(one: _Column, other: _Column) -> float:
     return coefficient("spearman", one.scores, other.scores)
 
 
-def comparison_figure(comparison: Comparison) -> Any:
+def comparison_figure(comparison: RunComparison) -> Any:
     """Draw a forest plot with the paired differences of systems and their intervals for each metric.
 
     The first system of a pair is better on the right of 0. A filled mark is a pair with a significant difference after
@@ -299,5 +299,5 @@ def _is_score(name: str, wanted: Sequence[str] | None) -> bool:
 
 def _tell_of_toys(figure: Any, signatures: Sequence[str]) -> None:
     """Add a note below the figure if a demo model computed a score."""
-    if any(map(made_by_toy, signatures)):
+    if any(map(uses_demo_model, signatures)):
         figure.supxlabel(f"demo model: scores that {TOY_NUMBERS}", fontsize=8, color=_GREY)

@@ -7,13 +7,13 @@ from markupsafe import Markup
 
 from vlgauge.explain.findings import in_letters
 from vlgauge.explain.pages import fragment
-from vlgauge.leaderboard import Comparison, MetricComparison, Pair
+from vlgauge.leaderboard import MetricComparison, RunComparison, SystemPair
 from vlgauge.leaderboard.table import TOO_FEW, pair_pvalue_text, title, verdict
 
 _HALF = 48.0  # percent of the width on either side of zero
 
 
-def forest(comparison: Comparison, first: str, second: str, letters: tuple[str, str] = ("", "")) -> Markup:
+def forest(comparison: RunComparison, first: str, second: str, letters: tuple[str, str] = ("", "")) -> Markup:
     """Draw the differences of two systems for each metric. The first system is better on the right."""
     pairs = _pairs_of(comparison, first, second)
     names = [letter or name for letter, name in zip(letters, (first, second), strict=True)]
@@ -29,7 +29,7 @@ def forest(comparison: Comparison, first: str, second: str, letters: tuple[str, 
     )
 
 
-def summarize_pair(comparison: Comparison, first: str, second: str) -> str:
+def summarize_pair(comparison: RunComparison, first: str, second: str) -> str:
     """Summarize in a sentence which of two systems is better, and by how many metrics."""
     pairs = [pair for _, pair in _pairs_of(comparison, first, second)]
     better = {name: sum(pair.better == name for pair in pairs) for name in (first, second)}
@@ -48,7 +48,7 @@ def summarize_pair(comparison: Comparison, first: str, second: str) -> str:
     return f"{told}."
 
 
-def _pairs_of(comparison: Comparison, first: str, second: str) -> list[tuple[MetricComparison, Pair]]:
+def _pairs_of(comparison: RunComparison, first: str, second: str) -> list[tuple[MetricComparison, SystemPair]]:
     return [
         (compared, pair)
         for compared in comparison.metrics
@@ -57,7 +57,9 @@ def _pairs_of(comparison: Comparison, first: str, second: str) -> list[tuple[Met
     ]
 
 
-def _line(comparison: Comparison, compared: MetricComparison, pair: Pair, names: Sequence[str]) -> dict[str, Any]:
+def _line(
+    comparison: RunComparison, compared: MetricComparison, pair: SystemPair, names: Sequence[str]
+) -> dict[str, Any]:
     """Return the template values of a metric, with signs such that the first system is better on the right."""
     sign = 1 if compared.higher_is_better else -1
     ends = None if pair.low is None or pair.high is None else sorted((sign * pair.low, sign * pair.high))

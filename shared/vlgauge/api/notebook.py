@@ -28,7 +28,7 @@ def notebook_tables(tables: Sequence[Table], notes: Sequence[str] = ()) -> str:
     return f'<div class="vlgauge"><style>{_STYLE}</style>{"".join(parts)}{own}</div>'
 
 
-def framed(page: str, title: str) -> str:
+def frame_page(page: str, title: str) -> str:
     """Return a page as an iframe, so that its style does not affect the notebook."""
     return (
         f'<iframe title="{escape(title)}" srcdoc="{escape(page)}" sandbox '

@@ -4,17 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vlgauge.api.columns import shortened
+from vlgauge.api.columns import shorten
 from vlgauge.core.catalog import direction_of, score_facts
-from vlgauge.core.results import DIGITS, INTERVAL, shown_number, to_cell, to_table
-from vlgauge.core.signatures import TOY_NUMBERS, made_by_toy
+from vlgauge.core.results import DIGITS, INTERVAL, format_value, to_cell, to_table
+from vlgauge.core.signatures import TOY_NUMBERS, uses_demo_model
 from vlgauge.families.aggregation import (
     corpus_interval,
-    counted_of,
+    describe_silent_rows,
+    find_counts,
     has_interval,
     number_title,
     row_counts,
-    told_of_silent,
 )
 from vlgauge.leaderboard.runs import RowGroups
 from vlgauge.leaderboard.table import Cell, Table, mean_text
@@ -92,7 +92,7 @@ def _corpus_numbers(name: str, result: Mapping[str, Any], confidence: float, gro
             low, high, few = found.low, found.high, found.of_few
         if confidence == CONFIDENCE and key + INTERVAL in result and groups is None:
             low, high = result[key + INTERVAL]  # from the seed of the metric
-        numbers.append(Number(key, name, shown_number(key, result[key]), low, high, *_reading(key, result), few))
+        numbers.append(Number(key, name, format_value(key, result[key]), low, high, *_reading(key, result), few))
     return numbers
 
 
@@ -117,7 +117,7 @@ def summary(
     """Return the table of scores, then corpus-level values with intervals and directions, notes and signatures."""
     scores = [result[f"{name}_scores"] for name, result in results.items()]
     n_shown = len(ids) if limit <= 0 else min(limit, len(ids))
-    rows = [[ids[i], *(column[i] for column in scores), shortened(texts[i])] for i in range(n_shown)]
+    rows = [[ids[i], *(column[i] for column in scores), shorten(texts[i])] for i in range(n_shown)]
     lines = [to_table(["id", *results, "predictions"], rows, digits, most_lines=1)]
     if n_shown < len(ids):
         lines.append(f"... and {len(ids) - n_shown} more rows ({where})")
@@ -161,17 +161,17 @@ def numbers_table(
 
 
 def _toys_of(results: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    toys = [name for name, result in results.items() if made_by_toy(str(result[f"{name}_signature"]))]
+    toys = [name for name, result in results.items() if uses_demo_model(str(result[f"{name}_signature"]))]
     return [f"{', '.join(toys)}: scores of demo models, which {TOY_NUMBERS}"] if toys else []
 
 
 def notes_of(results: Mapping[str, Mapping[str, Any]], groups: RowGroups | None = None) -> list[str]:
     """Return notes on the values: which ones are not means, and how their intervals are computed."""
     notes = []
-    if added := [name for name, own in results.items() if counted_of(name, str(own[f"{name}_signature"]))]:
+    if added := [name for name, own in results.items() if find_counts(name, str(own[f"{name}_signature"]))]:
         notes.append(f"{', '.join(added)}: the value is the corpus-level value, not the mean of the row scores")
     silent = {name: row_counts(name, results[name]).silent for name in added}
-    notes += [told_of_silent(name, n_rows) for name, n_rows in silent.items() if n_rows]
+    notes += [describe_silent_rows(name, n_rows) for name, n_rows in silent.items() if n_rows]
     numbers = numbers_of(results, groups=groups)
     if groups is not None and any(one.low is not None for one in numbers):
         notes.append(f"intervals resample whole groups of {groups.name} ({len(set(groups.labels))} groups)")

@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from vlgauge.api.forest import forest, summarize_pair
-from vlgauge.api.scored import Scored
+from vlgauge.api.scored import SystemScores
 from vlgauge.core.catalog import metric_of_score
 from vlgauge.core.results import row_keys
-from vlgauge.explain import Explanation, Row, SystemDifferences, differences, explain, report
+from vlgauge.explain import DifferingRow, Explanation, SystemDifferences, differences, explain, report
 from vlgauge.explain.pages import safe, whole_page
-from vlgauge.leaderboard import Comparison, rows_that_differ
+from vlgauge.leaderboard import RunComparison, rows_that_differ
 from vlgauge.leaderboard.table import pairs_table, render, systems_table, title
 
 MOST_CHARTS = 10  # of pairs; the tables have all
@@ -18,7 +18,7 @@ MOST_CHARTS = 10  # of pairs; the tables have all
 __all__ = ["differences_page", "explanations", "report", "row_page"]
 
 
-def explanations(scored: Scored) -> list[Explanation]:
+def explanations(scored: SystemScores) -> list[Explanation]:
     """Return the explanations of each metric, whose results must have details."""
     columns = {**scored.columns, "id": scored.ids}
     groups = None if scored.groups is None else scored.groups.labels
@@ -35,7 +35,9 @@ def row_page(explained: Sequence[Explanation], row: int) -> str:
     return whole_page(sections, names=[one.name for one in explained], title=explained[0].title(row), table="")
 
 
-def differences_page(comparison: Comparison, scored: Mapping[str, Scored], limit: int, told: Sequence[str] = ()) -> str:
+def differences_page(
+    comparison: RunComparison, scored: Mapping[str, SystemScores], limit: int, told: Sequence[str] = ()
+) -> str:
     """Return a page about the rows with the largest differences between systems, with explanations side by side."""
     places = {name: {key: row for row, key in enumerate(row_keys(one.ids))} for name, one in scored.items()}
     pairs = []
@@ -51,7 +53,7 @@ def differences_page(comparison: Comparison, scored: Mapping[str, Scored], limit
             for row in rows_that_differ(compared, pair, limit):
                 key = comparison.ids[row]
                 difference = compared.scores[first][row] - compared.scores[second][row]
-                rows.append(Row(key, (places[first][key], places[second][key]), difference))
+                rows.append(DifferingRow(key, (places[first][key], places[second][key]), difference))
             headline = f"{first} and {second} by {title(compared, spoken=True, of_row=True)}"
             pairs.append(SystemDifferences(headline, (first, second), (explained[first], explained[second]), rows))
     tables = [render(table, "html") for table in (systems_table(comparison), pairs_table(comparison))]
@@ -69,7 +71,7 @@ def differences_page(comparison: Comparison, scored: Mapping[str, Scored], limit
     return differences(headline, tables, pairs, told=told, charts=[*charts, *unfinished_captions(scored)])
 
 
-def unfinished_captions(scored: Mapping[str, Scored]) -> list[Markup]:
+def unfinished_captions(scored: Mapping[str, SystemScores]) -> list[Markup]:
     """Return a sentence with the share of unfinished captions of each system, if a metric determines it."""
     shares = {
         system: value

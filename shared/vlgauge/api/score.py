@@ -21,16 +21,16 @@ from vlgauge.api.score_suite import (
 )
 from vlgauge.api.scored import score_columns
 from vlgauge.api.scores import Scores
-from vlgauge.api.tables import TABLES, Given, given_rows, refuse_no_file, refuse_taken
+from vlgauge.api.tables import TABLES, GivenTable, read_given_rows, refuse_no_file, refuse_taken
 from vlgauge.core.catalog import metric_folder
 from vlgauge.core.errors import UsageError, UsageTypeError
 from vlgauge.core.results import row_keys
 from vlgauge.core.suites import SUITES
-from vlgauge.core.validation import check_int, shown, warn, with_argument_hints
+from vlgauge.core.validation import check_int, short_repr, warn, with_argument_hints
 from vlgauge.families.base import Metric
 from vlgauge.inputs.media.caption_files import join_references, references_by_id, rows_of_object
 from vlgauge.inputs.media.limits import RowLimits
-from vlgauge.inputs.media.tables import Rows, located, read_rows, rows_called, take_columns
+from vlgauge.inputs.media.tables import Rows, make_paths_absolute, read_rows, rows_called, take_columns
 from vlgauge.leaderboard.joined_runs import labels_in_order
 from vlgauge.leaderboard.runs import RowGroups
 
@@ -115,7 +115,7 @@ def score(
             occurs twice.
         TypeError: If `rows` is not a table.
     """
-    titles = named_titles(predictions, references, images, videos, styles)
+    titles = join_titles(predictions, references, images, videos, styles)
     check_int("skip", skip, 0)
     if limit is not None:
         check_int("limit", limit, 1)
@@ -130,7 +130,7 @@ def score(
 
     def load(there: Iterable[str]) -> list[Metric]:
         if suite is None:
-            return loaded_metrics(metrics, config=config, profile=profile, progress=progress)
+            return prepare_metrics(metrics, config=config, profile=profile, progress=progress)
         own = choose_metrics(suite, {*there, *(name for name, title in titles.items() if title)}, left_out, settings)
         own.pop(DISTANCE, None)
         return load_metrics(own, config=config, profile=profile, progress=progress)
@@ -154,7 +154,7 @@ def score(
             if suite is None:
                 loaded = load(())  # report unknown names before the rows are read
             wanted = [*(titles[name] or name for name in COLUMNS), id or "id", "image_id", *filter(None, [by_title])]
-            given = given_rows(rows, wanted, skip=skip, limit=limit)
+            given = read_given_rows(rows, wanted, skip=skip, limit=limit)
             if annotations is not None:
                 captions = references_by_id(read_annotations(annotations), "`annotations`")
                 given = replace(given, rows=join_references(given.rows, captions, "`annotations`"))
@@ -175,7 +175,7 @@ def score(
     return Scores(scored, loaded, given.frame, suite)
 
 
-def named_titles(*titles: Titles) -> dict[str, str | None]:
+def join_titles(*titles: Titles) -> dict[str, str | None]:
     """Return column titles by column name. Several titles are joined with commas, as on the command line.
 
     Returns:
@@ -189,14 +189,14 @@ def named_titles(*titles: Titles) -> dict[str, str | None]:
         if strange := [each for each in every if not isinstance(each, str) and one is not None]:
             raise UsageTypeError.about(
                 name,
-                f"must be a column name or a list of column names, got {shown(strange[0])}",
+                f"must be a column name or a list of column names, got {short_repr(strange[0])}",
                 "rename the columns to strings",
             )
     named = zip(COLUMNS, titles, strict=True)
     return {name: one if one is None or isinstance(one, str) else ",".join(one) for name, one in named}
 
 
-def given_ids(given: Given, id: str | None) -> list[Any]:
+def get_ids(given: GivenTable, id: str | None) -> list[Any]:
     """Return the IDs of the rows, from a column or otherwise from the IDs of the table.
 
     Raises:
@@ -207,7 +207,7 @@ def given_ids(given: Given, id: str | None) -> list[Any]:
 
 
 def read_given(
-    given: Given, metrics: Sequence[Metric], titles: Mapping[str, str | None], id: str | None
+    given: GivenTable, metrics: Sequence[Metric], titles: Mapping[str, str | None], id: str | None
 ) -> tuple[list[Any], dict[str, list[Any] | None]]:
     """Read the IDs of the rows, and the columns that the metrics use.
 
@@ -217,12 +217,12 @@ def read_given(
     Raises:
         ValueError: If a required column is missing.
     """
-    ids = given_ids(given, id)
+    ids = get_ids(given, id)
     columns = read_columns(given.rows, metrics, titles)
-    return ids, columns if given.file is None else located(columns, given.file)
+    return ids, columns if given.file is None else make_paths_absolute(columns, given.file)
 
 
-def loaded_metrics(
+def prepare_metrics(
     metrics: str | Metric | Sequence[str | Metric],
     *,
     config: str | None = None,
@@ -282,7 +282,7 @@ def read_annotations(annotations: Any) -> Rows:
 
 def _of_source(
     file: str, load: Callable[[Iterable[str]], list[Metric]], titles: Mapping[str, str | None], **how: Any
-) -> tuple[Given, list[Any], dict[str, list[Any] | None], dict[str, Any], list[Metric], RowGroups | None]:
+) -> tuple[GivenTable, list[Any], dict[str, list[Any] | None], dict[str, Any], list[Metric], RowGroups | None]:
     sources, limits = import_module("vlgauge.api.sources"), RowLimits()
     most_rows = None if how["limit"] is None else how["skip"] + how["limit"]
     chosen = {"revision": how.pop("revision"), "split": how.pop("split"), "most_rows": most_rows}
@@ -298,5 +298,5 @@ def _of_source(
     if reader.left_out:
         warn(f"{sources.skipped(reader)}; {'; '.join(sources.reasons(reader.left_out))}")
     own = ["id", *(name for name, cells in reader.columns.items() if cells is not None)]
-    given, told = Given([{}], own, frame), sources.told(reader)
+    given, told = GivenTable([{}], own, frame), sources.told(reader)
     return given, reader.ids, reader.columns, told, metrics, sources.groups_of(reader)

@@ -10,13 +10,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from vlgauge.api.computing import Settings, compute_all, load_metric
-from vlgauge.api.scored import Scored
+from vlgauge.api.scored import SystemScores
 from vlgauge.core.catalog import metric_names
 from vlgauge.core.errors import UsageError, as_option, describe, is_of_user
 from vlgauge.core.results import printable
-from vlgauge.core.signatures import TOY_NUMBERS, made_by_toy
-from vlgauge.core.suites import SUITES, Column, Suite
-from vlgauge.core.validation import meant, nearest
+from vlgauge.core.signatures import TOY_NUMBERS, uses_demo_model
+from vlgauge.core.suites import SUITES, Suite, TableColumn
+from vlgauge.core.validation import nearest, suggest_word
 from vlgauge.families.aggregation import parser_note
 from vlgauge.leaderboard.table import Cell, Numbers, Table
 
@@ -39,9 +39,9 @@ def find_suite(names: str) -> Suite | None:
     found = [name for name in every if name in SUITES]
     if found and len(every) > 1:
         raise UsageError(
-            f"the suite {found[0]} cannot be combined with metrics, got {names!r}; its metrics: {_listed(found[0])}"
+            f"the suite {found[0]} cannot be combined with metrics, got {names!r}; its metrics: {_join_names(found[0])}"
         )
-    if len(every) == 1 and every[0] not in {*metric_names(), *SUITES} and (near := meant(every[0], SUITES)):
+    if len(every) == 1 and every[0] not in {*metric_names(), *SUITES} and (near := suggest_word(every[0], SUITES)):
         raise UsageError(f"no metric or suite has the name {every[0]!r}; {near} (suites: {', '.join(SUITES)})")
     return SUITES[found[0]] if found else None
 
@@ -117,7 +117,7 @@ def choose_compared(
     return there
 
 
-def suite_table(suite: Suite, scored: Scored, numbers: Numbers) -> Table:
+def suite_table(suite: Suite, scored: SystemScores, numbers: Numbers) -> Table:
     """Return the table of a suite: a row of values, NaN for a metric that failed.
 
     Args:
@@ -130,12 +130,12 @@ def suite_table(suite: Suite, scored: Scored, numbers: Numbers) -> Table:
     for column in columns:
         result = scored.results.get(column.metric, {})
         signature = str(result.get(f"{column.metric}_signature", ""))
-        note = [*parser_note(column.metric, signature), *(["toy"] if made_by_toy(signature) else [])]
+        note = [*parser_note(column.metric, signature), *(["toy"] if uses_demo_model(signature) else [])]
         header.append(column.title + (f" ({', '.join(note)})" if note else ""))
         value = result.get(column.key, math.nan)
         cells.append(Cell(numbers.text(value) if math.isfinite(value) else "NaN", right=True))
     notes += [f"{name} failed: {printable(why)}" for name, why in scored.failed.items()]
-    if toys := [name for name, result in scored.results.items() if made_by_toy(str(result[f"{name}_signature"]))]:
+    if toys := [name for name, result in scored.results.items() if uses_demo_model(str(result[f"{name}_signature"]))]:
         notes.append(f"{', '.join(toys)}: scores of demo models, which {TOY_NUMBERS}.")
     return Table(header, [cells], notes=notes)
 
@@ -153,7 +153,7 @@ def columns_of_source(source: Source) -> set[str]:
     return {"images"} if "image" in source.kinds.values() else set()
 
 
-def add_distance(scored: Scored, metrics: Sequence[Metric], human_stories: list[Any]) -> Scored:
+def add_distance(scored: SystemScores, metrics: Sequence[Metric], human_stories: list[Any]) -> SystemScores:
     """Add d_HM to the scores of stories, computed from the same scores of human stories.
 
     Args:
@@ -182,9 +182,9 @@ def _components(results: Mapping[str, Mapping[str, Any]]) -> list[dict[str, floa
     return [dict(zip(_COMPONENTS, scores, strict=True)) for scores in zip(*columns, strict=True)]
 
 
-def _is_there(column: Column, scored: Scored) -> bool:
+def _is_there(column: TableColumn, scored: SystemScores) -> bool:
     return column.metric in scored.failed or column.key in scored.results.get(column.metric, {})
 
 
-def _listed(name: str) -> str:
+def _join_names(name: str) -> str:
     return ",".join(SUITES[name].metrics)

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from vlgauge.api.columns import draw_captions, warn_of_repeated
 from vlgauge.api.computing import compute_all, without_details
 from vlgauge.families.set_sizes import add_set_sizes
-from vlgauge.leaderboard.runs import RowGroups, set_sizes
+from vlgauge.leaderboard.runs import RowGroups, count_set_sizes
 
 if TYPE_CHECKING:
     from vlgauge.families.base import Metric
 
 
 @dataclass(frozen=True)
-class Scored:
+class SystemScores:
     """Scores of rows.
 
     Attributes:
@@ -42,7 +42,7 @@ class Scored:
         """Results by metric name, each a dictionary of values by key, without details."""
         return {name: without_details(name, result) for name, result in self.results.items()}
 
-    def with_details(self, again: Scored) -> Scored:
+    def with_details(self, again: SystemScores) -> SystemScores:
         """Return a copy with the details of another call on the same rows."""
         results = {name: {**again.results[name], **self.results[name]} for name in self.results}
         return replace(self, results=results)
@@ -75,7 +75,7 @@ def score_columns(
     told: Mapping[str, Any] | None = None,
     describe_failure: Callable[[Exception], str] | None = None,
     groups: RowGroups | None = None,
-) -> Scored:
+) -> SystemScores:
     """Score columns with all metrics.
 
     With `describe_failure`, the other metrics are still computed if a metric fails, unless all fail. The function
@@ -95,7 +95,7 @@ def score_columns(
     failed = {name: describe_failure(error) for name, error in errors.items()} if describe_failure else {}
     sizes = None
     if any(metric.compares_sets for metric in metrics):
-        sizes = set_sizes(kept)
+        sizes = count_set_sizes(kept)
         for name, result in results.items():
             results[name] = result | add_set_sizes(result, sizes, ids, there=there, seed=seed)
-    return Scored(ids, kept, results, sizes, told or {}, failed, groups)
+    return SystemScores(ids, kept, results, sizes, told or {}, failed, groups)

@@ -8,11 +8,11 @@ from importlib import import_module
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
-from vlgauge.api.notebook import framed, notebook_tables
+from vlgauge.api.notebook import frame_page, notebook_tables
 from vlgauge.api.numbers import CONFIDENCE, Number, notes_of, numbers_of, numbers_table, summary
 from vlgauge.api.recording import OF_ONE, records_of
 from vlgauge.api.score_suite import suite_table
-from vlgauge.api.scored import Scored, score_columns
+from vlgauge.api.scored import SystemScores, score_columns
 from vlgauge.core.errors import UsageError, UsageIndexError
 from vlgauge.core.results import DIGITS, printable
 from vlgauge.core.suites import SUITES, Suite
@@ -41,7 +41,7 @@ class Scores:
     """
 
     def __init__(
-        self, scored: Scored, metrics: Sequence[Metric], frame: Callable[[], Any], suite: Suite | None = None
+        self, scored: SystemScores, metrics: Sequence[Metric], frame: Callable[[], Any], suite: Suite | None = None
     ) -> None:
         self._scored = scored
         self._suite = suite
@@ -151,7 +151,7 @@ class Scores:
         Raises:
             UsageError: If the scores are not of a suite.
         """
-        return self._rendered("markdown", digits, scale)
+        return self._render("markdown", digits, scale)
 
     def to_latex(self, *, digits: int = 1, scale: float = 100.0) -> str:
         """Return the table of a suite in LaTeX, by default in percent. See `to_markdown`.
@@ -159,9 +159,9 @@ class Scores:
         Raises:
             ValueError: If the metrics are not a suite, or `digits` or `scale` is not valid.
         """
-        return self._rendered("latex", digits, scale)
+        return self._render("latex", digits, scale)
 
-    def _rendered(self, form: str, digits: int, scale: float) -> str:
+    def _render(self, form: str, digits: int, scale: float) -> str:
         factor = check_float("scale", scale, "the factor of all values, such as 100")
         numbers = Numbers(check_int("digits", digits, 0), factor)
         if not (tables := self._suite_tables(numbers)):
@@ -252,7 +252,7 @@ class Scores:
         Raises:
             NotWritableError: If the file cannot be written.
         """
-        return self._written(path, ".json")
+        return self._write(path, ".json")
 
     def to_csv(self, path: str | PathLike[str] | None = None) -> str | None:
         """Write a CSV file with a line per row, and a second file with everything else.
@@ -263,7 +263,7 @@ class Scores:
         Raises:
             NotWritableError: If a file cannot be written.
         """
-        return self._written(path, ".csv")
+        return self._write(path, ".csv")
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
         """Write a Parquet file with a line per row and everything else in the metadata.
@@ -271,9 +271,9 @@ class Scores:
         Raises:
             NotWritableError: If the file cannot be written.
         """
-        self._written(path, ".parquet")
+        self._write(path, ".parquet")
 
-    def _written(self, path: str | PathLike[str] | None, ending: str) -> str | None:
+    def _write(self, path: str | PathLike[str] | None, ending: str) -> str | None:
         files = run_files(self.run(), ending)
         if path is None:
             return str(files[""])
@@ -346,4 +346,4 @@ class RowExplanation:
 
     def _repr_html_(self) -> str:
         """Return the page as an iframe, so that its style does not affect the notebook."""
-        return framed(self.html(), f"row {self.row}")
+        return frame_page(self.html(), f"row {self.row}")

@@ -6,14 +6,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from vlgauge.api.row_sources import RowReader, SkippedRow, Source, guessed_titles, skip_reasons
+from vlgauge.api.row_sources import RowReader, SkippedRow, Source, guess_titles, skip_reasons
 from vlgauge.api.row_sources.grouped_files import tar_rows
-from vlgauge.api.row_sources.hub import PREFIX, HubRows, pinned
+from vlgauge.api.row_sources.hub import PREFIX, HubRows, pin_dataset
 from vlgauge.api.row_sources.tables import folder_rows
 from vlgauge.core.errors import NetworkError, UsageError, as_option
 from vlgauge.core.progress import progress_bar
 from vlgauge.core.results import printable
-from vlgauge.core.validation import shown
+from vlgauge.core.validation import short_repr
 from vlgauge.families.base import Metric
 from vlgauge.inputs.media.limits import RowLimits
 from vlgauge.inputs.media.tables import name_of_rows, split_titles
@@ -41,7 +41,7 @@ def source_of(
     """
     if file.startswith(PREFIX):
         identity, _, config = file.removeprefix(PREFIX).partition(":")
-        return HubRows(pinned(identity, revision), config or None, split)
+        return HubRows(pin_dataset(identity, revision), config or None, split)
     if revision is not None:
         raise UsageError(f"{as_option('revision')} requires a dataset of the Hub, got the file {file!r}")
     return folder_rows(file, limits) if Path(file).is_dir() else tar_rows(file, limits, most_rows)
@@ -94,7 +94,7 @@ def titles_of(source: Source, wanted: Sequence[Any], given: Mapping[str, str | N
         if title is not None and name not in read:
             has = ", ".join(dict.fromkeys(column.name for column in wanted))
             raise UsageError(f"{as_option(name)} is not supported by the metrics; used columns: {has}")
-    titles = guessed_titles(wanted, source.kinds)
+    titles = guess_titles(wanted, source.kinds)
     guessed = [as_option(name, ",".join(titles[name])) for name in titles if titles[name] and given.get(name) is None]
     if guessed:
         sys.stderr.write(f"columns used: {printable(' '.join(guessed))}\n")
@@ -129,7 +129,7 @@ def reasons(left_out: Sequence[SkippedRow]) -> list[str]:
     """Return the reasons why rows were left out with the first row of each, the most frequent reason first."""
     firsts: dict[str, str] = {}
     for one in left_out:
-        firsts.setdefault(one.reason, shown(one.id))
+        firsts.setdefault(one.reason, short_repr(one.id))
     counted = skip_reasons(left_out)
     lines = [
         f"{count} left out, {'' if count == 1 else 'the first is '}row {firsts[reason]}: {reason}"

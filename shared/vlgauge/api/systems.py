@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from vlgauge.api.columns import Titles, named_column, read_columns, warn_of_repeated
+from vlgauge.api.columns import Titles, get_named_column, read_columns, warn_of_repeated
 from vlgauge.api.computing import compute_all
-from vlgauge.api.scored import Scored
+from vlgauge.api.scored import SystemScores
 from vlgauge.core.errors import UsageError, as_option
 from vlgauge.core.files import first_repeated
 from vlgauge.core.results import row_keys
-from vlgauge.core.validation import shown
+from vlgauge.core.validation import short_repr
 from vlgauge.families.set_sizes import add_set_sizes, sample_captions
-from vlgauge.inputs.media.tables import Rows, is_missing, located, name_of_rows
-from vlgauge.leaderboard.joined_runs import agreed_labels
-from vlgauge.leaderboard.runs import Run, labels_of, set_sizes
+from vlgauge.inputs.media.tables import Rows, is_missing, make_paths_absolute, name_of_rows
+from vlgauge.leaderboard.joined_runs import check_labels_agree
+from vlgauge.leaderboard.runs import Run, count_set_sizes, labels_of
 
 if TYPE_CHECKING:
     from vlgauge.families.base import Metric
@@ -40,7 +40,7 @@ class GivenSystem:
     titles: Titles = field(default_factory=dict)
 
 
-def scored_systems(
+def score_systems(
     systems: Mapping[str, GivenSystem],
     metrics: Sequence[Metric],
     titles: Titles,
@@ -48,7 +48,7 @@ def scored_systems(
     details: bool = False,
     seed: int = 0,
     grouped: bool = False,
-) -> dict[str, Scored]:
+) -> dict[str, SystemScores]:
     """Return the scores of the systems that have no scores yet, by name.
 
     Warns if rows share an image or a video and no groups are named (`grouped`). Caption sets are reduced to the
@@ -66,7 +66,7 @@ def scored_systems(
             if one.file is None or len({other.file for other in unscored.values()}) == 1:
                 raise
             raise error.with_message(f"{one.file}: {error}") from None
-        columns[name] = own if one.file is None else located(own, one.file)
+        columns[name] = own if one.file is None else make_paths_absolute(own, one.file)
     if not columns:
         return {}
     _check_same(columns, unscored)
@@ -75,15 +75,15 @@ def scored_systems(
     there: dict[str, list[int]] = {}
     if any(metric.compares_sets for metric in metrics):
         sizes = {name: [tuple(size) for size in one.run.get("sizes", ())] for name, one in systems.items() if one.run}
-        sizes |= {name: set_sizes(own) for name, own in columns.items()}
+        sizes |= {name: count_set_sizes(own) for name, own in columns.items()}
         there = _draw_equal_sets(columns, systems, sizes, seed)
     scored = {}
     for name, one in unscored.items():
-        own_sizes = set_sizes(columns[name])
+        own_sizes = count_set_sizes(columns[name])
         results = compute_all(metrics, columns[name], details=details)
         for metric, result in results.items():
             results[metric] = result | add_set_sizes(result, own_sizes, one.ids, there=there.get(name, ()), seed=seed)
-        scored[name] = Scored(one.ids, columns[name], results, own_sizes or None)
+        scored[name] = SystemScores(one.ids, columns[name], results, own_sizes or None)
     return scored
 
 
@@ -107,10 +107,11 @@ def long_systems(rows: Rows, ids: Sequence[Any], column: str, file: str | None =
         ValueError: If a row names no system, or all rows name the same one.
     """
     own: dict[str, tuple[Rows, list[Any]]] = {}
-    for number, (name, row, one) in enumerate(zip(named_column(rows, column, "system"), rows, ids, strict=True)):
+    for number, (name, row, one) in enumerate(zip(get_named_column(rows, column, "system"), rows, ids, strict=True)):
         if is_missing(name) or isinstance(name, (list, dict)):
             raise UsageError(
-                f"{as_option('system')} must be a column with a system name in every row, got {shown(name)} in row "
+                f"{as_option('system')} must be a column with a system name in every row, got {short_repr(name)} in "
+                "row "
                 f"{number}"
             )
         found = own.setdefault(str(name), ([], []))
@@ -147,10 +148,10 @@ def labels_of_systems(systems: Mapping[str, GivenSystem], title: str, option: st
     rows = {name: one for name, one in systems.items() if one.rows}
     there = {name: one for name, one in rows.items() if title in one.rows[0]} or dict([*rows.items()][:1])
     found = {name: labels_of(one.rows, one.ids, title, option) for name, one in there.items()}
-    return agreed_labels(found) if found else {}
+    return check_labels_agree(found) if found else {}
 
 
-def runs_of(systems: Mapping[str, GivenSystem], scored: Mapping[str, Scored]) -> dict[str, Run]:
+def runs_of(systems: Mapping[str, GivenSystem], scored: Mapping[str, SystemScores]) -> dict[str, Run]:
     """Return the scores of every system, in the order of the systems."""
     return {name: scored[name].run() if name in scored else one.run or {} for name, one in systems.items()}
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from vlgauge.core.errors import MissingFileError, UsageError, UsageTypeError
 from vlgauge.core.files import STDIN, first_repeated
-from vlgauge.core.validation import meant, shown
+from vlgauge.core.validation import short_repr, suggest_word
 from vlgauge.inputs.media.caption_files import add_columns, rows_of_object
 from vlgauge.inputs.media.tables import Rows, read_rows, split_titles
 
@@ -17,7 +17,7 @@ TABLES = "a DataFrame, an Arrow table, a datasets.Dataset, a list of dicts or th
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenTable:
     """Rows of a table.
 
     Attributes:
@@ -35,7 +35,7 @@ class Given:
     file: str | None = None
 
 
-def given_rows(rows: Any, wanted: Iterable[str | None], *, skip: int = 0, limit: int | None = None) -> Given:
+def read_given_rows(rows: Any, wanted: Iterable[str | None], *, skip: int = 0, limit: int | None = None) -> GivenTable:
     """Return the rows of a table of any supported type.
 
     Raises:
@@ -44,7 +44,7 @@ def given_rows(rows: Any, wanted: Iterable[str | None], *, skip: int = 0, limit:
     """
     titles = [title for title in wanted if title]
     chosen = slice(skip, None if limit is None else skip + limit)
-    given = _given(rows, titles, chosen)
+    given = _read_given(rows, titles, chosen)
     if (twice := first_repeated([*map(str, given.titles)])) is not None:
         raise UsageError.about(
             "rows", f"must have each column once, got {twice!r} more than once", "rename or drop one of them"
@@ -56,7 +56,7 @@ def given_rows(rows: Any, wanted: Iterable[str | None], *, skip: int = 0, limit:
     return given
 
 
-def _given(rows: Any, wanted: Sequence[str], chosen: slice) -> Given:
+def _read_given(rows: Any, wanted: Sequence[str], chosen: slice) -> GivenTable:
     if isinstance(rows, (str, PathLike)):
         file = fspath(rows)
         found = read_rows(file)[chosen]
@@ -109,30 +109,30 @@ def refuse_no_file(rows: Any) -> None:
         return
     path = Path(rows)
     beside = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
-    hint = meant(path.name, beside) or f"pass its path relative to {Path.cwd()}, or an absolute path"
-    raise MissingFileError.about("rows", f"must be the path of an existing file, got {shown(fspath(rows))}", hint)
+    hint = suggest_word(path.name, beside) or f"pass its path relative to {Path.cwd()}, or an absolute path"
+    raise MissingFileError.about("rows", f"must be the path of an existing file, got {short_repr(fspath(rows))}", hint)
 
 
-def _of_dicts(rows: Rows, file: str | None = None) -> Given:
+def _of_dicts(rows: Rows, file: str | None = None) -> GivenTable:
     def frame() -> Any:
         import pandas as pd
 
         return pd.DataFrame(rows)
 
-    return Given(rows, list(dict.fromkeys(title for row in rows for title in row)), frame, file=file)
+    return GivenTable(rows, list(dict.fromkeys(title for row in rows for title in row)), frame, file=file)
 
 
-def _of_pandas(frame: Any, wanted: Sequence[str]) -> Given:
+def _of_pandas(frame: Any, wanted: Sequence[str]) -> GivenTable:
     titles = list(frame.columns)
     if first_repeated([*map(str, titles)]) is not None or not len(frame):
-        return Given([], titles, lambda: frame) if not len(frame) else Given([{}], titles, lambda: frame)
+        return GivenTable([], titles, lambda: frame) if not len(frame) else GivenTable([{}], titles, lambda: frame)
     first = {title: _pandas_cells(frame[title].iloc[:1])[0] for title in titles}
     cells = {title: _pandas_cells(frame[title]) for title in _read(titles, wanted)}
     for name in frame.index.names:  # pandas also accepts names of index levels as titles
         if name in wanted and name not in titles:
             cells[name] = _pandas_cells(frame.index.get_level_values(name).to_series())
     ids = [_plain_id(one) for one in frame.index.tolist()]
-    return Given(_rows(first, cells, len(frame)), titles, lambda: frame.copy(deep=False), ids)
+    return GivenTable(_rows(first, cells, len(frame)), titles, lambda: frame.copy(deep=False), ids)
 
 
 def _pandas_cells(column: Any) -> list[Any]:
@@ -160,7 +160,7 @@ def _plain_id(one: Any) -> Any:
     return one if isinstance(one, (str, int)) and not isinstance(one, bool) else str(one)
 
 
-def _of_arrow(rows: Any, wanted: Sequence[str], chosen: slice) -> Given:
+def _of_arrow(rows: Any, wanted: Sequence[str], chosen: slice) -> GivenTable:
     import pyarrow as pa
 
     try:
@@ -174,27 +174,27 @@ def _of_arrow(rows: Any, wanted: Sequence[str], chosen: slice) -> Given:
     return _of_table(table, wanted, lambda: table.to_pandas())
 
 
-def _of_table(table: Any, wanted: Sequence[str], frame: Callable[[], Any]) -> Given:
+def _of_table(table: Any, wanted: Sequence[str], frame: Callable[[], Any]) -> GivenTable:
     titles = list(table.column_names)
     if first_repeated(titles) is not None or not table.num_rows:
-        return Given([{}] if table.num_rows else [], titles, frame)
+        return GivenTable([{}] if table.num_rows else [], titles, frame)
     first = table.slice(0, 1).to_pylist()[0]
     cells = {title: table.column(title).to_pylist() for title in _read(titles, wanted)}
-    return Given(_rows(first, cells, table.num_rows), titles, frame)
+    return GivenTable(_rows(first, cells, table.num_rows), titles, frame)
 
 
-def _of_data_set(rows: Any, wanted: Sequence[str], chosen: slice) -> Given:
+def _of_data_set(rows: Any, wanted: Sequence[str], chosen: slice) -> GivenTable:
     """Return the rows of a dataset without decoding images. Columns that are not used are not read from disk."""
     start, stop, _ = chosen.indices(len(rows))
     part = rows if (start, stop) == (0, len(rows)) else rows.select(range(start, max(start, stop)))
     titles = list(part.column_names)
     if not len(part):
-        return Given([], titles, part.to_pandas)
+        return GivenTable([], titles, part.to_pandas)
     first = part.with_format("arrow")[:1].to_pylist()[0]
     read = _read(titles, wanted)
     table = part.select_columns(read).with_format("arrow")[:] if read else None
     cells = {title: table.column(title).to_pylist() for title in read} if table is not None else {}
-    return Given(_rows(first, cells, len(part)), titles, part.to_pandas)
+    return GivenTable(_rows(first, cells, len(part)), titles, part.to_pandas)
 
 
 def _read(titles: Sequence[Any], wanted: Sequence[str]) -> list[str]:
@@ -220,6 +220,6 @@ def refuse_taken(titles: Iterable[Any], added: Iterable[str]) -> None:
         if name in there:
             raise UsageError.about(
                 "rows",
-                f"must have no column {shown(name)}, because the scores are stored in it, got one",
+                f"must have no column {short_repr(name)}, because the scores are stored in it, got one",
                 "rename or drop it first",
             )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from vlgauge.checkpoints.files import hub_file_at, hub_file_here, sha256_of
 from vlgauge.checkpoints.hub import download
-from vlgauge.checkpoints.reading import given_as, is_safetensors, read_tensors, read_torch_object, state_dict_in
+from vlgauge.checkpoints.reading import is_safetensors, name_setting, read_tensors, read_torch_object, state_dict_in
 from vlgauge.core.errors import MissingExtraError, NetworkError, UsageError, WeightsNotFoundError
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def check_torchvision(name: str) -> None:
         ) from error
 
 
-def published_file(name: str) -> PublishedFile:
+def find_published_file(name: str) -> PublishedFile:
     """Return torchvision's weights of a detector, trained on COCO, without accessing the file.
 
     Raises:
@@ -108,8 +108,8 @@ def find_weights(name: str, weights: str | os.PathLike[str] | None, *, profile: 
         ValueError: If the SHA-256 of torchvision's file does not match.
     """
     if weights is None:
-        return _checked(published_file(name))
-    address = _given(weights, profile)
+        return _check_published_file(find_published_file(name))
+    address = _find_hub_file(weights, profile)
     return Path(weights).expanduser() if address is None else hub_file_at(*_on_hub(address))
 
 
@@ -123,7 +123,7 @@ def look_for_weights(name: str, weights: str | os.PathLike[str] | None, *, profi
         folder = _checkpoints()
         if not any(next(folder.glob(f"{name}{end}-*.pth"), None) for end in ("", "_coco")):
             raise WeightsNotFoundError(_not_there(name, "torchvision's weights", folder))
-    elif (address := _given(weights, profile)) is not None:
+    elif (address := _find_hub_file(weights, profile)) is not None:
         hub_file_here(*_on_hub(address))
 
 
@@ -137,7 +137,7 @@ def _checkpoints() -> Path:
     return Path(home).expanduser() / "hub" / "checkpoints"
 
 
-def _given(weights: str | os.PathLike[str], profile: str) -> HubFile | None:
+def _find_hub_file(weights: str | os.PathLike[str], profile: str) -> HubFile | None:
     """Return the Hub file that a setting names. None if the setting is an existing file."""
     if Path(weights).expanduser().is_file():
         return None
@@ -177,7 +177,7 @@ def _not_there(name: str, what: str, folder: Path) -> str:
     )
 
 
-def _checked(published: PublishedFile) -> Path:
+def _check_published_file(published: PublishedFile) -> Path:
     """Return the path of a published file, after checking that it exists and has the expected digest."""
     path, name = published.path, published.name
     if not path.is_file():
@@ -197,9 +197,9 @@ def fetch_published(name: str) -> Path:
         WeightsNotFoundError: If the file cannot be downloaded.
         ValueError: If the SHA-256 of an existing file does not match.
     """
-    published = published_file(name)
+    published = find_published_file(name)
     if published.path.is_file():
-        return _checked(published)
+        return _check_published_file(published)
     published.path.parent.mkdir(parents=True, exist_ok=True)
     try:
         download(published.url, published.path, published.prefix)
@@ -221,7 +221,7 @@ def read_state(path: Path) -> dict[str, torch.Tensor]:
     Raises:
         ValueError: If the file is not valid. The message names the setting `detector_weights`.
     """
-    with given_as("detector_weights"):
+    with name_setting("detector_weights"):
         with path.open("rb") as stream:
             start = stream.read(512)
         if is_safetensors(start) or not start.startswith((b"PK", b"\x80")):

@@ -113,7 +113,9 @@ def hub_file_at(
     why = ""
     for file in files:
         try:
-            return hub.hub_file(repository, file, revision, sha256=sha256, tell=_told(f"{repository}/{file}"))
+            return hub.hub_file(
+                repository, file, revision, sha256=sha256, tell=_create_announcer(f"{repository}/{file}")
+            )
         except NetworkError as error:
             why = str(error)
             if error.status != NOT_FOUND:
@@ -121,7 +123,7 @@ def hub_file_at(
     raise WeightsNotFoundError(missing(constants.HF_HUB_CACHE, why))
 
 
-def _told(what: str) -> Tell:
+def _create_announcer(what: str) -> Tell:
     """Return a function that announces an implicit download before its first byte, so that no download is silent."""
     from huggingface_hub import constants
 
@@ -178,7 +180,7 @@ def hub_folder(
     if here is not None:
         return here
     try:
-        return hub.hub_folder(repository, revision, patterns, sha256, None if asked else _told(repository))
+        return hub.hub_folder(repository, revision, patterns, sha256, None if asked else _create_announcer(repository))
     except NetworkError as error:
         raise WeightsNotFoundError(_folder_missing(repository, revision, patterns, metric_hint, str(error))) from error
 

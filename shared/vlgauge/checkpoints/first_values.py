@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 
-def left_empty(*more: Any) -> AbstractContextManager[Any]:
+def leave_empty(*more: Any) -> AbstractContextManager[Any]:
     """Disable initialization functions of torch inside the context, so that they return their tensor unchanged.
 
     Args:
@@ -41,5 +41,5 @@ def without_first_values() -> Iterator[None]:
     import torch
 
     # Preserve the random state, because some functions still draw numbers.
-    with torch.random.fork_rng(devices=[]), left_empty():
+    with torch.random.fork_rng(devices=[]), leave_empty():
         yield

@@ -82,7 +82,7 @@ def check_opcodes(stream: IO[bytes], size: int) -> None:
         elif code.name == "DUP":
             stack.append(stack[-1])
         else:
-            n_items = _popped(stack, code)
+            n_items = _pop_operands(stack, code)
             stack += [None if kind is pickletools.markobject else 1 for kind in code.stack_after]
             if code.name in _TUPLES:
                 stack[-1] = 1 + n_items
@@ -91,7 +91,7 @@ def check_opcodes(stream: IO[bytes], size: int) -> None:
             raise pickle.UnpicklingError("tuples that repeat within each other")
 
 
-def _popped(stack: list[int | None], code: pickletools.OpcodeInfo) -> int:
+def _pop_operands(stack: list[int | None], code: pickletools.OpcodeInfo) -> int:
     """Remove the operands of an opcode from a stack and return the number of items in them."""
     kinds = code.stack_before
     n_items = 0

@@ -52,7 +52,7 @@ def read_tensors(path: str | PathLike[str], *, archives: Collection[str] = ()) -
             truncated file, or if a tensor contains NaN or infinity.
         FileNotFoundError: If the file does not exist.
     """
-    file = checked_file(path)
+    file = check_file(path)
     with file.open("rb") as stream:
         start = stream.read(512)
     _refuse_text(start, file)
@@ -79,7 +79,7 @@ def read_torch_object(path: str | PathLike[str], *, allowed: Sequence[type] = ()
     """
     import torch
 
-    file = checked_file(path)
+    file = check_file(path)
     try:
         _check_members(file)
         _check_pickles(file)
@@ -150,7 +150,7 @@ class RejectedModelError(UsageError):
     """Raised if a model does not load."""
 
 
-def refused(argument: str, expected: str, name: str, why: str) -> RejectedModelError:
+def create_rejection(argument: str, expected: str, name: str, why: str) -> RejectedModelError:
     """Create the error for a model that does not load.
 
     Args:
@@ -182,11 +182,11 @@ def loading(argument: str, expected: str, name: str, kept: tuple[type[Exception]
     except kept:
         raise
     except Exception as error:
-        raise refused(argument, expected, name, " ".join(str(error).split())[:200]) from error
+        raise create_rejection(argument, expected, name, " ".join(str(error).split())[:200]) from error
 
 
 @contextmanager
-def given_as(setting: str) -> Iterator[None]:
+def name_setting(setting: str) -> Iterator[None]:
     """Replace the argument `checkpoint` of errors raised inside the context with another one.
 
     Raises:
@@ -205,7 +205,7 @@ def is_safetensors(start: bytes) -> bool:
     return len(start) > 8 and start[8:9] == b"{" and int.from_bytes(start[:8], "little") < 2**30
 
 
-def checked_file(path: str | PathLike[str]) -> Path:
+def check_file(path: str | PathLike[str]) -> Path:
     """Check that a file exists and return its path.
 
     Raises:

@@ -95,7 +95,7 @@ def check_fork() -> None:
             torch.set_num_threads(1)
 
 
-def resolved_device(device: str) -> str:
+def resolve_device(device: str) -> str:
     """Resolve a device setting. ``"auto"`` selects the first available device of cuda, mps and cpu.
 
     Raises:

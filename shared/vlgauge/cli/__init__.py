@@ -166,7 +166,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             use_sandbox(getattr(options, "untrusted", False)),
             limits(**{name: getattr(options, name, None) for name in vars(Limits())}),
             within_terminal(options),
-            naming_arguments(partial(_named, options)),
+            naming_arguments(partial(_name_argument, options)),
         ):
             refuse_shared(_targets(options))
             code: int = options.run(options)
@@ -248,7 +248,7 @@ def plain_warnings(program: str) -> Iterator[list[str]]:
 _SETTINGS_WITH_OPTION = {"profile": "profile", "config_name": "config"}
 
 
-def _named(options: argparse.Namespace, name: str, value: object, is_setting: bool) -> str:
+def _name_argument(options: argparse.Namespace, name: str, value: object, is_setting: bool) -> str:
     """Return the command-line form of a Python argument: an option, or a setting of the metric."""
     option = _SETTINGS_WITH_OPTION.get(name, "") if is_setting else name
     if option and hasattr(options, option):
@@ -269,7 +269,7 @@ def one_line(error: Exception, options: argparse.Namespace | None = None) -> str
     if options is not None and hasattr(options, "set") and isinstance(error, UsageError):
         name = error.argument or ""
         if name in {*_SETTINGS_WITH_OPTION, *_settings_of_metrics()} and not hasattr(options, name):
-            text = error.in_words(_named(options, name, ..., True))
+            text = error.in_words(_name_argument(options, name, ..., True))
     text = printable(text)
     return text if len(text) <= _LONGEST_LINE else f"{text[:_LONGEST_LINE]}..."
 

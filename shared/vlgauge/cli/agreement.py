@@ -17,7 +17,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.files import first_repeated
 from vlgauge.core.results import plain, pvalue_text, row_keys, to_json
 from vlgauge.families.aggregation import number_title
-from vlgauge.inputs.media.tables import Rows, located, read_rows, take_column
+from vlgauge.inputs.media.tables import Rows, make_paths_absolute, read_rows, take_column
 from vlgauge.leaderboard import read_run
 from vlgauge.leaderboard.runs import labels_of, numbers
 from vlgauge.leaderboard.table import FORMS, Cell, Table, few_notes, mean_text, render
@@ -137,14 +137,14 @@ def scores_of(
         ValueError: If a column, a metric or a file of scores is not valid.
     """
     if options.metrics:
-        return computed_scores(rows, keys, settings, options)
+        return compute_scores(rows, keys, settings, options)
     if options.scores_file:
         return run_scores(options.scores_file)
-    columns = {name: numbers(name, take_column(rows, name), keys) for name in listed(options.scores)}
+    columns = {name: numbers(name, take_column(rows, name), keys) for name in split_names(options.scores)}
     return {name: dict(zip(keys, own, strict=True)) for name, own in columns.items()}, {}
 
 
-def computed_scores(
+def compute_scores(
     rows: Rows, keys: Sequence[str], settings: Mapping[str, Settings], options: argparse.Namespace
 ) -> tuple[Scores, dict[str, str]]:
     """Compute the scores of metrics on the rows.
@@ -157,7 +157,7 @@ def computed_scores(
     """
     metrics = load_metrics(settings, config=options.config, profile=options.profile)
     columns = read_columns(rows, metrics, {column: getattr(options, column) for column in COLUMNS})
-    results = compute_all(metrics, located(columns, options.file), rows=rows)
+    results = compute_all(metrics, make_paths_absolute(columns, options.file), rows=rows)
     scores = {name: dict(zip(keys, result[f"{name}_scores"], strict=True)) for name, result in results.items()}
     return scores, {name: result[f"{name}_signature"] for name, result in results.items()}
 
@@ -182,7 +182,7 @@ def run_scores(path: str) -> tuple[Scores, dict[str, str]]:
     return scores, {name: str(found[f"{name}_signature"]) for name in names if f"{name}_signature" in found}
 
 
-def listed(text: str) -> list[str]:
+def split_names(text: str) -> list[str]:
     """Split a list of names at commas.
 
     Raises:

@@ -33,7 +33,7 @@ def run_info(options: argparse.Namespace) -> int:
     Raises:
         UsageError: If an option or the content of a file is not valid.
     """
-    root = chosen_folder(options.folder)
+    root = choose_folder(options.folder)
     rows, total = [], 0
     for folder in store_folders(root):
         shards = files_in([folder], SHARD).values()
@@ -58,12 +58,12 @@ def run_clear(options: argparse.Namespace) -> int:
     Raises:
         UsageError: If an option or the content of a file is not valid.
     """
-    root = chosen_folder(options.folder)
+    root = choose_folder(options.folder)
     print(f"removed {clear(root) / 2**20:.1f} MiB from {root}")
     return 0
 
 
-def chosen_folder(folder: str | None) -> Path:
+def choose_folder(folder: str | None) -> Path:
     """Return the folder of the option or of the environment variable.
 
     Raises:

@@ -8,8 +8,8 @@ import vlgauge
 from vlgauge.cli.inputs import add_limits, at_least
 from vlgauge.cli.outputs import check_target
 from vlgauge.core.validation import PROFILES
-from vlgauge.families.clip_score.calibration import fitted_on
-from vlgauge.inputs.media.tables import READERS, located, read_rows, take_column
+from vlgauge.families.clip_score.calibration import fit_on_metric
+from vlgauge.inputs.media.tables import READERS, make_paths_absolute, read_rows, take_column
 from vlgauge.stats import check_resampling
 
 
@@ -56,8 +56,8 @@ def run(options: argparse.Namespace) -> int:
         "predictions": take_column(table, options.predictions),
         "images": take_column(table, options.images),
     }
-    rows = list(metric.as_computed(located(columns, options.file)))
-    found = fitted_on(metric, rows, level=options.level, resamples=options.resamples, seed=options.seed)
+    rows = list(metric.as_computed(make_paths_absolute(columns, options.file)))
+    found = fit_on_metric(metric, rows, level=options.level, resamples=options.resamples, seed=options.seed)
     found.save(options.output)
     percent = f"{100 * options.level:g}%"
     for name in ("w", "offset"):

@@ -50,10 +50,10 @@ def run(options: argparse.Namespace, metrics: Sequence[Any]) -> int:
 
 def values_of(found: Mapping[str, Mapping[str, SystemValue]]) -> dict[str, dict[str, SystemValue]]:
     """Return the values as in the papers, with the values of text metrics multiplied by 100."""
-    return {family: {name: _scaled(family, one) for name, one in own.items()} for family, own in found.items()}
+    return {family: {name: _scale(family, one) for name, one in own.items()} for family, own in found.items()}
 
 
-def _scaled(family: str, one: SystemValue) -> SystemValue:
+def _scale(family: str, one: SystemValue) -> SystemValue:
     factor = 100 if family in HUNDREDFOLD else 1
     return replace(one, value=factor * one.value, low=factor * one.low, high=factor * one.high)
 

@@ -7,27 +7,27 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from vlgauge.api.columns import COLUMNS, row_ids, shortened
+from vlgauge.api.columns import COLUMNS, row_ids, shorten
 from vlgauge.api.computing import Settings, load_metrics
 from vlgauge.api.score_suite import choose_compared, choose_metrics, find_suite
-from vlgauge.api.scored import Scored
+from vlgauge.api.scored import SystemScores
 from vlgauge.api.systems import (
     GivenSystem,
     labels_of_systems,
     long_systems,
     refuse_unknown_scores,
     runs_of,
-    scored_systems,
+    score_systems,
     wide_systems,
 )
-from vlgauge.cli.drawing import check_picture, written_picture
+from vlgauge.cli.drawing import check_picture, write_figure
 from vlgauge.cli.inputs import at_least
 from vlgauge.cli.outputs import check_report, check_target, write_json, write_output
 from vlgauge.cli.score import digits, scale
 from vlgauge.cli.scoring import (
     add_scoring,
     add_suite_options,
-    annotated_rows,
+    join_annotations,
     metric_list,
     names_in,
     settings_by_metric,
@@ -38,9 +38,9 @@ from vlgauge.core.files import first_repeated
 from vlgauge.core.results import DIGITS, plain, row_keys, to_json
 from vlgauge.core.suites import SUITES
 from vlgauge.inputs.media.tables import Rows, read_rows, take_column
-from vlgauge.leaderboard import Comparison, compare, read_run, rows_that_differ
+from vlgauge.leaderboard import RunComparison, compare, read_run, rows_that_differ
 from vlgauge.leaderboard.comparison import FAMILIES
-from vlgauge.leaderboard.joined_runs import joined_rows
+from vlgauge.leaderboard.joined_runs import join_rows
 from vlgauge.leaderboard.paper import paper_latex
 from vlgauge.leaderboard.runs import labels_of
 from vlgauge.leaderboard.table import FORMS, Numbers, differences_table, pairs_table, render, systems_table
@@ -133,8 +133,8 @@ def run(options: argparse.Namespace) -> int:
     if suite is not None:
         settings = choose_compared(suite, files, without, settings)
         scores = list(settings)
-    joined_rows({name: {"ids": file.ids} for name, file in files.items()})  # check the IDs before scoring
-    scored = _scored(files, settings, options)
+    join_rows({name: {"ids": file.ids} for name, file in files.items()})  # check the IDs before scoring
+    scored = _score_systems(files, settings, options)
     runs = runs_of(files, scored)
     refuse_unknown_scores(scores, runs)
     comparison = compare(
@@ -155,8 +155,8 @@ def run(options: argparse.Namespace) -> int:
         page = pages.differences_page(comparison, scored, options.rows_that_differ, options.told)
         write_output(options.report, page, "--report")
     if options.plot:
-        written_picture(import_module("vlgauge.api.figures").comparison_figure(comparison), options.plot)
-    print(to_json(record) if options.format == "json" else _shown(comparison, options, _texts(scored)))
+        write_figure(import_module("vlgauge.api.figures").comparison_figure(comparison), options.plot)
+    print(to_json(record) if options.format == "json" else _render_value(comparison, options, _texts(scored)))
     return 0
 
 
@@ -198,9 +198,9 @@ def _systems(scores: Sequence[str], options: argparse.Namespace) -> dict[str, Gi
         )
     if options.names is not None:
         raise UsageError("--names requires a FILE per system; in one FILE the systems are named by columns or cells")
-    rows = annotated_rows(read_rows(path, options.input_format), options)
+    rows = join_annotations(read_rows(path, options.input_format), options)
     if options.system is not None:
-        return long_systems(rows, _named_rows(rows, path, options), options.system, path)
+        return long_systems(rows, _name_rows(rows, path, options), options.system, path)
     options.predictions = None
     return wide_systems(rows, row_ids(rows, options.id), [title.strip() for title in titles], path)
 
@@ -226,33 +226,33 @@ def _read(path: str, metrics: Sequence[str], options: argparse.Namespace) -> Giv
     found = None if options.input_format else read_run(path, metrics)
     if found is not None:
         return GivenSystem(found["ids"], found, file=path)
-    rows = annotated_rows(read_rows(path, options.input_format), options)
-    return GivenSystem(_named_rows(rows, path, options), rows=rows, file=path)
+    rows = join_annotations(read_rows(path, options.input_format), options)
+    return GivenSystem(_name_rows(rows, path, options), rows=rows, file=path)
 
 
-def _named_rows(rows: Rows, path: str, options: argparse.Namespace) -> list[Any]:
+def _name_rows(rows: Rows, path: str, options: argparse.Namespace) -> list[Any]:
     try:
         return take_column(rows, options.id or "id")
     except UsageError as error:
         raise error.with_message(f"{path}: {error}; choose the column of row IDs with --id COLUMN") from None
 
 
-def _scored(
+def _score_systems(
     systems: Mapping[str, GivenSystem], settings: Mapping[str, Settings], options: argparse.Namespace
-) -> dict[str, Scored]:
+) -> dict[str, SystemScores]:
     if all(one.run is not None for one in systems.values()):
         _refuse_scoring_options(options)
         return {}
     titles = {column: getattr(options, column) for column in COLUMNS}
     metrics = load_metrics(settings, config=options.config, profile=options.profile)
     how: dict[str, Any] = {"details": options.report is not None, "grouped": options.groups is not None}
-    return scored_systems(systems, metrics, titles, seed=options.seed, **how)
+    return score_systems(systems, metrics, titles, seed=options.seed, **how)
 
 
-def _texts(scored: Mapping[str, Scored]) -> dict[str, dict[str, str]]:
+def _texts(scored: Mapping[str, SystemScores]) -> dict[str, dict[str, str]]:
     """Return the predictions of the systems that were scored here, by row key."""
     return {
-        name: dict(zip(row_keys(one.ids), map(shortened, one.columns["predictions"] or []), strict=True))
+        name: dict(zip(row_keys(one.ids), map(shorten, one.columns["predictions"] or []), strict=True))
         for name, one in scored.items()
     }
 
@@ -276,7 +276,7 @@ def _groups(files: Mapping[str, GivenSystem], options: argparse.Namespace) -> di
     return found
 
 
-def as_record(comparison: Comparison, limit: int) -> dict[str, Any]:
+def as_record(comparison: RunComparison, limit: int) -> dict[str, Any]:
     """Return the comparison for JSON output.
 
     Args:
@@ -299,7 +299,9 @@ def as_record(comparison: Comparison, limit: int) -> dict[str, Any]:
     return record
 
 
-def _shown(comparison: Comparison, options: argparse.Namespace, texts: Mapping[str, Mapping[str, str]]) -> str:
+def _render_value(
+    comparison: RunComparison, options: argparse.Namespace, texts: Mapping[str, Mapping[str, str]]
+) -> str:
     numbers = Numbers(options.digits, options.scale, not options.no_intervals)
     if options.booktabs:
         return paper_latex(comparison, numbers, caption=options.caption or "", label=options.label or "")

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from vlgauge.checkpoints.files import sha256_of
 from vlgauge.core.errors import UsageError, WeightsNotFoundError
 from vlgauge.core.results import to_table
-from vlgauge.core.writing import checked_target
+from vlgauge.core.writing import resolve_target
 from vlgauge.models.clip.architectures import ClipArchitecture
 from vlgauge.models.clip.backbones import architecture_of
 from vlgauge.models.clip.checkpoints import read_state
 from vlgauge.models.clip.conversion import Conversion, convert
-from vlgauge.models.clip.files import find_weights, given_file, paper_adapter_path
+from vlgauge.models.clip.files import find_given_file, find_weights, paper_adapter_path
 from vlgauge.models.clip.loading import DEFAULT
 from vlgauge.models.rated.conversion import convert_polos
 from vlgauge.models.rated.files import write_head
@@ -55,14 +55,14 @@ def run(options: argparse.Namespace) -> int:
     row = architecture_of(options.backbone or DEFAULT)
     if options.output is None and options.kind == "custom":
         raise UsageError("--output is required for --kind custom; only weights of PAC-S and Polos have a default path")
-    target = checked_target(options.output, "--output", [options.checkpoint], "CHECKPOINT") if options.output else None
+    target = resolve_target(options.output, "--output", [options.checkpoint], "CHECKPOINT") if options.output else None
     base = _base(row, options.base)
     base_state = read_state(base, row, setting="--base")
     checkpoint = Path(options.checkpoint)
     if options.kind == "polos":
         return _polos(checkpoint, row, base_state, options.text_encoder, target or head_place())
     if checkpoint.is_dir():
-        checkpoint = given_file(checkpoint, "CHECKPOINT")
+        checkpoint = find_given_file(checkpoint, "CHECKPOINT")
     found = convert(checkpoint, row, base_state, base_sha256=sha256_of(base), kind=options.kind)
     if target is None:
         target = paper_place(row, found)

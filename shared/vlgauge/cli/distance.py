@@ -18,9 +18,9 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.files import read_json
 from vlgauge.core.results import SIDECAR, to_json, to_table
 from vlgauge.core.signatures import parse_signature, unlike_fields
-from vlgauge.core.validation import PROFILES, shown, warn
-from vlgauge.inputs.media.tables import READERS, located, read_rows
-from vlgauge.research.studies.component_tables import PairedRows, Table, paired_rows, read_published, table_of_rows
+from vlgauge.core.validation import PROFILES, short_repr, warn
+from vlgauge.inputs.media.tables import READERS, make_paths_absolute, read_rows
+from vlgauge.research.studies.component_tables import PairedRows, Table, pair_rows, read_published, table_of_rows
 from vlgauge.stats import FEW, FEW_MARK, FEW_NOTE, bootstrap_interval
 
 NAME = "d_hm"
@@ -88,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
     published = [_is_published(source) for source in (options.model, options.human)]
     sides = [read_side(getattr(options, what), what, options) for what in ("model", "human")]
     warn_of_signatures({what: side.signatures for what, side in zip(("MODEL", "HUMAN"), sides, strict=True)})
-    paired = paired_rows(*(side.table for side in sides), common=options.common or any(published))
+    paired = pair_rows(*(side.table for side in sides), common=options.common or any(published))
     result = load_metric(NAME, apply_tanh=not options.no_tanh).compute(
         predictions=paired.model, references=paired.human, return_details=True
     )
@@ -117,7 +117,7 @@ def read_side(source: str, what: str, options: argparse.Namespace) -> Side:
     rows = [] if results is not None else read_rows(source, options.input_format)
     ids = results["ids"] if results is not None else row_ids(rows, options.id)
     if results is None and options.score:
-        results = scored(rows, source, options)
+        results = score_stories(rows, source, options)
     if results is not None:
         rows = [dict(zip(METRICS, scores, strict=True)) for scores in zip(*_columns(results), strict=True)] or [{}]
     missing = next((name for name in METRICS if any(name not in row for row in rows)), None)
@@ -168,10 +168,10 @@ def _unlike(one: str, other: str) -> str:
     try:
         return unlike_fields(one, other) or "in order"
     except UsageError:
-        return f"{shown(one)} and {shown(other)}"
+        return f"{short_repr(one)} and {short_repr(other)}"
 
 
-def scored(rows: list[dict[str, Any]], file: str, options: argparse.Namespace) -> dict[str, Any]:
+def score_stories(rows: list[dict[str, Any]], file: str, options: argparse.Namespace) -> dict[str, Any]:
     """Compute the results of the three metrics on stories.
 
     Returns:
@@ -185,7 +185,7 @@ def scored(rows: list[dict[str, Any]], file: str, options: argparse.Namespace) -
     metrics = load_metrics(settings, profile=options.profile)
     columns = read_columns(rows, metrics, {"predictions": options.predictions, "images": options.images})
     results: dict[str, Any] = {}
-    for name, result in compute_all(metrics, located(columns, file)).items():
+    for name, result in compute_all(metrics, make_paths_absolute(columns, file)).items():
         sys.stderr.write(f"{name} {result[name]:.4f}, {result[f'{name}_signature']}\n")
         results |= result
     return results

@@ -50,7 +50,7 @@ def picture(path: str | Path) -> Iterator[Any]:
         figure.savefig(part, format=Path(path).suffix.removeprefix(".").lower())
 
 
-def written_picture(figure: Any, path: str) -> None:
+def write_figure(figure: Any, path: str) -> None:
     """Write a matplotlib figure and print its path. The file appears only when it is complete.
 
     Raises:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vlgauge.cli.outputs import write_output
-from vlgauge.cli.record import add_scores_option, given_scores
+from vlgauge.cli.record import add_scores_option, read_scores
 from vlgauge.core.errors import UsageError
-from vlgauge.core.files import decoded, read_bytes
+from vlgauge.core.files import decode_text, read_bytes
 from vlgauge.core.results import printable
 from vlgauge.core.validation import PROFILES
 from vlgauge.leaderboard.exporters import (
@@ -73,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
     Raises:
         UsageError: If an option or the content of a file is not valid.
     """
-    records = _chosen(read_all_records(options.files), options)
+    records = _choose_records(read_all_records(options.files), options)
     exports = _exports(records, options)
     if not exports:
         named = " and ".join(map(repr, options.files))
@@ -113,7 +113,7 @@ def _write(exports: Sequence[Export], folder: Path, *, whole: bool) -> None:
             sys.stderr.write(f"removed, because this export has no such scores: {printable(str(older))}\n")
 
 
-def _chosen(records: Sequence[Record], options: argparse.Namespace) -> list[Record]:
+def _choose_records(records: Sequence[Record], options: argparse.Namespace) -> list[Record]:
     wanted = (options.metric, options.model, options.dataset, options.profile)
     chosen = []
     for record in records:
@@ -134,7 +134,7 @@ def _exports(records: Sequence[Record], options: argparse.Namespace) -> list[Exp
         return model_index(records)
     if options.form == "eval-yaml":
         return eval_yaml(records, description=options.description, lower_is_better=options.lower_is_better)
-    runs = given_scores(records, options.scores) if options.form in _WITH_TABLES else {}
+    runs = read_scores(records, options.scores) if options.form in _WITH_TABLES else {}
     if options.form == "results-repository":
         return results_repository(records, options.repository, runs, by=options.by)
     if options.card is None and not options.send:
@@ -146,7 +146,7 @@ def _exports(records: Sequence[Record], options: argparse.Namespace) -> list[Exp
 def _card(path: str) -> str:
     """Read a card without changing any byte, including a byte order mark."""
     data = read_bytes(path, "--card")
-    decoded(data, "--card", path)
+    decode_text(data, "--card", path)
     return data.decode("utf-8")
 
 

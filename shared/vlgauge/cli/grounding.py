@@ -15,7 +15,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.progress import progress_bar
 from vlgauge.core.results import PValue, mean_of_defined, plain, pvalue_text, to_table
 from vlgauge.core.validation import PROFILES
-from vlgauge.inputs.media.tables import READERS, Rows, located, read_rows, take_column
+from vlgauge.inputs.media.tables import READERS, Rows, make_paths_absolute, read_rows, take_column
 from vlgauge.inputs.text.story_idf import fit_idf, idf_table
 from vlgauge.leaderboard.table import few_notes
 from vlgauge.research.studies.groovist import (
@@ -116,7 +116,7 @@ def run_random_pairs(options: argparse.Namespace) -> int:
     Raises:
         UsageError: If an option or the content of a file is not valid.
     """
-    names = _paired_names(options.metrics)
+    names = _pair_names(options.metrics)
     settings = settings_by_metric(options.set, names)
     data, _ = _read(options)
     _check_random(options, len(data.stories), 1)
@@ -140,7 +140,7 @@ def run_random_pairs(options: argparse.Namespace) -> int:
     return 0
 
 
-def _paired_names(text: str) -> list[str]:
+def _pair_names(text: str) -> list[str]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names or len(set(names)) < len(names) or set(names) - PAIRED.keys():
         raise UsageError(f"--metrics must be one or several different ones of {', '.join(PAIRED)}, got {text!r}")
@@ -184,7 +184,14 @@ def run_correlation(options: argparse.Namespace) -> int:
     found = {name: _agreement(scores, ratings, options, chosen) for name, chosen in parts.items()}
     taus = {name: (one.n, one.correlations["tau_c"]) for name, one in found.items()}
     cells = [
-        [_marked(name, found[name]), n, tau.value, tau.low, tau.high, pvalue_text(tau.pvalue, least=tau.least_pvalue)]
+        [
+            _mark_name(name, found[name]),
+            n,
+            tau.value,
+            tau.low,
+            tau.high,
+            pvalue_text(tau.pvalue, least=tau.least_pvalue),
+        ]
         for name, (n, tau) in taus.items()
     ]
     print(to_table([f"{NAME} with {options.ratings}", "stories", "tau-c", "95% from", "to", "p"], cells))
@@ -251,7 +258,7 @@ def run_ablations(options: argparse.Namespace) -> int:
         tau = None if found is None else found.correlations["tau_c"]
         interval = [] if tau is None else [tau.value, tau.low, tau.high]
         left_out = 0 if found is None else max(left_out, found.n_dropped)
-        title = name if found is None else _marked(name, found)
+        title = name if found is None else _mark_name(name, found)
         agreements += [] if found is None else [found]
         table.append([title, pairs.own, pairs.random, pairs.difference, pairs.wins, *interval])
         record[name] = {"pairs": pairs, "agreement": found, "scores": scores}
@@ -321,7 +328,7 @@ def _read(options: argparse.Namespace) -> tuple[Stories, Rows]:
     cells = {name: take_column(rows, title) if title else None for name, title in columns.items()}
     for name in ("images", "regions"):
         # Relative paths of images and crops are relative to the folder of the file.
-        cells[name] = located({"images": cells[name]}, options.file)["images"]
+        cells[name] = make_paths_absolute({"images": cells[name]}, options.file)["images"]
     return Stories(cells["predictions"] or [], cells["images"] or [], cells["regions"], cells["noun_phrases"]), rows
 
 
@@ -338,13 +345,13 @@ def _agreement(
     )
 
 
-def _marked(name: str, found: Agreement) -> str:
+def _mark_name(name: str, found: Agreement) -> str:
     """Return the name of a row, with the mark of intervals of few stories if its interval is one."""
     return f"{name} {FEW_MARK}" if found.is_of_few and not math.isnan(found.correlations["tau_c"].low) else name
 
 
 def _print_few(every: Iterable[Agreement]) -> None:
-    for note in few_notes(_marked("", found) != "" for found in every):
+    for note in few_notes(_mark_name("", found) != "" for found in every):
         print(note)
 
 

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import vlgauge
-from vlgauge.checkpoints.torch_runtime import resolved_device
+from vlgauge.checkpoints.torch_runtime import resolve_device
 from vlgauge.core.catalog import metrics_root
 from vlgauge.core.results import to_json, to_table
 
@@ -77,7 +77,7 @@ def devices() -> dict[str, str]:
     found = {"cpu cores": str(os.cpu_count())}
     if find_spec("torch") is None:
         return found
-    auto = resolved_device("auto")
+    auto = resolve_device("auto")
     found["device of encoders"] = auto
     if auto == "cuda":
         import torch

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import Limits
-from vlgauge.core.validation import shown
+from vlgauge.core.validation import short_repr
 from vlgauge.inputs.media.limits import RowLimits
 from vlgauge.inputs.media.tables import Rows, take_column
 
@@ -53,7 +53,7 @@ def at_least(minimum: int, text: str) -> int:
     except ValueError:
         number = minimum - 1
     if number < minimum:
-        raise argparse.ArgumentTypeError(f"must be an integer of at least {minimum}, got {shown(text)}")
+        raise argparse.ArgumentTypeError(f"must be an integer of at least {minimum}, got {short_repr(text)}")
     return number
 
 

@@ -11,7 +11,7 @@ from vlgauge.core.errors import MissingExtraError, UsageError
 from vlgauge.core.files import STDIN
 from vlgauge.core.optional_dependencies import not_importable
 from vlgauge.core.results import SIDECAR, printable, to_json
-from vlgauge.core.writing import checked_target, write
+from vlgauge.core.writing import resolve_target, write
 from vlgauge.leaderboard.run_files import RESULT_ENDINGS, TABLES, WITH_SIDECAR, run_files
 
 JSON = (".json",)
@@ -42,7 +42,7 @@ def check_target(
     if target is None:
         return
     for name in (target, f"{target}{beside}"):
-        checked_target(name, option, [source for source in sources if source != STDIN])
+        resolve_target(name, option, [source for source in sources if source != STDIN])
     if Path(target).suffix.lower() not in endings:
         known = endings[0] if len(endings) == 1 else f"one of {', '.join(endings)}"
         raise UsageError(f"{option} must end in {known}, got {target!r}")

@@ -8,12 +8,12 @@ from vlgauge.api.prefetch.assets import (
     HubFiles,
     ManualDownload,
     assets_of,
-    described,
+    describe_asset,
     licence_of,
     manual_facts,
     title,
 )
-from vlgauge.api.prefetch.fetching import checked_files, folder_of, is_there, sizes
+from vlgauge.api.prefetch.fetching import check_files, folder_of, is_there, sizes
 from vlgauge.checkpoints.files import sha256_of
 from vlgauge.core.catalog import metric_names
 from vlgauge.core.errors import WeightsNotFoundError
@@ -46,18 +46,20 @@ def run(options: argparse.Namespace) -> int:
         UsageError: If an option or the content of a file is not valid.
         WeightsNotFoundError: If files cannot be downloaded.
     """
-    assets = wanted(options.names)
+    assets = select_assets(options.names)
     if not assets:
         print(f"{', '.join(options.names)}: nothing to fetch")
         return 0
     if options.list:
         for asset in assets:
-            print("\n".join([described(asset), *(manual_facts(asset) if isinstance(asset, ManualDownload) else ())]))
+            print(
+                "\n".join([describe_asset(asset), *(manual_facts(asset) if isinstance(asset, ManualDownload) else ())])
+            )
         return 0
     return check(assets) if options.check else fetch(assets)
 
 
-def wanted(names: list[str]) -> list[Asset]:
+def select_assets(names: list[str]) -> list[Asset]:
     """Return the assets of the names, without duplicates.
 
     Raises:
@@ -75,7 +77,7 @@ def check(assets: list[Asset]) -> int:
     code = 0
     for asset in assets:
         there = is_there(asset)
-        print(f"{ {True: 'there', False: 'missing', None: 'not known'}[there] }: {described(asset)}")
+        print(f"{ {True: 'there', False: 'missing', None: 'not known'}[there] }: {describe_asset(asset)}")
         code = max(code, int(there is False))
     return code
 
@@ -116,7 +118,7 @@ def _fetch(files: HubFiles) -> None:
     folder = folder_of(files)
     rows = [
         [file.name, megabytes(file.n_bytes), file.sha256[:16], file.compared_with]
-        for file in checked_files(files, folder)
+        for file in check_files(files, folder)
     ]
     print(to_table(_COLUMNS, rows))
     print(f"{files.repository}@{folder.name} is complete; with HF_HUB_OFFLINE=1 no network is used", flush=True)

@@ -16,7 +16,7 @@ from vlgauge.cli.drawing import PICTURES, check_picture, picture
 from vlgauge.cli.inputs import add_limits, at_least
 from vlgauge.cli.outputs import check_target, write_json, write_output
 from vlgauge.cli.protocol_layouts import layouts
-from vlgauge.cli.protocol_tables import Judged, draw, record_of, shown
+from vlgauge.cli.protocol_tables import JudgedTask, draw, record_of, render_tables
 from vlgauge.cli.scoring import metric_list, settings_by_metric
 from vlgauge.core.catalog import WITH_REFERENCES
 from vlgauge.core.errors import UsageError
@@ -32,10 +32,10 @@ from vlgauge.research.protocols import (
     length_scores,
     metric_scores,
     read_corpus,
+    read_released_scores,
     read_scores,
-    released_scores,
 )
-from vlgauge.research.protocols.evaluation import checked_resamples
+from vlgauge.research.protocols.evaluation import check_resamples
 
 RULES = (
     *("images", "videos", "references", "average", "unanimous", "draws", "vote_ties", "score_ties", "zero"),
@@ -121,14 +121,14 @@ def run(options: argparse.Namespace) -> int:
     if options.write_rows:
         _write_rows(next(iter(tasks.values())), options.write_rows)
     first = next(iter(tasks.values()))
-    if not (_asked(options) or options.write_rows or first.released):
+    if not (_is_requested(options) or options.write_rows or first.released):
         raise UsageError("one of --metric, --baselines, --scores and --write-rows is required")
-    if not (_asked(options) or first.released):
+    if not (_is_requested(options) or first.released):
         return 0
     metrics = [] if options.scores else _metrics(options, video="videos" in first.columns)
     if options.against and not options.scores:
         _check_against(options.against, [*first.released, *families_of(_names(options), metrics)])
-    judged = {count: _judged(task, metrics, options) for count, task in tasks.items()}
+    judged = {count: _judge_scores(task, metrics, options) for count, task in tasks.items()}
     records = {count: record_of(one) for count, one in judged.items()}
     record = records.get(None, {"by_references": records})
     if options.output:
@@ -136,7 +136,7 @@ def run(options: argparse.Namespace) -> int:
     if options.plot:
         with picture(options.plot) as figure:
             draw(figure.subplots(), judged)
-    print(to_json(record) if options.format == "json" else shown(judged, options.format))
+    print(to_json(record) if options.format == "json" else render_tables(judged, options.format))
     return 0
 
 
@@ -154,14 +154,14 @@ def _tasks(options: argparse.Namespace) -> dict[str | None, Task]:
     return tasks if len(tasks) > 1 else {None: next(iter(tasks.values()))}
 
 
-def _judged(task: Task, metrics: Sequence[Any], options: argparse.Namespace) -> Judged:
+def _judge_scores(task: Task, metrics: Sequence[Any], options: argparse.Namespace) -> JudgedTask:
     """Return the scores of a task and their evaluation.
 
     A metric that requires references is left out if the rows have none. If it is the only one, it is kept and raises an
     error itself.
     """
     readable = [metric for metric in metrics if "references" in task.columns or not _needs_references(metric)]
-    found = released_scores(task)
+    found = read_released_scores(task)
     found += [length_scores(task.columns)] if LENGTH in _names(options) else []
     if options.scores:
         found += read_scores(Path(options.scores))
@@ -171,7 +171,7 @@ def _judged(task: Task, metrics: Sequence[Any], options: argparse.Namespace) -> 
         names = [name for name in names if "references" in task.columns or not name.startswith(WITH_REFERENCES)]
         # Check this before anything is scored.
         n_pairs = len(names) - 1 if options.against else len(names) * (len(names) - 1) // 2
-        checked_resamples(options.resamples, n_pairs, options.level)
+        check_resamples(options.resamples, n_pairs, options.level)
         with warnings.catch_warnings():
             # Each table is scored in one call, so the references of other tables do not matter.
             warnings.filterwarnings("ignore", message="CIDEr-D counts n-grams in the references of a call")
@@ -182,10 +182,10 @@ def _judged(task: Task, metrics: Sequence[Any], options: argparse.Namespace) -> 
     unscored = [metric.name for metric in left_out]
     if options.against and options.against in families_of([], left_out):
         # There is no baseline in this table. It exists in the tables with references.
-        return Judged(task, found, replace(judge(task, values, **how), differences=[]), unscored)
+        return JudgedTask(task, found, replace(judge(task, values, **how), differences=[]), unscored)
     if options.against:
         _check_against(options.against, list(values))
-    return Judged(task, found, judge(task, values, against=options.against, **how), unscored)
+    return JudgedTask(task, found, judge(task, values, against=options.against, **how), unscored)
 
 
 def families_of(names: Sequence[str], metrics: Sequence[Any]) -> list[str]:
@@ -211,7 +211,7 @@ def _names(options: argparse.Namespace) -> list[str]:
     return [*given, *(name for name in BASELINES if options.baselines and name not in given)]
 
 
-def _asked(options: argparse.Namespace) -> bool:
+def _is_requested(options: argparse.Namespace) -> bool:
     return bool(options.metric or options.baselines or options.scores)
 
 
@@ -224,7 +224,7 @@ def _check(options: argparse.Namespace) -> None:
     names = _names(options)
     if names.count(LENGTH) > 1:
         raise UsageError(f"METRIC must name each metric once, got {LENGTH!r} more than once")
-    if names != [LENGTH] and not options.scores and _asked(options):
+    if names != [LENGTH] and not options.scores and _is_requested(options):
         metric_list(",".join(name for name in names if name != LENGTH))
     several = options.references is not None and len(options.references) > 1
     for option in ("plot", "scores", "write_rows"):

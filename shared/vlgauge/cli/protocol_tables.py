@@ -7,15 +7,15 @@ from typing import Any
 
 from vlgauge.core.results import plain, pvalue_text
 from vlgauge.leaderboard.table import Cell, Table, render
-from vlgauge.research.protocols import Evaluation, Figure, Judgement, Scores, Task
-from vlgauge.research.studies.published import Row, rows_beside, verdict
+from vlgauge.research.protocols import Evaluation, Figure, Judgement, Task, TaskScores
+from vlgauge.research.studies.published import PublishedRow, rows_beside, verdict
 from vlgauge.stats import alpha
 
 EMBEDDED = "embedded profile: a demo model trained on synthetic scenes; these are not figures of the published metric"
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedTask:
     """Dataset with the scores of several metrics and their evaluation.
 
     Attributes:
@@ -26,12 +26,12 @@ class Judged:
     """
 
     task: Task
-    scores: Sequence[Scores]
+    scores: Sequence[TaskScores]
     judgement: Judgement
     unscored: Sequence[str] = ()
 
 
-def tables_of(judged: Judged) -> list[Table]:
+def tables_of(judged: JudgedTask) -> list[Table]:
     """Return the table of the figures with the published values below, and the table of differences between metrics."""
     task, found, judgement = judged.task, judged.scores, judged.judgement
     evaluations = judgement.evaluations
@@ -44,7 +44,7 @@ def tables_of(judged: Judged) -> list[Table]:
         figures = [Cell(_cell(figure), right=True) for figure in own.figures.values()]
         rows.append([Cell(f"{scores.name} (embedded)" if _is_embedded(scores) else scores.name), *figures, *counts])
         rows += [_own_cells(scores.name, own)] if own.n_own != own.n else []
-        rows += [_published_cells(row, own) for row in _beside(task, scores)]
+        rows += [_list_published_cells(row, own) for row in _beside(task, scores)]
     notes = [f"left out: {count} {reason}" for reason, count in task.left_out.items() if count]
     notes += [
         f"{scores.name}: {evaluations[scores.name].undefined} {task.unit} have no score and do not count"
@@ -93,7 +93,7 @@ def _correction(judgement: Judgement) -> str:
     return f"p (Holm) corrects for {pairs}{by_itself}; significant at {float(alpha(judgement.level)):.2g}."
 
 
-def _beside(task: Task, scores: Scores) -> list[Row]:
+def _beside(task: Task, scores: TaskScores) -> list[PublishedRow]:
     """Return the published row of a family of scores, as a list of at most one row."""
     if _is_embedded(scores):
         return []
@@ -106,7 +106,7 @@ def _own_cells(name: str, own: Evaluation) -> list[Cell]:
     return [Cell(f"{name}, on all its own"), *figures, Cell(str(own.n_own), right=True), Cell(""), Cell("")]
 
 
-def _published_cells(row: Row, own: Evaluation) -> list[Cell]:
+def _list_published_cells(row: PublishedRow, own: Evaluation) -> list[Cell]:
     shown = []
     for column in own.figures:
         told = _verdict(row, column, own) if column in row.values else ""
@@ -115,13 +115,13 @@ def _published_cells(row: Row, own: Evaluation) -> list[Cell]:
     return [Cell(f"published: {row.source}"), *shown, *(Cell("", right=True) for _ in range(3))]
 
 
-def _verdict(row: Row, column: str, own: Evaluation) -> str:
+def _verdict(row: PublishedRow, column: str, own: Evaluation) -> str:
     drawn = own.drawn.get(column)
     spread = () if drawn is None else (drawn.n, drawn.deviation)
     return verdict(row, column, own.own_values[column], *spread)
 
 
-def draw(axes: Any, judged: Mapping[str | None, Judged]) -> None:
+def draw(axes: Any, judged: Mapping[str | None, JudgedTask]) -> None:
     """Plot the first figure of every metric over the number of references, with intervals."""
     counts = [count or "all" for count in judged]
     evaluated = [one.judgement.evaluations for one in judged.values()]
@@ -146,7 +146,7 @@ def draw(axes: Any, judged: Mapping[str | None, Judged]) -> None:
     axes.legend()
 
 
-def shown(judged: Mapping[str | None, Judged], form: str) -> str:
+def render_tables(judged: Mapping[str | None, JudgedTask], form: str) -> str:
     """Render all tables, with the number of references as a heading if there are several numbers."""
     texts = []
     for count, one in judged.items():
@@ -158,7 +158,7 @@ def shown(judged: Mapping[str | None, Judged], form: str) -> str:
     return "\n\n".join(texts)
 
 
-def record_of(judged: Judged) -> dict[str, Any]:
+def record_of(judged: JudgedTask) -> dict[str, Any]:
     """Return the record of a task for JSON output.
 
     Returns:
@@ -183,7 +183,7 @@ def record_of(judged: Judged) -> dict[str, Any]:
     return {**record, "left_out": dict(judged.task.left_out)}
 
 
-def _is_embedded(scores: Scores) -> bool:
+def _is_embedded(scores: TaskScores) -> bool:
     return "profile:embedded" in scores.signature.split("|")
 
 

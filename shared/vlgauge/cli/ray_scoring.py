@@ -13,13 +13,13 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.run_locks import exclusive_run
 from vlgauge.inputs.media.tables import PICTURED
 from vlgauge.integrations.batches import RowScorer
-from vlgauge.integrations.ray import common_folder, imported_ray, score_files
+from vlgauge.integrations.ray import common_folder, import_ray, score_files
 from vlgauge.leaderboard.run_files import columns_of
 
 SCORES, RESULT, PARTS = "scores.parquet", "result.json", "parts"
 
 
-def scored_with_ray(
+def score_with_ray(
     options: argparse.Namespace, settings: Mapping[str, Mapping[str, Any]], files: Sequence[str]
 ) -> dict[str, Any]:
     """Score the rows with Ray, and write ``scores.parquet``, with one line per row, and ``result.json``.
@@ -30,7 +30,7 @@ def scored_with_ray(
     Raises:
         ValueError: If there are several metrics, or a file or a row is invalid.
     """
-    imported_ray()
+    import_ray()
     if len(settings) != 1:
         raise UsageError(f"METRIC must be one metric with --engine ray, got {', '.join(settings)}")
     ((name, own),) = settings.items()

@@ -11,8 +11,8 @@ from vlgauge.cli.outputs import check_target
 from vlgauge.core.catalog import metric_of_score
 from vlgauge.core.errors import UsageError
 from vlgauge.core.results import printable, to_table
-from vlgauge.core.validation import shown
-from vlgauge.leaderboard.record import Dataset, Model, Record, Source
+from vlgauge.core.validation import short_repr
+from vlgauge.leaderboard.record import Dataset, Model, Record, RecordSource
 from vlgauge.leaderboard.recorded_scores import Checked, scores_of_records
 from vlgauge.leaderboard.records import append_records, read_records, record_of
 from vlgauge.leaderboard.runs import RowGroups, Run, read_run
@@ -56,7 +56,7 @@ def run_check(options: argparse.Namespace) -> int:
     records = read_records(options.file)
     if not records:
         raise UsageError(f"FILE must contain at least one record, got none in {options.file!r}")
-    scored = {one.record.key: one for one in scores_of_records(records, given_scores(records, options.scores))}
+    scored = {one.record.key: one for one in scores_of_records(records, read_scores(records, options.scores))}
     rows = []
     for one in records:
         row = [
@@ -69,14 +69,14 @@ def run_check(options: argparse.Namespace) -> int:
             one.n,
             one.undefined,
         ]
-        rows.append([*row, _told(scored.get(one.key), one)])
+        rows.append([*row, _describe(scored.get(one.key), one)])
     header = ["metric", "model", "dataset", "split", "profile", "value", "n", "undefined", "scores"]
     print(to_table(header, rows))
     print("\n" + _summary(records, scored.values()))
     return 0
 
 
-def _told(checked: Checked | None, record: Record) -> str:
+def _describe(checked: Checked | None, record: Record) -> str:
     unsigned = "" if record.scores_sha256 else ", unsigned"
     if checked is None:
         return f"not given{unsigned}"
@@ -98,7 +98,7 @@ def add_scores_option(command: argparse.ArgumentParser, purpose: str) -> None:
     command.add_argument("--scores", action="append", default=[], metavar="MODEL=FILE", help=words)
 
 
-def given_scores(records: Sequence[Record], given: Sequence[str]) -> dict[str, list[Run]]:
+def read_scores(records: Sequence[Record], given: Sequence[str]) -> dict[str, list[Run]]:
     """Return the files of scores by model ID, one or several per model.
 
     Raises:
@@ -109,7 +109,7 @@ def given_scores(records: Sequence[Record], given: Sequence[str]) -> dict[str, l
         model, equals, path = text.partition("=")
         known = dict.fromkeys(record.model.id for record in records)
         if not equals or model not in known:
-            named = ", ".join(map(shown, [*known][:_SHOWN_MODELS])) or "none"
+            named = ", ".join(map(short_repr, [*known][:_SHOWN_MODELS])) or "none"
             more = f" and {len(known) - _SHOWN_MODELS} more" if len(known) > _SHOWN_MODELS else ""
             raise UsageError(
                 f"--scores must be MODEL=FILE with a model of the records, got {text!r}; there are {named}{more}"
@@ -149,7 +149,7 @@ def check_record_options(options: argparse.Namespace, source: str) -> None:
     if lacking:
         raise UsageError(f"--record requires {', '.join(lacking)}")
     check_target(options.record, [source], "--record", ENDINGS)
-    for name in _chosen_scores(options):
+    for name in _choose_scores(options):
         metric_of_score(name)
     if options.source_url is None and any(name.startswith("source_") for name in given):
         raise UsageError("--source-name, --source-user and --source-org require --source-url")
@@ -174,7 +174,7 @@ def record_results(
     if options.record is None:
         return
     found = []
-    for name in _chosen_scores(options) or results:
+    for name in _choose_scores(options) or results:
         result = next((one for one in results.values() if f"{name}_signature" in one), None)
         if result is None or f"{name}_scores" not in result:
             there = [
@@ -189,7 +189,7 @@ def record_results(
     sys.stderr.write(f"recorded in {printable(options.record)}: {names}\n")
 
 
-def _chosen_scores(options: argparse.Namespace) -> list[str]:
+def _choose_scores(options: argparse.Namespace) -> list[str]:
     """Return the names of `--record-scores`. Empty without the option."""
     return [name.strip() for name in (options.record_scores or "").split(",") if name.strip()]
 
@@ -206,7 +206,7 @@ def _record(
 
     source = None
     if options.source_url is not None:
-        source = Source(options.source_url, options.source_name, options.source_user, options.source_org)
+        source = RecordSource(options.source_url, options.source_name, options.source_user, options.source_org)
     dataset = Dataset(
         id=options.dataset,
         name=named(options.dataset_name, options.dataset),

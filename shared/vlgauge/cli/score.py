@@ -24,7 +24,7 @@ from vlgauge.api.score_suite import (
     suite_table,
 )
 from vlgauge.api.scored import score_columns
-from vlgauge.cli.drawing import check_picture, written_picture
+from vlgauge.cli.drawing import check_picture, write_figure
 from vlgauge.cli.inputs import add_row_options, at_least, is_source
 from vlgauge.cli.outputs import RESULT_ENDINGS, check_report, check_result_target, write_output, write_result
 from vlgauge.cli.ray_options import add_ray_options, check_ray_options
@@ -32,17 +32,17 @@ from vlgauge.cli.record import add_record_options, check_record_options, record_
 from vlgauge.cli.scoring import (
     add_scoring,
     add_suite_options,
-    annotated_rows,
+    join_annotations,
     metric_list,
     names_in,
     settings_by_metric,
 )
 from vlgauge.core.errors import UsageError
-from vlgauge.core.results import DIGITS, shown_number, to_cell, to_json, to_table
+from vlgauge.core.results import DIGITS, format_value, to_cell, to_json, to_table
 from vlgauge.core.suites import SUITES
 from vlgauge.families.set_sizes import OPTION
 from vlgauge.inputs.media.limits import RowLimits
-from vlgauge.inputs.media.tables import Rows, located, read_rows, take_columns
+from vlgauge.inputs.media.tables import Rows, make_paths_absolute, read_rows, take_columns
 from vlgauge.leaderboard.run_files import columns_of
 from vlgauge.leaderboard.runs import GROUPED_BY, GROUPS, groups_of_run
 from vlgauge.leaderboard.table import Numbers, Table, render
@@ -178,7 +178,7 @@ def run(options: argparse.Namespace) -> int:
     check_record_options(options, file)
     rows = read_rows(file, options.input_format) if source is None else []
     if source is None:
-        rows = annotated_rows(rows, options)
+        rows = join_annotations(rows, options)
     elif options.annotations is not None:
         raise UsageError(f"--annotations requires a table of rows, got {file!r}")
     human = None
@@ -219,7 +219,7 @@ def run(options: argparse.Namespace) -> int:
     record_results(results, options, ids, groups)
     if options.plot:
         figures = import_module("vlgauge.api.figures")
-        written_picture(figures.scores_figure(scored, options.plot_kind or "distribution"), options.plot)
+        write_figure(figures.scores_figure(scored, options.plot_kind or "distribution"), options.plot)
     # Write the report last, because it is the most likely step to fail.
     if options.report:
         pages = import_module("vlgauge.api.pages")
@@ -275,7 +275,7 @@ def score_with_ray(options: argparse.Namespace, names: str, files: Sequence[str]
     """
     settings = settings_by_metric(options.set, metric_list(names))
     check_record_options(options, files[0])
-    found = import_module("vlgauge.cli.ray_scoring").scored_with_ray(options, settings, files)
+    found = import_module("vlgauge.cli.ray_scoring").score_with_ray(options, settings, files)
     results = {name: {key: found[key] for key in found if key not in _NOT_RESULTS} for name in settings}
     record_results(results, options, found["ids"], groups_of_run(found))
     rest = columns_of(found)[1]
@@ -284,7 +284,7 @@ def score_with_ray(options: argparse.Namespace, names: str, files: Sequence[str]
     elif options.format == "json":
         print(to_json(rest))
     else:
-        numbers = [[key, shown_number(key, value)] for key, value in rest.items() if isinstance(value, (int, float))]
+        numbers = [[key, format_value(key, value)] for key, value in rest.items() if isinstance(value, (int, float))]
         signatures = [value for key, value in rest.items() if key.endswith("_signature")]
         print("\n".join([to_table(["result", "value"], numbers, options.digits), "", *signatures]))
     return 0
@@ -314,7 +314,7 @@ def table_columns(
     titles = {column: getattr(options, column) for column in COLUMNS}
     own_ids = ids[options.skip : stop]
     groups = row_groups(chosen, own_ids, options.groups)
-    return own_ids, located(read_columns(chosen, metrics, titles), file), groups
+    return own_ids, make_paths_absolute(read_columns(chosen, metrics, titles), file), groups
 
 
 def numbers_alone(results: Mapping[str, Mapping[str, Any]], digits: int) -> str:

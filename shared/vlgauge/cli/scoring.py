@@ -47,7 +47,7 @@ def add_suite_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--annotations", metavar="FILE", help=words)
 
 
-def annotated_rows(rows: Rows, options: argparse.Namespace) -> Rows:
+def join_annotations(rows: Rows, options: argparse.Namespace) -> Rows:
     """Return the rows with the references of `--annotations`, if it is passed.
 
     Raises:

@@ -16,10 +16,10 @@ from vlgauge.cli.scoring import refuse_settings_of_python, setting
 from vlgauge.core.catalog import metric_names
 from vlgauge.core.errors import UsageError
 from vlgauge.core.progress import progress_bar
-from vlgauge.core.results import shown_number, to_table
+from vlgauge.core.results import format_value, to_table
 from vlgauge.core.validation import PROFILES, setting_names
 from vlgauge.inputs.media.tables import READERS, read_rows, take_column
-from vlgauge.research.studies.caption_pools import compared_once, together
+from vlgauge.research.studies.caption_pools import share_comparisons, together
 from vlgauge.research.studies.sensitivity import SensitivityRow, human_split, sensitivity
 
 DEFAULT_METRICS = "trm,trm:distance=cider_d,mmd_bert,frechet_bert"
@@ -70,17 +70,17 @@ def run(options: argparse.Namespace) -> int:
     check_picture(options.plot, [options.file])
     rows = read_rows(options.file, options.input_format)
     predictions, references = (take_column(rows, column) for column in (options.predictions, options.references))
-    metrics = loaded_metrics(options)
+    metrics = load_metrics(options)
     steps = len(metrics) * (max(map(len, predictions), default=0) if sizes is None else len(sizes))
     with (
-        compared_once(metrics, together(predictions, references), references),
+        share_comparisons(metrics, together(predictions, references), references),
         progress_bar(steps, "Testing") as advance,
     ):
         found = sensitivity(predictions, references, metrics, sizes, advance)
         table = _as_table("model", found)
         if not options.no_human:
             table += _against_people(predictions, references, metrics, options.seed)
-    shown = [{name: shown_number(name, value) for name, value in row.items() if name != "details"} for row in table]
+    shown = [{name: format_value(name, value) for name, value in row.items() if name != "details"} for row in table]
     print(to_table(list(shown[0]), [list(row.values()) for row in shown]))
     if options.output:
         write_json(options.output, {"rows": table})
@@ -109,7 +109,7 @@ def _as_table(source: str, rows: Sequence[SensitivityRow]) -> list[dict[str, Any
     return [{"candidates from": source} | asdict(row) for row in rows]
 
 
-def loaded_metrics(options: argparse.Namespace, pvalue: str | None = "auto") -> dict[str, Any]:
+def load_metrics(options: argparse.Namespace, pvalue: str | None = "auto") -> dict[str, Any]:
     """Return the metrics by label, with exact p-values if they are cheap enough.
 
     Settings of `--set` and the argument `pvalue` take precedence.
@@ -126,10 +126,10 @@ def loaded_metrics(options: argparse.Namespace, pvalue: str | None = "auto") -> 
     labels = [label for label in options.metrics.split(",") if label.strip()]
     if not labels:
         raise UsageError(f"--metrics must name at least one metric, got {options.metrics!r}")
-    return {label: _loaded(label, common) for label in labels}
+    return {label: _load_metric(label, common) for label in labels}
 
 
-def _loaded(label: str, common: dict[str, Any]) -> Any:
+def _load_metric(label: str, common: dict[str, Any]) -> Any:
     name, _, own = label.strip().partition(":")
     settings = common | dict(map(setting, filter(None, own.split(";"))))
     if name == "trm":

@@ -14,10 +14,10 @@ from vlgauge.api.computing import load_metric
 from vlgauge.cli.drawing import PICTURES, check_picture, picture
 from vlgauge.cli.inputs import add_limits
 from vlgauge.cli.outputs import check_target, write_json
-from vlgauge.cli.sensitivity import DEFAULT_METRICS, loaded_metrics
+from vlgauge.cli.sensitivity import DEFAULT_METRICS, load_metrics
 from vlgauge.core.errors import UsageError
 from vlgauge.core.progress import progress_bar
-from vlgauge.core.results import mean_of_defined, plain, shown_number, to_table
+from vlgauge.core.results import format_value, mean_of_defined, plain, to_table
 from vlgauge.core.validation import PROFILES
 from vlgauge.inputs.media.tables import READERS, Rows, read_rows, take_column
 from vlgauge.leaderboard.table import mean_text
@@ -104,7 +104,7 @@ def run_curve(options: argparse.Namespace) -> int:
     rows, references = _read(options)
     titles = [title.strip() for title in options.predictions.split(",")]
     sampled = {title: by_temperature(take_column(rows, title), title) for title in titles}
-    metrics = loaded_metrics(options)
+    metrics = load_metrics(options)
     table: Table = []
     with progress_bar(len(metrics) * sum(map(len, sampled.values())), "Testing") as advance:
         for title, predictions in sampled.items():
@@ -155,7 +155,7 @@ def run_unique_versus_correct(options: argparse.Namespace) -> int:
         UsageError: If an option or the content of a file is not valid.
     """
     _, references = _read(options)
-    metrics = loaded_metrics(options, pvalue=None)
+    metrics = load_metrics(options, pvalue=None)
     size = options.per_side
     with progress_bar(len(metrics) * size * (size + 1), "Mixing") as advance:
         found = unique_versus_correct(references, metrics, per_side=size, seed=options.seed, advance=advance)
@@ -172,7 +172,7 @@ def run_splits(options: argparse.Namespace) -> int:
         UsageError: If an option or the content of a file is not valid.
     """
     _, references = _read(options)
-    metrics = loaded_metrics(options)
+    metrics = load_metrics(options)
     found = people_splits(references, metrics, size=options.size, draws=options.draws, seed=options.seed)
     return _finish(options, [asdict(row) for row in found], _plot_splits)
 
@@ -187,7 +187,7 @@ def run_central(options: argparse.Namespace) -> int:
         UsageError: If an option or the content of a file is not valid.
     """
     _, references = _read(options)
-    metrics = loaded_metrics(options, pvalue=None)
+    metrics = load_metrics(options, pvalue=None)
     if len(metrics) > 1 or not hasattr(next(iter(metrics.values())), "compared"):
         raise UsageError(f"--metrics must be trm, with one distance, for central captions, got {options.metrics!r}")
     metric = next(iter(metrics.values()))
@@ -263,7 +263,7 @@ def _read(options: argparse.Namespace) -> tuple[Rows, list[Any]]:
 
 
 def _finish(options: argparse.Namespace, table: Table, draw: Callable[[Any, Table], None]) -> int:
-    print(to_table(list(table[0]), [[shown_number(*cell) for cell in row.items()] for row in table]))
+    print(to_table(list(table[0]), [[format_value(*cell) for cell in row.items()] for row in table]))
     _write(options, {"rows": table}, lambda figure: draw(figure, table))
     return 0
 

@@ -12,7 +12,7 @@ from vlgauge.core.results import to_json, to_table
 from vlgauge.families.style import StyleTable
 from vlgauge.inputs.media.tables import MissingColumnError
 from vlgauge.research.studies.style_corpora import READERS, StyledCaptions, read_table
-from vlgauge.research.studies.style_report import parted_by_group, style_report
+from vlgauge.research.studies.style_report import split_by_group, style_report
 
 SHARE = 0.15
 
@@ -117,7 +117,7 @@ def run_report(options: argparse.Namespace) -> int:
     test = _read(options, options.test, None, "--test FILE") if options.test else None
     held_out = None
     if test is None and share:
-        held_out = parted_by_group(corpus.groups or range(len(corpus)), share, options.seed)
+        held_out = split_by_group(corpus.groups or range(len(corpus)), share, options.seed)
     report = style_report(
         corpus.captions,
         corpus.styles,

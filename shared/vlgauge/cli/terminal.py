@@ -41,14 +41,14 @@ class _Folded:
 
     def write(self, text: str) -> int:
         """Write text with long lines wrapped."""
-        self._stream.write("\n".join(folded(line, self._width) for line in text.split("\n")))
+        self._stream.write("\n".join(wrap_line(line, self._width) for line in text.split("\n")))
         return len(text)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
 
-def folded(line: str, width: int) -> str:
+def wrap_line(line: str, width: int) -> str:
     """Wrap a line at a width, after a space or a field of a signature if possible."""
     if len(line) <= width:
         return line

@@ -15,8 +15,8 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.results import plain, printable, to_json
 from vlgauge.core.validation import nearest
 from vlgauge.leaderboard.table import FORMS, Cell, Table, render
-from vlgauge.research.studies.published import PAPERS, PublishedTable, Row, published_tables, rows
-from vlgauge.research.verification import Data, Finding, Tools, Unchecked, metric_of, verified
+from vlgauge.research.studies.published import PAPERS, PublishedRow, PublishedTable, list_published_tables, rows
+from vlgauge.research.verification import Data, Finding, Tools, Unchecked, metric_of, verify_all
 
 DIFFERS, LACKS = 1, 3
 # Maximum number of rows per table in the list.
@@ -73,13 +73,13 @@ def run(options: argparse.Namespace) -> int:
 
     data = Data(options.data, options.images, options.videos)
     tools = Tools(load, options.metrics, options.backbone)
-    results = list(verified(data, tools))
+    results = list(verify_all(data, tools))
     found = [one for one in results if isinstance(one, Finding)]
     lacking = [one for one in results if isinstance(one, Unchecked)]
     record = record_of(found, lacking)
     if options.output:
         write_json(options.output, record)
-    print(to_json(record) if options.format == "json" else shown(found, lacking, options.format))
+    print(to_json(record) if options.format == "json" else render_findings(found, lacking, options.format))
     if not all(one.is_met for one in found):
         return DIFFERS
     return LACKS if lacking or not found else 0
@@ -108,12 +108,12 @@ def record_of(found: Sequence[Finding], lacking: Sequence[Unchecked]) -> dict[st
     return {"compared": plain(compared), "not_checked": rest}
 
 
-def _place(row: Row) -> dict[str, Any]:
+def _place(row: PublishedRow) -> dict[str, Any]:
     names = ("paper", "table", "protocol", "rules", "row", "metric", "backbone")
     return {name: getattr(row, name) for name in names}
 
 
-def shown(found: Sequence[Finding], lacking: Sequence[Unchecked], form: str) -> str:
+def render_findings(found: Sequence[Finding], lacking: Sequence[Unchecked], form: str) -> str:
     """Render the values that were compared, then those not checked with instructions."""
     rows = [
         [
@@ -145,12 +145,12 @@ def shown(found: Sequence[Finding], lacking: Sequence[Unchecked], form: str) -> 
     return "\n\n".join([*texts, summary])
 
 
-def _row_text(row: Row) -> str:
+def _row_text(row: PublishedRow) -> str:
     backbone = f", {row.backbone}" if row.backbone else ""
     return f"{row.row}{backbone} ({row.protocol}{_rules_text(row)})"
 
 
-def _rules_text(row: Row) -> str:
+def _rules_text(row: PublishedRow) -> str:
     return "".join(f", {name} {value}" for name, value in row.rules.items() if name in ("references", "ratings"))
 
 
@@ -170,8 +170,8 @@ def _sources(one: Unchecked) -> str:
 
 
 def _print_list(options: argparse.Namespace) -> int:
-    wanted = [one for one in published_tables() if not options.metrics or _is_of(one, options.metrics)]
-    record = {"tables": [plain(one) | {"published": _published(one, None)} for one in wanted]}
+    wanted = [one for one in list_published_tables() if not options.metrics or _is_of(one, options.metrics)]
+    record = {"tables": [plain(one) | {"published": _list_published(one, None)} for one in wanted]}
     if options.output:
         write_json(options.output, record)
     if options.format == "json":
@@ -186,7 +186,7 @@ def _print_list(options: argparse.Namespace) -> int:
             Cell(text)
             for text in (
                 *(PAPERS[one.paper], one.table, one.about, _command(one), one.needs or "-"),
-                *("; ".join(_published(one, SHOWN)) or "-", one.checked, one.why),
+                *("; ".join(_list_published(one, SHOWN)) or "-", one.checked, one.why),
             )
         ]
         for one in wanted
@@ -200,7 +200,7 @@ def _in_lines(one: PublishedTable) -> str:
     lines = [f"{PAPERS[one.paper]}, {one.table}: {one.about}"]
     lines += [f"  command: {_command(one)}"] if one.command else []
     lines += [f"  needs: {one.needs}"] if one.needs else []
-    if published := _published(one, SHOWN):
+    if published := _list_published(one, SHOWN):
         lines += ["  published:", *(f"    {row}" for row in published)]
     return "\n".join([*lines, f"  checked: {one.checked}, {one.why}"])
 
@@ -219,7 +219,7 @@ def _command(one: PublishedTable) -> str:
     return one.command + "".join(f" ({word} is to come)" for word in dict.fromkeys(words) if word not in cli.COMMANDS)
 
 
-def _published(one: PublishedTable, most: int | None) -> list[str]:
+def _list_published(one: PublishedTable, most: int | None) -> list[str]:
     """Return the rows of a table. Rows of metrics in vlgauge come first."""
     own = [row for row in rows() if (row.paper, row.table) == (one.paper, one.table)]
     own.sort(key=lambda row: row.metric is None)

@@ -120,7 +120,7 @@ def current_limits() -> Limits:
     return _LIMITS.get()
 
 
-def unpacked_limit(size: int) -> int:
+def limit_unpacked_size(size: int) -> int:
     """Return the maximum unpacked size of a packed file of `size` bytes."""
     return max(current_limits().max_unpacked, _UNPACKED_PER_BYTE * size)
 
@@ -202,10 +202,10 @@ def read_text(path: FilePath, name: str = "`path`") -> str:
         ValueError: If the file is not UTF-8 text, is too large, or is not a regular file.
         OSError: If the file cannot be read.
     """
-    return decoded(read_bytes(path, name), name, path)
+    return decode_text(read_bytes(path, name), name, path)
 
 
-def decoded(data: bytes, name: str, shown: object) -> str:
+def decode_text(data: bytes, name: str, shown: object) -> str:
     """Decode UTF-8 text, without its byte order mark.
 
     Raises:
@@ -238,7 +238,7 @@ def unpacking(path: FilePath, name: str = "`path`") -> Iterator[Iterator[bytes]]
         OSError: If the file cannot be read.
     """
     with open_file(path, name) as packed, gzip.GzipFile(fileobj=packed) as file:
-        yield _pieces(file, unpacked_limit(os.fstat(packed.fileno()).st_size), path, name)
+        yield _pieces(file, limit_unpacked_size(os.fstat(packed.fileno()).st_size), path, name)
 
 
 def _pieces(file: gzip.GzipFile, limit: int, path: FilePath, name: str) -> Iterator[bytes]:
@@ -253,7 +253,7 @@ def _pieces(file: gzip.GzipFile, limit: int, path: FilePath, name: str) -> Itera
         raise UsageError(f"{name} must be a complete gzip file, got {os.fspath(path)!r} ({error})") from None
 
 
-def unpacked_lines(path: FilePath, name: str = "`path`", longest: int = 2**24) -> Iterator[bytes]:
+def read_gzip_lines(path: FilePath, name: str = "`path`", longest: int = 2**24) -> Iterator[bytes]:
     """Yield the lines of a gzip file, without line ends.
 
     Raises:
@@ -371,7 +371,7 @@ def depth_of(value: Any) -> int:
     return depth
 
 
-def limited(rows: Iterable[Item], name: str, shown: object) -> Iterator[Item]:
+def limit_rows(rows: Iterable[Item], name: str, shown: object) -> Iterator[Item]:
     """Yield rows up to the row limit.
 
     Raises:
@@ -448,7 +448,7 @@ def csv_rows(
         if titles is not None:
             length = 0
             yield lines.line_num, titles
-        for row in limited(lines, name, shown):
+        for row in limit_rows(lines, name, shown):
             length = 0
             yield lines.line_num, row
     except csv.Error as error:

@@ -98,7 +98,7 @@ class _Parts:
             importlib.import_module(part)
         for module in self.holders:
             for name, stand_in in _stand_ins(module).items():
-                _names(module)[name] = stand_in.resolved()
+                _names(module)[name] = stand_in.resolve()
             module.__class__ = ModuleType
 
 
@@ -150,9 +150,9 @@ class _StandIn:
     def real(self) -> Any:
         """Import the deferred submodules and return the real object, which replaces this one from now on."""
         self.parts.settle()
-        return self.resolved()
+        return self.resolve()
 
-    def resolved(self) -> Any:
+    def resolve(self) -> Any:
         """Return the real object."""
         part = importlib.import_module(self.module)
         return part if self.name is None else getattr(part, self.name)

@@ -64,7 +64,7 @@ class LRUCache(Generic[K, V]):
             self.total = 0
 
 
-def cached_per_word(call: Callable[[str], V]) -> Callable[[str], V]:
+def cache_per_word(call: Callable[[str], V]) -> Callable[[str], V]:
     """Cache the results of a function of one word for the most recent words, except words that are too long."""
     kept = lru_cache(maxsize=MOST_WORDS)(call)
 

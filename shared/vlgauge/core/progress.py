@@ -11,7 +11,7 @@ from time import monotonic
 from typing import TypeAlias, TypeVar
 
 from vlgauge.core.errors import UsageError
-from vlgauge.core.validation import plain_number, shown, warn
+from vlgauge.core.validation import plain_number, short_repr, warn
 
 Progress: TypeAlias = bool | Callable[[int, int], None] | None
 """True for a bar, False for none, None for a bar on terminals after half a second, or a function of (done, total)."""
@@ -28,7 +28,7 @@ _CHOSEN: ContextVar[Progress] = ContextVar("progress", default=None)
 _LOGGED: ContextVar[bool] = ContextVar("logged", default=False)
 
 
-def checked_progress(value: object) -> Progress:
+def check_progress(value: object) -> Progress:
     """Validate a progress setting. Strings such as ``"False"``, which would count as true, are rejected.
 
     Raises:
@@ -39,7 +39,9 @@ def checked_progress(value: object) -> Progress:
         return chosen
     if callable(value):
         return value
-    raise UsageError.about("progress", f"must be True, False, None or a function of (done, total), got {shown(value)}")
+    raise UsageError.about(
+        "progress", f"must be True, False, None or a function of (done, total), got {short_repr(value)}"
+    )
 
 
 @contextmanager
@@ -138,7 +140,7 @@ def progress_bar(total: int, description: str, progress: Progress = None) -> Ite
         yield bar.update
 
 
-def reported(
+def report_progress(
     items: Iterable[T], total: int, description: str, progress: Progress = None, *, block: int = 500
 ) -> Iterator[T]:
     """Yield items and report progress after each block.

@@ -135,11 +135,11 @@ def without_nan(value: Any) -> Any:
 
 def to_json(record: Mapping[str, Any]) -> str:
     """Format a result as strict JSON, with null for NaN and infinity."""
-    lines = [f"{json.dumps(key)}: {_indented(value)}" for key, value in without_nan(plain(record)).items()]
+    lines = [f"{json.dumps(key)}: {_indent(value)}" for key, value in without_nan(plain(record)).items()]
     return "{\n  " + ",\n  ".join(lines) + "\n}" if lines else "{}"
 
 
-def _indented(value: Any) -> str:
+def _indent(value: Any) -> str:
     """Format an entry of a result as indented JSON, faster than the encoder of the standard library for long lists."""
     if isinstance(value, list) and value and _ATOMS.issuperset(map(type, value)):
         lines = json.dumps(value, separators=(",\n    ", ""), allow_nan=False)
@@ -162,7 +162,7 @@ def to_table(header: Sequence[str], rows: Sequence[Sequence[Any]], digits: int =
         and all(row[i] is None or isinstance(row[i], (int, float)) for row in rows)
         for i in range(len(header))
     ]
-    return aligned([printable(title) for title in header], cells, numeric, most_lines)
+    return align_columns([printable(title) for title in header], cells, numeric, most_lines)
 
 
 # -- Tables of text ---------------------------------------------------------------------------------------------------
@@ -189,7 +189,9 @@ def tables_within(width: int) -> Iterator[None]:
         _WIDTH.reset(token)
 
 
-def aligned(titles: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool], most_lines: int = 8) -> str:
+def align_columns(
+    titles: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool], most_lines: int = 8
+) -> str:
     """Format a text table with aligned columns. See `tables_within`.
 
     Args:
@@ -207,7 +209,7 @@ def aligned(titles: Sequence[str], rows: Sequence[Sequence[str]], right: Sequenc
     blocks = []
     for part in parts:
         own = _shrunk([widths[i] for i in part], [least[i] for i in part], limit)
-        head = [_folded(titles[i], width, 1)[0] for i, width in zip(part, own, strict=True)]
+        head = [_wrap_text(titles[i], width, 1)[0] for i, width in zip(part, own, strict=True)]
         cells = [line for row in rows for line in _row_lines([row[i] for i in part], own, most_lines)]
         blocks.append(_block(head, cells, [right[i] for i in part], own))
     return "\n\n".join(blocks)
@@ -236,11 +238,11 @@ def _line_width(widths: Sequence[int]) -> int:
 
 
 def _row_lines(row: Sequence[str], widths: Sequence[int], most_lines: int) -> list[list[str]]:
-    cells = [_folded(text, width, most_lines) for text, width in zip(row, widths, strict=True)]
+    cells = [_wrap_text(text, width, most_lines) for text, width in zip(row, widths, strict=True)]
     return [list(line) for line in zip_longest(*cells, fillvalue="")]
 
 
-def _folded(text: str, width: int, most_lines: int) -> list[str]:
+def _wrap_text(text: str, width: int, most_lines: int) -> list[str]:
     """Wrap a text into at most `most_lines` lines. The last line ends with an ellipsis if text was cut."""
     lines = wrap(text, width, break_on_hyphens=False) if len(text) > width else [text]
     if len(lines) <= most_lines:
@@ -264,7 +266,7 @@ class PValue(float):
     """P-value, which tables format with `pvalue_text`."""
 
 
-def shown_number(key: str, value: Any) -> Any:
+def format_value(key: str, value: Any) -> Any:
     """Return a value in the form that tables show: a `PValue` if its key identifies a p-value.
 
     Args:

@@ -17,7 +17,7 @@ _PLAIN = "!\"#$&'()*+,-./:;<=>?@[\\]^_`{}~"
 
 
 TOY_NUMBERS = "rank synthetic scenes and are meaningless for photographs and human stories"
-"""Warning about scores of demo models. See `made_by_toy`."""
+"""Warning about scores of demo models. See `uses_demo_model`."""
 
 
 def format_signature(name: str, fields: Mapping[str, Any]) -> str:
@@ -27,8 +27,8 @@ def format_signature(name: str, fields: Mapping[str, Any]) -> str:
         name: Name of a metric or of a protocol.
         fields: Values by key, each formatted by `named`.
     """
-    shown = [f"{_encoded(key, colon=False)}:{_encoded(str(named(value)))}" for key, value in fields.items()]
-    return "|".join([_encoded(name), *shown])
+    shown = [f"{_encode(key, colon=False)}:{_encode(str(signature_value(value)))}" for key, value in fields.items()]
+    return "|".join([_encode(name), *shown])
 
 
 def parse_signature(text: str) -> tuple[str, dict[str, str]]:
@@ -41,10 +41,10 @@ def parse_signature(text: str) -> tuple[str, dict[str, str]]:
     fields: dict[str, str] = {}
     for part in parts:
         key, colon, value = part.partition(":")
-        if not colon or _decoded(key) in fields:
+        if not colon or _decode(key) in fields:
             raise UsageError.about("text", f"must be a signature, NAME|KEY:VALUE|... with each key once, got {part!r}")
-        fields[_decoded(key)] = _decoded(value)
-    return _decoded(name), fields
+        fields[_decode(key)] = _decode(value)
+    return _decode(name), fields
 
 
 def unlike_fields(one: str, other: str) -> str:
@@ -58,7 +58,7 @@ def unlike_fields(one: str, other: str) -> str:
     return ", ".join(f"{key} {first.get(key, 'absent')} and {second.get(key, 'absent')}" for key in unlike)
 
 
-def made_by_toy(text: str) -> bool:
+def uses_demo_model(text: str) -> bool:
     """Return whether a score was computed with a demo model: a bundled encoder, or for rovist bundled components.
 
     Raises:
@@ -68,7 +68,7 @@ def made_by_toy(text: str) -> bool:
     return fields.get("profile") == "embedded" and (fields.get("enc", "").startswith("vlgauge-") or "parts" in fields)
 
 
-def named(value: Any) -> Any:
+def signature_value(value: Any) -> Any:
     """Return a setting in the form used in signatures: the name of a function or object, integers without ".0".
 
     Names that several objects may share get a digest: lambdas and nested functions get a digest of their code, and
@@ -143,9 +143,9 @@ def local_name(sha256: str) -> str:
     return f"local@sha256-{sha256[:12]}"
 
 
-def _encoded(text: str, *, colon: bool = True) -> str:
+def _encode(text: str, *, colon: bool = True) -> str:
     return quote(text, safe=_PLAIN if colon else _PLAIN.replace(":", ""), errors="surrogatepass")
 
 
-def _decoded(text: str) -> str:
+def _decode(text: str) -> str:
     return unquote(text, errors="surrogatepass")

@@ -10,7 +10,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """Column of the table of a suite.
 
     Attributes:
@@ -38,7 +38,7 @@ class Suite:
 
     name: str
     purpose: str
-    columns: tuple[Column, ...]
+    columns: tuple[TableColumn, ...]
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     needs: Mapping[str, str] = field(default_factory=dict)
 
@@ -52,14 +52,14 @@ _COCO = Suite(
     "coco",
     "the table of the COCO caption evaluation",
     (
-        *(Column(f"BLEU-{order}", "bleu", f"bleu_{order}") for order in (1, 2, 3, 4)),
-        Column("METEOR", "meteor", "meteor"),
-        Column("ROUGE-L", "rouge_l", "rouge_l"),
-        Column("CIDEr", "cider", "cider"),
-        Column("SPICE", "spice", "spice"),
-        Column("CLIP-S", "clip_s", "clip_s"),
-        Column("RefCLIP-S", "clip_s", "ref_clip_s"),
-        Column("PAC-S", "pac_s", "pac_s"),
+        *(TableColumn(f"BLEU-{order}", "bleu", f"bleu_{order}") for order in (1, 2, 3, 4)),
+        TableColumn("METEOR", "meteor", "meteor"),
+        TableColumn("ROUGE-L", "rouge_l", "rouge_l"),
+        TableColumn("CIDEr", "cider", "cider"),
+        TableColumn("SPICE", "spice", "spice"),
+        TableColumn("CLIP-S", "clip_s", "clip_s"),
+        TableColumn("RefCLIP-S", "clip_s", "ref_clip_s"),
+        TableColumn("PAC-S", "pac_s", "pac_s"),
     ),
     needs={"clip_s": "images", "pac_s": "images"},
 )
@@ -67,12 +67,12 @@ _STORIES = Suite(
     "stories",
     "grounding, coherence and repetition of visual stories",
     (
-        Column("GROOViST", "groovist", "groovist"),
-        Column("RoViST-VG", "rovist", "rovist_vg"),
-        Column("RoViST-C", "rovist", "rovist_c"),
-        Column("RoViST-NR", "rovist", "rovist_nr"),
-        Column("RoViST", "rovist", "rovist"),
-        Column("d_HM", "d_hm", "d_hm"),
+        TableColumn("GROOViST", "groovist", "groovist"),
+        TableColumn("RoViST-VG", "rovist", "rovist_vg"),
+        TableColumn("RoViST-C", "rovist", "rovist_c"),
+        TableColumn("RoViST-NR", "rovist", "rovist_nr"),
+        TableColumn("RoViST", "rovist", "rovist"),
+        TableColumn("d_HM", "d_hm", "d_hm"),
     ),
     # All published distances compute the coherence of a sentence with all sentences before it.
     settings={"rovist": {"c": {"context": "prefix"}}},
@@ -82,13 +82,13 @@ _SETS = Suite(
     "sets",
     "sets of sampled captions against sets of human captions, and their diversity",
     (
-        Column("TRM", "trm", "trm"),
-        Column("MMD-BERT", "mmd_bert", "mmd_bert"),
-        Column("Frechet-BERT", "frechet_bert", "frechet_bert"),
-        Column("Self-CIDEr", "diversity", "diversity"),
-        Column("mBLEU-4", "diversity", "diversity_mbleu_4"),
-        Column("Div-1", "diversity", "diversity_div_1"),
-        Column("Div-2", "diversity", "diversity_div_2"),
+        TableColumn("TRM", "trm", "trm"),
+        TableColumn("MMD-BERT", "mmd_bert", "mmd_bert"),
+        TableColumn("Frechet-BERT", "frechet_bert", "frechet_bert"),
+        TableColumn("Self-CIDEr", "diversity", "diversity"),
+        TableColumn("mBLEU-4", "diversity", "diversity_mbleu_4"),
+        TableColumn("Div-1", "diversity", "diversity_div_1"),
+        TableColumn("Div-2", "diversity", "diversity_div_2"),
     ),
 )
 

@@ -41,16 +41,16 @@ HOST_KEYWORDS = (
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return a clause that suggests the closest known word, "did you mean `n`?", or lists all known words."""
     known = sorted(known)
-    return meant(word, known) or f"known are {', '.join(known) or 'none'}"
+    return suggest_word(word, known) or f"known are {', '.join(known) or 'none'}"
 
 
-def meant(word: str, known: Iterable[str]) -> str:
+def suggest_word(word: str, known: Iterable[str]) -> str:
     """Return a clause that suggests the closest known word, "did you mean `n`?". Empty if none is similar."""
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
     return f"did you mean `{close[0]}`?" if close else ""
 
 
-def shown(value: Any) -> str:
+def short_repr(value: Any) -> str:
     """Return the repr of a value for messages, truncated to `LONGEST_SHOWN` characters. If it fails, name the type."""
     try:
         text = repr(value)
@@ -71,9 +71,9 @@ def check_choice(name: str, value: Any, choices: Sequence[str]) -> str:
     if type(value) in (int, float):
         value = next((choice for choice in choices if _is_number(choice) and float(choice) == value), value)
     if not isinstance(value, str) or value not in choices:
-        hint = meant(value, choices) if isinstance(value, str) else ""
+        hint = suggest_word(value, choices) if isinstance(value, str) else ""
         raise UsageError.about(
-            name, f"must be one of {', '.join(map(repr, choices))}, got {shown(value)}{hint and '; ' + hint}"
+            name, f"must be one of {', '.join(map(repr, choices))}, got {short_repr(value)}{hint and '; ' + hint}"
         )
     return value
 
@@ -105,7 +105,7 @@ def check_float(name: str, value: Any, expected: str = "a finite number", minimu
     real = isinstance(number, (int, float)) and not isinstance(number, bool)
     # Compare before converting, because the largest integers cannot be converted to floats.
     if not real or not max(minimum, -sys.float_info.max) <= number <= sys.float_info.max:
-        raise UsageError.about(name, f"must be {expected}, got {shown(value)}")
+        raise UsageError.about(name, f"must be {expected}, got {short_repr(value)}")
     return float(number)
 
 
@@ -121,9 +121,9 @@ def check_int(name: str, value: Any, minimum: int, maximum: int | None = None) -
     except (TypeError, ValueError):  # arrays define the method, and masked numbers raise ValueError
         whole = minimum - 1
     if whole < minimum:
-        raise UsageError.about(name, f"must be an integer of at least {minimum}, got {shown(value)}")
+        raise UsageError.about(name, f"must be an integer of at least {minimum}, got {short_repr(value)}")
     if maximum is not None and whole > maximum:
-        raise UsageError.about(name, f"must be an integer of at most {maximum:,}, got {shown(value)}")
+        raise UsageError.about(name, f"must be an integer of at most {maximum:,}, got {short_repr(value)}")
     return whole
 
 
@@ -135,11 +135,11 @@ def check_bool(name: str, value: Any) -> bool:
     """
     truth = plain_number(value)
     if not isinstance(truth, bool):
-        raise UsageError.about(name, f"must be True or False, got {shown(value)}")
+        raise UsageError.about(name, f"must be True or False, got {short_repr(value)}")
     return truth
 
 
-def listed(value: Any) -> list[Any] | None:
+def as_list(value: Any) -> list[Any] | None:
     """Return the items of a list, tuple, one-dimensional array or Series. None for other types, such as str or dict."""
     if isinstance(value, list):
         return value

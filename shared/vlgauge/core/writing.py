@@ -32,7 +32,7 @@ class NotWritableError(UsageError):
     """Raised if no file can be written to a path."""
 
 
-def checked_target(
+def resolve_target(
     path: str | PathLike[str],
     name: str = "`path`",
     sources: Iterable[str | PathLike[str]] = (),
@@ -115,7 +115,7 @@ def atomic_write(
         NotWritableError: If no file can be written there.
         OSError: If the disk is full or fails. The message names the target, and the existing file is kept.
     """
-    target = checked_target(path, name)
+    target = resolve_target(path, name)
     for entry in parts_of(target):
         with suppress(OSError):
             if time.time() - entry.stat(follow_symlinks=False).st_mtime > STALE_SECONDS:

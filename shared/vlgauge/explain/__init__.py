@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .differing import Row, SystemDifferences, differences
+from .differing import DifferingRow, SystemDifferences, differences
 from .explanation import Columns, Explanation, report
 from .folders import explanation_of
 
@@ -29,4 +29,4 @@ def explain(
     return found
 
 
-__all__ = ["Explanation", "Row", "SystemDifferences", "differences", "explain", "explanation_of", "report"]
+__all__ = ["DifferingRow", "Explanation", "SystemDifferences", "differences", "explain", "explanation_of", "report"]

@@ -10,7 +10,7 @@ from .pages import beside_notices, fragment, whole_page
 
 
 @dataclass(frozen=True)
-class Row:
+class DifferingRow:
     """Row of two systems.
 
     Attributes:
@@ -38,7 +38,7 @@ class SystemDifferences:
     title: str
     names: tuple[str, str]
     explanations: tuple[Explanation, Explanation]
-    rows: Sequence[Row]
+    rows: Sequence[DifferingRow]
 
     def section(self) -> Markup:
         """Render the section of a page about this comparison."""
@@ -54,10 +54,10 @@ class SystemDifferences:
         ]
         return fragment("differing", title=self.title, metric=metric, rows=shown)
 
-    def _is_better(self, row: Row) -> bool:
+    def _is_better(self, row: DifferingRow) -> bool:
         return (row.difference > 0) == self.explanations[0].facts.higher_is_better
 
-    def _sides(self, row: Row) -> list[Markup]:
+    def _sides(self, row: DifferingRow) -> list[Markup]:
         tones = ("good", "bad") if self._is_better(row) else ("bad", "good")
         return [
             one.example(number, tone=tone, title=name)

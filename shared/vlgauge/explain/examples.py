@@ -70,7 +70,7 @@ def _example(row: Mapping[str, Any], place: str) -> Example:
     if row["shows"] not in ROLES:
         raise UsageError.about("shows", f"must be one of {', '.join(ROLES)}, got {row['shows']!r} in {place}")
     told = {*_TEXTS, "config", "toy"}
-    cells = {name: _located(cell) if name in _FILES else cell for name, cell in row.items() if name not in told}
+    cells = {name: _locate(cell) if name in _FILES else cell for name, cell in row.items() if name not in told}
     return Example(
         shows=row["shows"],
         id=row["id"],
@@ -82,11 +82,11 @@ def _example(row: Mapping[str, Any], place: str) -> Example:
     )
 
 
-def _located(cell: str | list[str]) -> str | list[str]:
+def _locate(cell: str | list[str]) -> str | list[str]:
     return str(PICTURES / cell) if isinstance(cell, str) else [str(PICTURES / one) for one in cell]
 
 
-def explained_examples(name: str, config: str = "") -> Explanation:
+def explain_examples(name: str, config: str = "") -> Explanation:
     """Score the examples of a metric on the CPU under the embedded profile, and explain the scores.
 
     Args:

@@ -13,9 +13,9 @@ from markupsafe import Markup, escape
 from vlgauge.core.catalog import metric_facts
 from vlgauge.core.errors import UsageError, UsageIndexError
 from vlgauge.core.results import mean_of_defined
-from vlgauge.core.signatures import made_by_toy, parse_signature
+from vlgauge.core.signatures import parse_signature, uses_demo_model
 from vlgauge.core.validation import check_int
-from vlgauge.families.aggregation import RowCounts, corpus_interval, counted_of, row_counts
+from vlgauge.families.aggregation import RowCounts, corpus_interval, find_counts, row_counts
 from vlgauge.inputs.media.tables import without_blanks
 from vlgauge.stats import FEW, Interval
 
@@ -186,7 +186,7 @@ class Explanation(ABC):
     @property
     def is_mean(self) -> bool:
         """Whether the corpus-level value is the mean of the scores."""
-        return counted_of(self.name, self.signature) is None
+        return find_counts(self.name, self.signature) is None
 
     @property
     def signature(self) -> str:
@@ -201,7 +201,7 @@ class Explanation(ABC):
     @property
     def is_toy(self) -> bool:
         """Whether a demo model of the embedded profile produced a value."""
-        return any(made_by_toy(value) for key, value in self.result.items() if key.endswith("_signature"))
+        return any(uses_demo_model(value) for key, value in self.result.items() if key.endswith("_signature"))
 
     @property
     def axis_values(self) -> list[float]:

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from vlgauge.core.catalog import metric_title
 
-from .pages import number, quoted, safe
+from .pages import number, quote_word, safe
 
 if TYPE_CHECKING:
     from .explanation import Explanation
@@ -44,7 +44,7 @@ def finding_of_rows(metric: Explanation) -> str:
         return f"{told}; all score the same."
     if len(worst) > 1:
         return f"{told}; {len(worst):,} share the worst score, {score}."
-    return f"{told}; {quoted(metric.title(worst[0]))} is the worst, with {score}."
+    return f"{told}; {quote_word(metric.title(worst[0]))} is the worst, with {score}."
 
 
 def reason_of_the_worst(metric: Explanation) -> Markup:
@@ -54,7 +54,7 @@ def reason_of_the_worst(metric: Explanation) -> Markup:
     worst = metric.worst_first[0]
     if len(metric.scores) == 1:
         return metric.headline(worst)
-    return Markup("<b>{}</b>: {}").format(safe(quoted(metric.title(worst))), metric.headline(worst))
+    return Markup("<b>{}</b>: {}").format(safe(quote_word(metric.title(worst))), metric.headline(worst))
 
 
 def finding_of_metrics(explained: Sequence[Explanation]) -> str:
@@ -70,7 +70,7 @@ def finding_of_metrics(explained: Sequence[Explanation]) -> str:
         return f"{told}: no row is the worst by two of them." if of_each and n > 1 else f"{told}."
     rows = sorted(row for row, count in by_row.items() if count == most)
     by = "all" if most == len(explained) else f"{in_letters(most)} of them"
-    first, others = quoted(explained[0].title(rows[0])), len(rows) - 1
+    first, others = quote_word(explained[0].title(rows[0])), len(rows) - 1
     if others:
         return (
             f"{told}: {first} and {in_letters(others)} other{'s' if others > 1 else ''} have the worst score by {by}."

@@ -8,8 +8,8 @@ from markupsafe import Markup
 
 from .explanation import Explanation
 from .marks import Mark, Piece
-from .pages import number, quoted, safe, signed
-from .pictures import boxed_pictures
+from .pages import format_signed, number, quote_word, safe
+from .pictures import draw_boxes
 from .shares import Share
 
 NEXT_TO_NOTHING = 0.1
@@ -36,14 +36,16 @@ class GroundedStory(Explanation):
         amount = part[self.amount] or 0.0
         tone = "nil" if abs(amount) < NEXT_TO_NOTHING else "for" if amount > 0 else "against"
         against = tone == "against"
-        value = signed(amount) if against else ""
+        value = format_signed(amount) if against else ""
         return Mark(tone, against and amount <= -MUCH, self.note(part, n_parts), number, value)
 
     def reason(self, row: int) -> str:
         """Return the parts with the lowest contributions."""
         parts = [part for part in self.details[row][self.parts] if part[self.amount] is not None]
         lowest = sorted(parts, key=lambda part: part[self.amount])[:2]
-        return "least by " + ", ".join(f"{quoted(part['text'])} {signed(part[self.amount])}" for part in lowest)
+        return "least by " + ", ".join(
+            f"{quote_word(part['text'])} {format_signed(part[self.amount])}" for part in lowest
+        )
 
     def contributions(self, row: int) -> Sequence[Share]:
         """Return the contributions of the parts, in ascending order."""
@@ -63,7 +65,7 @@ class GroundedStory(Explanation):
         told = safe(f"{n_found} of {len(shares)} {name} are clearly in the images")
         if not against:
             return told + "; nothing counts against the story."
-        worst = Markup("<em>{}</em>").format(safe(quoted(against[0].text)))
+        worst = Markup("<em>{}</em>").format(safe(quote_word(against[0].text)))
         if len(against) == 1:
             return Markup("{}; {} is not, and costs {}.").format(told, worst, number(-against[0].amount))
         return Markup("{}. {} are not, first of all {}.").format(told, len(against), worst)
@@ -86,13 +88,13 @@ class GroundedStory(Explanation):
         marks = [self.mark(part, number, len(parts)) for number, part in enumerate(parts, 1)]
         images = self.columns.get("images")
         cell = None if images is None else images[row]
-        pictures = boxed_pictures(cell if cell is None or isinstance(cell, Sequence) else [cell], parts, marks)
-        sentences = marked_parts(detail["sentences"], [part["text"] for part in parts], marks)
+        pictures = draw_boxes(cell if cell is None or isinstance(cell, Sequence) else [cell], parts, marks)
+        sentences = mark_parts(detail["sentences"], [part["text"] for part in parts], marks)
         beside = len(pictures) == len(sentences)
         return {"sentences": sentences, "pictures": pictures, "beside": beside, "parts": parts}
 
 
-def marked_parts(sentences: Sequence[str], parts: Sequence[str], marks: Sequence[Mark]) -> list[list[Piece]]:
+def mark_parts(sentences: Sequence[str], parts: Sequence[str], marks: Sequence[Mark]) -> list[list[Piece]]:
     """Split sentences into pieces with the marks of parts.
 
     Args:

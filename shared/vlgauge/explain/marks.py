@@ -77,7 +77,7 @@ def word_spans(text: str, words: Sequence[str]) -> list[Span]:
     return spans
 
 
-def merged(text: str, spans: Sequence[Span], marks: Sequence[Mark | None]) -> list[tuple[Span, Mark | None]]:
+def merge_marks(text: str, spans: Sequence[Span], marks: Sequence[Mark | None]) -> list[tuple[Span, Mark | None]]:
     """Merge neighboring words with marks of the same kind to one span with all their notes.
 
     Args:
@@ -104,5 +104,5 @@ def merged(text: str, spans: Sequence[Span], marks: Sequence[Mark | None]) -> li
 
 def pieces_of_runs(text: str, words: Sequence[str], marks: Sequence[Mark | None]) -> list[Piece]:
     """Split a text into pieces, merging neighboring words with marks of the same kind."""
-    runs = merged(text, word_spans(text, words), marks)
+    runs = merge_marks(text, word_spans(text, words), marks)
     return pieces(text, [span for span, _ in runs], [mark for _, mark in runs])

@@ -23,7 +23,7 @@ _LONGEST_WORD = 32
 _MOST_TOLD = 10  # maximum number of warnings on a page
 
 
-def shown(value: Any) -> Any:
+def clean_text(value: Any) -> Any:
     """Return a string without characters that would affect the page, or any other value unchanged.
 
     These are direction marks, control characters and lone surrogates. `Markup` is unchanged too.
@@ -33,7 +33,7 @@ def shown(value: Any) -> Any:
 
 def safe(text: str) -> Markup:
     """Convert a string to escaped markup."""
-    return escape(shown(text))
+    return escape(clean_text(text))
 
 
 def number(value: float | None, digits: int = 2) -> str:
@@ -43,7 +43,7 @@ def number(value: float | None, digits: int = 2) -> str:
     return f"{value:z.{digits}f}".replace("-", MINUS)
 
 
-def signed(value: float, digits: int = 2) -> str:
+def format_signed(value: float, digits: int = 2) -> str:
     """Format a number with its sign, such as "+0.71"."""
     return f"{value:+.{digits}f}".replace("-", MINUS)
 
@@ -59,7 +59,7 @@ def cut(text: str, longest: int = _LONGEST_WORD) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
-def quoted(text: str) -> str:
+def quote_word(text: str) -> str:
     """Return a word, shortened if necessary, in quotation marks."""
     return f"“{cut(text)}”"
 
@@ -81,11 +81,11 @@ def environment(folder: Path = TEMPLATES) -> Environment:
         loader=FileSystemLoader([folder, TEMPLATES, metrics_root()]),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=shown,
+        finalize=clean_text,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters.update(number=number, signed=signed, signs=signs, cut=cut, quoted=quoted)
+    found.filters.update(number=number, signed=format_signed, signs=signs, cut=cut, quoted=quote_word)
     found.globals.update(style=Markup((TEMPLATES / "style.css").read_text("utf-8")), toy_numbers=TOY_NUMBERS)
     return found
 

@@ -172,7 +172,7 @@ def _tag(mark: Mark, area: Area, unit: float) -> str:
     )
 
 
-def boxed_pictures(images: Sequence[Any] | None, rows: Sequence[Mapping[str, Any]], marks: Sequence[Mark]) -> list[Any]:
+def draw_boxes(images: Sequence[Any] | None, rows: Sequence[Mapping[str, Any]], marks: Sequence[Mark]) -> list[Any]:
     """Draw the images of a story with the regions found for its parts.
 
     Args:

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from .explanation import Explanation
 from .marks import AGAINST, FOR, Mark, pieces_of_runs
-from .pages import quoted
+from .pages import quote_word
 
 N_CLOSEST = 2  # maximum number of references to show
 
@@ -34,11 +34,11 @@ class ReferencedCaption(Explanation):
             return "has no word"
         alone = [token for token in tokens if not self.is_shared(token, references)]
         text = f"{len(tokens) - len(alone)} of {len(tokens)} words {self.match}"
-        return f"{text}; {quoted(alone[0])} does not" if alone else text
+        return f"{text}; {quote_word(alone[0])} does not" if alone else text
 
     def mark_alone(self, token: str) -> Mark | None:
         """Return the mark of a word that no reference contains. Subclasses may return None for no mark."""
-        return Mark(AGAINST, note=f"{quoted(token)} is in no reference")
+        return Mark(AGAINST, note=f"{quote_word(token)} is in no reference")
 
     def values(self, row: int) -> dict[str, Any]:
         """Return the template variables of a row.

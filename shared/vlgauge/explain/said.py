@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .explanation import Explanation
-from .pages import quoted
+from .pages import quote_word
 
 
 class MentionedContent(Explanation):
@@ -34,7 +34,7 @@ def nil(text: str) -> dict[str, Any]:
     return chip(text, False) | {"tone": "nil"}
 
 
-def drawn(tuples: Iterable[tuple[Sequence[str], dict[str, Any]]]) -> list[dict[str, Any]]:
+def arrange_graph(tuples: Iterable[tuple[Sequence[str], dict[str, Any]]]) -> list[dict[str, Any]]:
     """Arrange the tuples of a scene graph as boxes, one per object, with its attributes and its outgoing relations.
 
     Args:
@@ -60,10 +60,10 @@ def drawn(tuples: Iterable[tuple[Sequence[str], dict[str, Any]]]) -> list[dict[s
     return list(boxes.values())
 
 
-def counted(things: Sequence[tuple[str, bool]], empty: str) -> str:
+def count_statements(things: Sequence[tuple[str, bool]], empty: str) -> str:
     """Count the supported statements, and quote one that is not supported."""
     if not things:
         return empty
     alone = [text for text, supported in things if not supported]
     said = f"{len(things) - len(alone)} of {len(things)} of its statements are in its references"
-    return f"{said}; {quoted(alone[0])} is not" if alone else said
+    return f"{said}; {quote_word(alone[0])} is not" if alone else said

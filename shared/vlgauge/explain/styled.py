@@ -5,7 +5,7 @@ from typing import Any
 
 from .explanation import Explanation
 from .marks import AGAINST, FOR, Mark
-from .pages import quoted, signed
+from .pages import format_signed, quote_word
 
 N_NAMED = 3  # maximum number of n-grams in a note
 _NEXT_TO_NOTHING = 0.005  # weights below it are displayed as 0.00
@@ -23,11 +23,13 @@ class StyledCaption(Explanation):
         styles = self.columns.get("styles")
         return "" if styles is None else f"style: {styles[row]}"
 
-    def summed_up(self, raised: Sequence[Mapping[str, Any]], lowered: Sequence[Mapping[str, Any]]) -> str:
+    def sum_up(self, raised: Sequence[Mapping[str, Any]], lowered: Sequence[Mapping[str, Any]]) -> str:
         """Describe the n-gram that raised a score most and the one that lowered it most."""
         best = max(raised, key=lambda gram: gram["share"], default=None)
         worst = min(lowered, key=lambda gram: gram.get("share", gram["cng"]), default=None)
-        texts = [f"{word} by {quoted(gram['ngram'])}" for word, gram in (("raised", best), ("lowered", worst)) if gram]
+        texts = [
+            f"{word} by {quote_word(gram['ngram'])}" for word, gram in (("raised", best), ("lowered", worst)) if gram
+        ]
         return "; ".join(texts) or "no n-gram of the caption is known"
 
 
@@ -51,7 +53,7 @@ def weights_note(tokens: Sequence[str], index: int, known: Mapping[str, float]) 
     """List the weights of the first n-grams that contain a token."""
     named = covering(tokens, index, known)
     more = f" and {len(named) - N_NAMED} more" if len(named) > N_NAMED else ""
-    return ", ".join(f"{ngram} {signed(known[ngram])}" for ngram in named[:N_NAMED]) + more
+    return ", ".join(f"{ngram} {format_signed(known[ngram])}" for ngram in named[:N_NAMED]) + more
 
 
 def share_mark(share: float, steps: tuple[float, float], note: str) -> Mark | None:

@@ -12,8 +12,8 @@ from vlgauge.core.catalog import Bounds, folder_module, metric_names, metrics_ro
 from vlgauge.core.errors import UsageError
 from vlgauge.core.lru_cache import LRUCache
 from vlgauge.core.results import mean_of_defined
-from vlgauge.core.signatures import made_by_toy, parse_signature
-from vlgauge.core.validation import shown
+from vlgauge.core.signatures import parse_signature, uses_demo_model
+from vlgauge.core.validation import short_repr
 from vlgauge.stats import Interval, Statistic, bootstrap_interval, count_statistic, count_statistic_intervals
 
 Floats = npt.NDArray[np.float64]
@@ -84,7 +84,7 @@ COUNTED: Mapping[str, CountBasedMetric] = _InFolders()
 """Metrics whose corpus-level value sums counts. The values of all other metrics are means."""
 
 
-def counted_of(name: str, signature: str) -> CountBasedMetric | None:
+def find_counts(name: str, signature: str) -> CountBasedMetric | None:
     """Look up the counts that the corpus-level value of a score sums. None if the value is the mean of the scores.
 
     Args:
@@ -116,8 +116,8 @@ def number_title(
         of_row: Whether the value is the score of a single row instead of the value of the corpus.
         higher_is_better: Direction, shown as an arrow. None for no arrow.
     """
-    kind = [("row" if of_row else "corpus")] if counted_of(name, signature) else []
-    toy = ["toy"] if signature and made_by_toy(signature) else []
+    kind = [("row" if of_row else "corpus")] if find_counts(name, signature) else []
+    toy = ["toy"] if signature and uses_demo_model(signature) else []
     parser = parser_note(name, signature) if called else []
     told = f" ({', '.join([*parser, *kind, *toy])})" if parser or kind or toy else ""
     return f"{called or name}{told}{'' if higher_is_better is None else f' {ARROWS[higher_is_better]}'}"
@@ -149,7 +149,7 @@ def values_told(names: Mapping[str, str], signatures: Mapping[str, str]) -> str:
         names: Title of each score, by score name.
         signatures: Signatures of the scores, by score name.
     """
-    added = [called for name, called in names.items() if counted_of(name, signatures[name])]
+    added = [called for name, called in names.items() if find_counts(name, signatures[name])]
     if not added:
         return "Means"
     return (
@@ -205,7 +205,7 @@ def _column(what: str, key: str, cells: Any) -> Floats:
     try:
         column = np.array([math.nan if cell in (None, "") else float(cell) for cell in cells])
     except (TypeError, ValueError, OverflowError):
-        raise UsageError.about(what, f"must have numbers in {key}, got {shown(cells)}") from None
+        raise UsageError.about(what, f"must have numbers in {key}, got {short_repr(cells)}") from None
     return column
 
 
@@ -220,7 +220,7 @@ def corpus_value(name: str, result: Mapping[str, Any]) -> float:
 
 def _values(name: str, result: Mapping[str, Any]) -> tuple[CountBasedMetric | None, Floats]:
     """Return the counts of each row with their metric, or None and the scores of the rows."""
-    counted = counted_of(name, str(result.get(f"{name}_signature", "")))
+    counted = find_counts(name, str(result.get(f"{name}_signature", "")))
     if counted is not None:
         return counted, corpus_counts(name, result)
     return None, _column("result", f"{name}_scores", result[f"{name}_scores"])
@@ -266,7 +266,7 @@ def row_counts(name: str, result: Mapping[str, Any]) -> RowCounts:
     return RowCounts(*(int(np.count_nonzero(rows)) for rows in (known, ~known, adding, silent)))
 
 
-def told_of_silent(name: str, n_silent: int, *, of: str = "") -> str:
+def describe_silent_rows(name: str, n_silent: int, *, of: str = "") -> str:
     """Return a note that rows without a score contribute to a corpus-level value.
 
     Args:
@@ -325,7 +325,7 @@ def corpus_interval(
     if (known := _KNOWN.get(key)) is None:
         how: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed, "groups": labels}
         if counted is not None:
-            known = _counted_intervals(owner, counted, values, **how)
+            known = _compute_count_intervals(owner, counted, values, **how)
         else:
             known = {"": bootstrap_interval(values.tolist(), **how)}
         _KNOWN.put(key, known)
@@ -372,7 +372,9 @@ def _owner(name: str, result: Mapping[str, Any]) -> str:
     return name
 
 
-def _counted_intervals(name: str, counted: CountBasedMetric, counts: Floats, **how: Any) -> dict[str, Interval | None]:
+def _compute_count_intervals(
+    name: str, counted: CountBasedMetric, counts: Floats, **how: Any
+) -> dict[str, Interval | None]:
     """Compute the intervals of all values of the same counts, from the same bootstrap samples."""
     statistics = {name: counted.value, **counted.others}
 

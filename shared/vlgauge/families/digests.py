@@ -17,7 +17,7 @@ def sum_of_digests(references: Sequence[Sequence[str]]) -> int:
     return sum(map(int.from_bytes, digests)) % _DIGESTS
 
 
-def named_by(total: int, source: str = "references") -> str:
+def name_by(total: int, source: str = "references") -> str:
     """Return the signature name of the frequencies counted in texts with this sum of digests.
 
     Args:

@@ -76,7 +76,7 @@ def add_set_sizes(
             continue
         own = sizes_used(metric_of_score(name), sizes)
         fields = parse_signature(str(text))[1]
-        fields |= {_SIZES: _signed_sizes(own, keys)}
+        fields |= {_SIZES: _sign_sizes(own, keys)}
         fields |= {_DRAWN: _range(there), _SEED: str(seed)} if there else {}
         signatures[key] = format_signature(name, fields)
     return signatures
@@ -88,7 +88,7 @@ def sizes_used(metric: str, sizes: Sizes) -> list[tuple[int, ...]]:
     return [tuple(size[:n_sides]) for size in sizes]
 
 
-def _signed_sizes(sizes: Sequence[tuple[int, ...]], keys: Sequence[str]) -> str:
+def _sign_sizes(sizes: Sequence[tuple[int, ...]], keys: Sequence[str]) -> str:
     signed = "v".join(map(_range, zip(*sizes, strict=True)))
     if "-" in signed:
         rows = sorted([key, *map(int, size)] for key, size in zip(keys, sizes, strict=True))

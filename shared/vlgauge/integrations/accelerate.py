@@ -7,7 +7,7 @@ from typing import Any
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.results import plain
-from vlgauge.core.validation import plain_number, rows_of, shown
+from vlgauge.core.validation import plain_number, rows_of, short_repr
 from vlgauge.integrations.processes import several_processes
 
 
@@ -79,6 +79,6 @@ def _id_of(row: Any, place: str) -> int | str:
         raise UsageError.about(
             place,
             "must be a tuple or list that begins with an id, or a mapping with an `id`, an integer or a string, got "
-            f"{shown(row)}",
+            f"{short_repr(row)}",
         )
     return name

@@ -23,13 +23,13 @@ import pyarrow as pa
 
 import vlgauge
 from vlgauge.core.errors import UsageError, UsageTypeError
-from vlgauge.core.validation import nearest, plain_number, shown, warn
+from vlgauge.core.validation import nearest, plain_number, short_repr, warn
 from vlgauge.families.base import Metric, Story
-from vlgauge.families.base.parts import SIZES, Counts, PartialResult, added_counts, merge_partial_results
+from vlgauge.families.base.parts import SIZES, Counts, PartialResult, add_counts, merge_partial_results
 from vlgauge.families.set_sizes import add_set_sizes
-from vlgauge.inputs.media.tables import located
+from vlgauge.inputs.media.tables import make_paths_absolute
 from vlgauge.inputs.sandbox import use_sandbox
-from vlgauge.integrations.run_identity import identified_settings
+from vlgauge.integrations.run_identity import identify_settings
 
 # Columns of the output: values of the whole batch, in its first row, and counts.
 OF_BATCH, COUNTS = "vlgauge_batch", "vlgauge_counts"
@@ -77,7 +77,7 @@ class RowScorer:
         self.name, self.id = metric, id
         self._load = {"config_name": config_name, "keep_in_memory": True, "progress": False, **settings}
         # Compute this before the metric uses an object, which may change its state. `sandbox` does not affect scores.
-        self._settings = identified_settings({key: value for key, value in self._load.items() if key != "sandbox"})
+        self._settings = identify_settings({key: value for key, value in self._load.items() if key != "sandbox"})
         self._titles = dict(columns or {})
         self.folder = folder
         self._counts: Counts | None = None
@@ -121,7 +121,7 @@ class RowScorer:
         """Return the column name in the batches for a column of the metric."""
         return self._titles.get(column, column)
 
-    def described(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         """Return everything that affects the scores except the rows, for comparison with another run.
 
         Returns:
@@ -156,7 +156,7 @@ class RowScorer:
         """
         other = RowScorer.__new__(RowScorer)
         other.__dict__ |= self.__getstate__()
-        other._counts = added_counts(json.loads(cell) for batch in counted for cell in _cells(batch, COUNTS))
+        other._counts = add_counts(json.loads(cell) for batch in counted for cell in _cells(batch, COUNTS))
         return other
 
     def score_rows(self, batch: Any) -> Any:
@@ -179,7 +179,7 @@ class RowScorer:
 
             if not names:
                 return _like(batch, {self.id: [], OF_BATCH: []})
-            found = _named(names, score)
+            found = _name_row_in_errors(names, score)
         counted = Counter[str]()
         for one in caught:
             _count(counted, str(one.message))
@@ -191,7 +191,7 @@ class RowScorer:
             "texts": {key: sorted(values) for key, values in (found.texts | forms).items()},
             "warnings": counted,
         }
-        values = {key: list(map(_shown_cell, column)) for key, column in found.columns.items()}
+        values = {key: list(map(_format_cell, column)) for key, column in found.columns.items()}
         rest = [None] * (len(names) - 1)
         return _like(batch, {self.id: names, **values, OF_BATCH: [json.dumps(of_batch), *rest]})
 
@@ -213,13 +213,13 @@ class RowScorer:
         partials: list[PartialResult] = []
         n_scored, counted = 0, Counter[str]()
         for batch in scored:
-            own, n_rows, warned = _restored(batch, self.id)
+            own, n_rows, warned = _restore(batch, self.id)
             partials.append(own)
-            names += map(checked_id, _cells(batch, self.id))
+            names += map(check_id, _cells(batch, self.id))
             n_scored += n_rows
             for message, count in warned.items():
                 counted[message] += count
-        order = sorted_ids(names)
+        order = sort_ids(names)
         if n_scored != len(names):
             raise UsageError.about(
                 "scored",
@@ -256,11 +256,11 @@ class RowScorer:
         if absent := [title for title in needed if title not in there]:
             known = ", ".join(map(str, there)) or "none"
             raise UsageError.about("batch", f"must have the columns {', '.join(absent)}, got {known}")
-        names = [checked_id(name) for name in _cells(batch, self.id)]
+        names = [check_id(name) for name in _cells(batch, self.id)]
         if not names:
             return [], {name: [] for name in cells}, {}
         if self.folder is not None:
-            cells = located(cells, f"{self.folder}/-")
+            cells = make_paths_absolute(cells, f"{self.folder}/-")
         forms = {}
         if isinstance(self.metric.columns[0], Story):
             kinds = {"a string" if isinstance(cell, str) else "a list of sentences" for cell in cells["predictions"]}
@@ -268,12 +268,12 @@ class RowScorer:
 
         def check(rows: Sequence[int]) -> dict[str, Sequence[Any]]:
             own = {name: column and [column[i] for i in rows] for name, column in cells.items()}
-            return self.metric.restored(self.metric.stored_table(own))
+            return self.metric.from_table(self.metric.to_table(own))
 
-        return names, _named(names, check), forms
+        return names, _name_row_in_errors(names, check), forms
 
 
-def _named(names: Sequence[Any], work: Callable[[Sequence[int]], Output]) -> Output:
+def _name_row_in_errors(names: Sequence[Any], work: Callable[[Sequence[int]], Output]) -> Output:
     """Apply a function to all rows. If it raises UsageError, add the id of the row that causes it to the message."""
     try:
         return work(range(len(names)))
@@ -286,7 +286,7 @@ def _named(names: Sequence[Any], work: Callable[[Sequence[int]], Output]) -> Out
         raise
 
 
-def checked_id(name: Any) -> int | str:
+def check_id(name: Any) -> int | str:
     """Check that an id is an integer or a string, and return it without NumPy types.
 
     Raises:
@@ -294,11 +294,11 @@ def checked_id(name: Any) -> int | str:
     """
     name = plain_number(name)
     if isinstance(name, bool) or not isinstance(name, (int, str)):
-        raise UsageError.about("id", f"must be an integer or a string in every row, got {shown(name)}")
+        raise UsageError.about("id", f"must be an integer or a string in every row, got {short_repr(name)}")
     return name
 
 
-def sorted_ids(names: Sequence[int | str]) -> list[int]:
+def sort_ids(names: Sequence[int | str]) -> list[int]:
     """Return the positions of ids in sorted order.
 
     Raises:
@@ -311,7 +311,7 @@ def sorted_ids(names: Sequence[int | str]) -> list[int]:
         raise UsageError.about("id", f"must be of one type in all rows, got {' and '.join(sorted(kinds))}")
     if len(set(names)) < len(names):
         name, count = Counter(names).most_common(1)[0]
-        raise UsageError.about("id", f"must name each row once, got {shown(name)} {count} times")
+        raise UsageError.about("id", f"must name each row once, got {short_repr(name)} {count} times")
     return sorted(range(len(names)), key=names.__getitem__)
 
 
@@ -326,7 +326,7 @@ def _of_row(name: Any, error: UsageError) -> UsageError:
     """Add the id of the row to an error. Subclasses of UsageError are returned unchanged, because they are specific."""
     if type(error) not in (UsageError, UsageTypeError):
         return error
-    return error.with_message(f"the row of the id {shown(name)}: {error}")
+    return error.with_message(f"the row of the id {short_repr(name)}: {error}")
 
 
 def _count(counted: Counter[str], message: str) -> None:
@@ -344,7 +344,7 @@ def _warn(counted: Mapping[str, int]) -> None:
         warn(f"{len(counted) - _WARNINGS_SHOWN} more kinds of warnings came from individual batches")
 
 
-def _restored(batch: Any, id_title: str) -> tuple[PartialResult, int, dict[str, int]]:
+def _restore(batch: Any, id_title: str) -> tuple[PartialResult, int, dict[str, int]]:
     """Return the partial result of scored rows, the total number of rows of their batches, and their warnings."""
     titles = [title for title in _titles(batch) if title not in (id_title, OF_BATCH)]
     columns = {title: list(map(_read_cell, _cells(batch, title))) for title in titles}
@@ -362,7 +362,7 @@ def _restored(batch: Any, id_title: str) -> tuple[PartialResult, int, dict[str, 
     return merge_partial_results(every), n_scored, counted
 
 
-def _shown_cell(value: Any) -> Any:
+def _format_cell(value: Any) -> Any:
     """Convert a value of a row to a table cell: numbers unchanged, anything else as JSON."""
     return value if isinstance(value, (int, float)) else json.dumps(value)
 

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable
 import numpy as np
 
 from vlgauge.core.errors import UsageError
-from vlgauge.core.validation import listed, shown
+from vlgauge.core.validation import as_list, short_repr
 from vlgauge.inputs.text.endings import is_unfinished
 
 GUARDS = ("wordless", "markup", "repetition", "unfinished", "context")
@@ -62,7 +62,7 @@ _FEW_WORDS = 6  # shorter texts can hardly vary their words
 _MANY_WORDS = 16
 
 
-def checked_guards(unguarded: object) -> tuple[str, ...]:
+def check_guards(unguarded: object) -> tuple[str, ...]:
     """Return the guards that remain enabled if some are disabled.
 
     Args:
@@ -71,12 +71,12 @@ def checked_guards(unguarded: object) -> tuple[str, ...]:
     Raises:
         ValueError: If a name is unknown.
     """
-    names = [unguarded] if isinstance(unguarded, str) else listed(unguarded)
+    names = [unguarded] if isinstance(unguarded, str) else as_list(unguarded)
     known = ", ".join(map(repr, GUARDS))
     if names is None or not all(isinstance(name, str) for name in names):
-        raise UsageError.about("unguarded", f"must be names among {known}, got {shown(unguarded)}")
+        raise UsageError.about("unguarded", f"must be names among {known}, got {short_repr(unguarded)}")
     if unknown := [name for name in names if name not in GUARDS]:
-        raise UsageError.about("unguarded", f"must be names among {known}, got {', '.join(map(shown, unknown))}")
+        raise UsageError.about("unguarded", f"must be names among {known}, got {', '.join(map(short_repr, unknown))}")
     return tuple(name for name in GUARDS if name not in names)
 
 
@@ -87,8 +87,8 @@ def is_wordless(text: str, prompts: Iterable[str] = ()) -> bool:
         text: Any text.
         prompts: Prompts with which the metric prefixes captions, whose words do not count as meaningful.
     """
-    of_prompts = {word for prompt in prompts for word in _units(_folded(prompt))}
-    words = (word for word in _units(_folded(text)) if any(map(_is_letter, word)))
+    of_prompts = {word for prompt in prompts for word in _units(_fold_case(prompt))}
+    words = (word for word in _units(_fold_case(text)) if any(map(_is_letter, word)))
     return all(word in of_prompts or word in _EMPTY for word in words)
 
 
@@ -112,7 +112,7 @@ def repeats_itself(text: str) -> bool:
     - a third of its phrases of four words occurred before (for n of at least 12)
     - a letter or a symbol occurs ten times in a row, or letters are repeated as in "redredred"
     """
-    folded = _folded(text)
+    folded = _fold_case(text)
     if _STUTTER.search(folded):
         return True
     words = _units(folded)
@@ -160,7 +160,7 @@ def _visible(text: str) -> str:
     return "".join(c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
 
 
-def _folded(text: str) -> str:
+def _fold_case(text: str) -> str:
     """Return a text without case and combining marks, which would split words of Hindi or Arabic."""
     folded = _visible(text).casefold()
     return folded if folded.isascii() else "".join(c for c in folded if not unicodedata.category(c).startswith("M"))

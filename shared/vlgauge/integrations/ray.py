@@ -25,15 +25,15 @@ import pyarrow.parquet as pq
 from vlgauge.checkpoints.hub.listening import check_listening
 from vlgauge.core import errors
 from vlgauge.core.errors import MissingExtraError, UsageError
-from vlgauge.core.files import read_bytes, unpacked_limit
+from vlgauge.core.files import limit_unpacked_size, read_bytes
 from vlgauge.core.optional_dependencies import not_importable
 from vlgauge.core.progress import Progress, progress_bar
 from vlgauge.core.run_locks import exclusive_run
-from vlgauge.core.validation import check_float, check_int, shown
-from vlgauge.inputs.media.tables import PICTURED, READERS, located, read_rows, take_column
+from vlgauge.core.validation import check_float, check_int, short_repr
+from vlgauge.inputs.media.tables import PICTURED, READERS, make_paths_absolute, read_rows, take_column
 from vlgauge.inputs.sandbox import use_sandbox
 from vlgauge.inputs.sandbox.parquet import parquet_table
-from vlgauge.integrations.batches import COUNTS, RowScorer, checked_id, sorted_ids
+from vlgauge.integrations.batches import COUNTS, RowScorer, check_id, sort_ids
 from vlgauge.integrations.run_identity import contents_of
 from vlgauge.integrations.scored_batches import ScoredBatches
 from vlgauge.stats.drawing import is_unlabeled
@@ -105,15 +105,15 @@ def score_files(
     check_float("gpus", gpus, "a number of at least 0", 0.0)
     paths = [str(Path(file).absolute()) for file in files]
     kind = _format_of(paths, input_format)
-    imported_ray()
+    import_ray()
     rows = _Rows(scorer, paths, kind, batch_rows)
     with exclusive_run(Path(folder).absolute(), "--parts"):
         before = _states(paths)
         run = {"vlgauge": __version__, "files": contents_of(paths)}
         names, labels = rows.ids_and_labels(groups)
-        sorted_ids(names)  # check the ids before Ray is started
-        with session(address, workers * cpus, workers * gpus), told_plainly(folder):
-            record = _scored(rows, _Pool(workers, cpus, gpus), folder, run, names, progress)
+        sort_ids(names)  # check the ids before Ray is started
+        with session(address, workers * cpus, workers * gpus), convert_ray_errors(folder):
+            record = _score(rows, _Pool(workers, cpus, gpus), folder, run, names, progress)
     if changed := [path for path, state in _states(paths).items() if state != before[path]]:
         raise UsageError(
             f"FILE must not change while it is scored, but {changed[0]!r} did; remove the folder {str(folder)!r}, "
@@ -125,31 +125,31 @@ def score_files(
     return record | {"groups": [label_of[name] for name in record["ids"]], "grouped_by": groups}
 
 
-def _scored(
+def _score(
     rows: _Rows, pool: _Pool, folder: str | Path, run: Mapping[str, Any], names: Sequence[Any], progress: Progress
 ) -> dict[str, Any]:
     """Compute the result of all rows, without scoring rows again whose batches are in the folder."""
     scorer = rows.scorer
     if scorer.needs_counts:
-        counted = rows.mapped(pool, _Counter, scorer=scorer)
+        counted = rows.map_file(pool, _Counter, scorer=scorer)
         scorer = scorer.with_counts({COUNTS: [answer]} for answer in counted)
-    kept = ScoredBatches(folder, {**scorer.described(), **run})
+    kept = ScoredBatches(folder, {**scorer.describe(), **run})
     n_done = len(kept.ids(scorer.id))
     with progress_bar(len(names), "Scoring rows", progress) as advance:
         advance(n_done)
         if n_done < len(names):
-            for n_rows in rows.mapped(pool, _Scorer, scorer=scorer, kept=kept):
+            for n_rows in rows.map_file(pool, _Scorer, scorer=scorer, kept=kept):
                 advance(int(n_rows))
     record = scorer.combine(kept.batches())
     if lost := set(names) ^ set(record["ids"]):
         raise UsageError(
             f"the folder {str(folder)!r} must contain the rows of the files, got {len(lost)} ids in only one of the "
-            f"two, such as {shown(min(lost, key=repr))}; remove the folder, and score again"
+            f"two, such as {short_repr(min(lost, key=repr))}; remove the folder, and score again"
         )
     return record
 
 
-def imported_ray() -> Any:
+def import_ray() -> Any:
     """Import Ray, with the environment variables that it reads at import, and return the module.
 
     Raises:
@@ -183,10 +183,10 @@ def session(address: str | None, cpus: float, gpus: float) -> Iterator[None]:
         ConnectionError: If Ray does not start or does not respond.
         ValueError: If the cluster has too few CPUs or GPUs.
     """
-    ray = imported_ray()
+    ray = import_ray()
     with ExitStack() as stack:
         if not ray.is_initialized():
-            own_or_joined = _own_session(-(-cpus // 1)) if address is None else _joined(address)
+            own_or_joined = _own_session(-(-cpus // 1)) if address is None else _join(address)
             try:
                 stack.enter_context(own_or_joined)
             except UsageError:
@@ -211,7 +211,7 @@ def session(address: str | None, cpus: float, gpus: float) -> Iterator[None]:
 @contextmanager
 def _own_session(cpus: float) -> Iterator[None]:
     """Start a Ray instance that other machines cannot reach, and stop it at the end of the context."""
-    ray = imported_ray()
+    ray = import_ray()
     if (address := ray.util.get_node_ip_address()) != _LOOPBACK:
         (variable,) = _ON_LOOPBACK
         raise UsageError(
@@ -232,8 +232,8 @@ def _own_session(cpus: float) -> Iterator[None]:
 
 
 @contextmanager
-def _joined(address: str) -> Iterator[None]:
-    ray = imported_ray()
+def _join(address: str) -> Iterator[None]:
+    ray = import_ray()
     # Check the address first, because Ray retries for more than six minutes if no server is listening.
     if door := re.fullmatch(r"(?:ray://)?\[?(.+?)\]?:(\d{1,5})", address):
         check_listening(door[1], int(door[2]))
@@ -260,13 +260,13 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
 
 
 @contextmanager
-def told_plainly(folder: str | Path) -> Iterator[None]:
+def convert_ray_errors(folder: str | Path) -> Iterator[None]:
     """Convert errors of Ray to a one-sentence ChildProcessError. Errors raised by workers themselves are unchanged.
 
     Raises:
         ChildProcessError: If the code inside the context raises an error of Ray.
     """
-    ray = imported_ray()
+    ray = import_ray()
     try:
         yield
     except ray.exceptions.RayError as error:
@@ -312,7 +312,7 @@ class _Rows:
                 found = {title: take_column(rows, title) for title in required}
             for title in wanted:
                 cells[title] += found[title]
-        names = list(map(checked_id, cells[self.scorer.id]))
+        names = list(map(check_id, cells[self.scorer.id]))
         if not names:
             raise UsageError(f"FILE must have at least one row, got none in {', '.join(self._paths[:3])}")
         if groups is None:
@@ -324,7 +324,7 @@ class _Rows:
             )
         return names, list(map(str, cells[groups]))
 
-    def mapped(self, pool: _Pool, worker: type, **given: Any) -> Iterator[str]:
+    def map_file(self, pool: _Pool, worker: type, **given: Any) -> Iterator[str]:
         """Yield the answers of the workers to each batch, in any order. Errors of workers are raised here."""
         for answer in self._answers(pool, worker, given):
             for row in answer.to_pylist():
@@ -366,16 +366,16 @@ class _Rows:
         return files.map_batches(reader, batch_size=1, batch_format="pyarrow", fn_kwargs=read)
 
 
-def _sandboxed_parquet(path: str) -> pa.Table:
+def _open_sandboxed_parquet(path: str) -> pa.Table:
     data = read_bytes(path, "FILE")
-    return parquet_table(data, "FILE", path, unpacked_limit(len(data)))
+    return parquet_table(data, "FILE", path, limit_unpacked_size(len(data)))
 
 
 def _columns_of_parquet(
     path: str, titles: Sequence[str], required: Sequence[str], sandbox: bool
 ) -> dict[str, list[Any]]:
     """Return the cells of some columns of a Parquet file. Raise UsageError if a required column is missing."""
-    file: Any = _sandboxed_parquet(path) if sandbox else pq.ParquetFile(path)
+    file: Any = _open_sandboxed_parquet(path) if sandbox else pq.ParquetFile(path)
     there = (file.schema if sandbox else file.schema_arrow).names
     if absent := [name for name in required if name not in there]:
         raise UsageError(f"FILE must have the columns {', '.join(absent)}, {path!r} has {', '.join(there)}")
@@ -385,7 +385,7 @@ def _columns_of_parquet(
 
 def _read_sandboxed_parquet(batch: pa.Table, titles: Sequence[str]) -> pa.Table:
     (path,) = batch.column("file").to_pylist()
-    table = _sandboxed_parquet(path)
+    table = _open_sandboxed_parquet(path)
     return table.select([title for title in titles if title in table.schema.names])
 
 
@@ -399,7 +399,7 @@ def _read_text(
             rows = read_rows(file, kind)
         for row in rows:
             own = {title: row[title] for title in titles if title in row}
-            cells = located({name: [own[title]] for name, title in pictured.items() if title in own}, file)
+            cells = make_paths_absolute({name: [own[title]] for name, title in pictured.items() if title in own}, file)
             own |= {pictured[name]: found[0] for name, found in cells.items() if found}
             texts.append(json.dumps(own))
     return pa.table({_ROW: pa.array(texts, pa.large_string())})
@@ -419,7 +419,7 @@ def _columns(batch: pa.Table, titles: Sequence[str]) -> dict[str, list[Any]]:
     return {title: [row.get(title) for row in rows] for title in titles if any(title in row for row in rows)}
 
 
-class _Worker:
+class _RayWorker:
     """Base class of workers that answer each batch with a string or an error.
 
     Errors are returned as answers, because Ray would wrap them, retry the batch, or lose their cause.
@@ -442,7 +442,7 @@ class _Worker:
         raise NotImplementedError
 
 
-class _Counter(_Worker):
+class _Counter(_RayWorker):
     """Worker that counts the rows of batches."""
 
     def __init__(self, scorer: RowScorer) -> None:
@@ -454,7 +454,7 @@ class _Counter(_Worker):
         return str(counted[COUNTS][0])
 
 
-class _Scorer(_Worker):
+class _Scorer(_RayWorker):
     """Worker that scores batches and writes them, skipping rows that are already scored."""
 
     def __init__(self, scorer: RowScorer, kept: ScoredBatches) -> None:
@@ -465,7 +465,7 @@ class _Scorer(_Worker):
     def answer(self, batch: pa.Table) -> str:
         """Score a batch and return the number of scored rows."""
         columns = _columns(batch, self._scorer.titles)
-        names = list(map(checked_id, columns[self._scorer.id]))
+        names = list(map(check_id, columns[self._scorer.id]))
         left = [i for i, name in enumerate(names) if name not in self._done]
         if left:
             rows = {title: [cells[i] for i in left] for title, cells in columns.items()}

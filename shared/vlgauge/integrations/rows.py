@@ -8,7 +8,7 @@ import datasets
 import vlgauge
 from vlgauge.core.catalog import metric_of_score
 from vlgauge.core.errors import UsageError, UsageTypeError
-from vlgauge.core.validation import nearest, rows_of, shown, warn
+from vlgauge.core.validation import nearest, rows_of, short_repr, warn
 from vlgauge.families.base import Captions, Metric, Story, Text
 from vlgauge.families.base.metric import PROJECT_COLUMNS
 from vlgauge.integrations.scalars import scalars
@@ -52,7 +52,7 @@ class RowMetrics:
             vlgauge.load(metric, **settings) if isinstance(metric, str) else metric
             for metric in rows_of("metrics", metrics)
         ]
-        self.names = [_checked(metric).name for metric in self.metrics]
+        self.names = [_check_metric(metric).name for metric in self.metrics]
         self.columns = dict(columns or {})
         self.groups = groups
         self._rows = rows
@@ -147,10 +147,10 @@ class RowMetrics:
             )
 
 
-def _checked(metric: Any) -> Metric:
+def _check_metric(metric: Any) -> Metric:
     if not isinstance(metric, Metric):
         raise UsageTypeError.about(
-            "metrics", f"must be names of metrics, or metrics from vlgauge.load, got {shown(metric)}"
+            "metrics", f"must be names of metrics, or metrics from vlgauge.load, got {short_repr(metric)}"
         )
     if metric.num_process != 1:
         raise UsageError.about("num_process", f"of {metric.name} must be 1, because the first process scores all rows")

@@ -12,7 +12,7 @@ from typing import Any
 from datasets.fingerprint import Hasher
 
 from vlgauge.core.files import open_file
-from vlgauge.core.signatures import named
+from vlgauge.core.signatures import signature_value
 
 _BLOCK_BYTES = 2**20
 
@@ -34,16 +34,16 @@ def _content_of(path: str | Path) -> dict[str, Any]:
         return {"bytes": file.tell(), "sha256": digest.hexdigest()}
 
 
-def identified_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+def identify_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings as JSON values, with the content of files and folders that they name.
 
     Numbers and strings, and lists and mappings of them, are unchanged. Any other value becomes its name and a digest of
     its content. For a function, the digest covers its code.
     """
-    return {name: _identified(value) for name, value in settings.items()}
+    return {name: _identify(value) for name, value in settings.items()}
 
 
-def _identified(value: Any) -> Any:
+def _identify(value: Any) -> Any:
     try:
         if isinstance(value, (str, os.PathLike)) and (content := _content_at(Path(value))) is not None:
             return content
@@ -54,9 +54,9 @@ def _identified(value: Any) -> Any:
     except (TypeError, ValueError):
         pass
     try:
-        return f"{named(value)} {Hasher.hash(_without_cache(value))}"
+        return f"{signature_value(value)} {Hasher.hash(_without_cache(value))}"
     except Exception:  # any object may raise anything when it is pickled
-        return str(named(value))
+        return str(signature_value(value))
 
 
 def _without_cache(value: Any) -> Any:

@@ -19,10 +19,10 @@ from torchmetrics.utilities.distributed import gather_all_tensors
 import vlgauge
 from vlgauge.core.catalog import WITH_REFERENCES, metric_facts, metric_folder, score_facts
 from vlgauge.core.errors import UsageError, UsageTypeError
-from vlgauge.core.validation import nearest, rows_of, shown
+from vlgauge.core.validation import nearest, rows_of, short_repr
 from vlgauge.families.base import Metric
 from vlgauge.integrations.accelerate import rows_once
-from vlgauge.integrations.batches import checked_id
+from vlgauge.integrations.batches import check_id
 from vlgauge.integrations.processes import on_first_process
 from vlgauge.integrations.scalars import scalars
 
@@ -65,7 +65,7 @@ class VlgaugeMetric(torchmetrics.Metric):
 
     def __new__(cls, metric: str | Metric, *, score: str | None = None, **settings: Any) -> VlgaugeMetric:
         """Create an instance of the class of the score."""
-        return _empty(cls, _checked_score(metric, score))
+        return _empty(cls, _check_score(metric, score))
 
     def __init__(self, metric: str | Metric, *, score: str | None = None, **settings: Any) -> None:
         super().__init__(**{name: settings.pop(name) for name in _LIBRARY if name in settings})
@@ -105,14 +105,14 @@ class VlgaugeMetric(torchmetrics.Metric):
             TypeError: If a column is unknown or passed twice.
             ValueError: If a column is missing, a row is invalid, or only some rows have ids.
         """
-        table = self.metric.stored_table(self._named(rows, columns))
+        table = self.metric.to_table(self._name_columns(rows, columns))
         if self._reads_references and table.num_rows == table["references"].null_count > 0:
             raise UsageError.about("references", f"is required for {self.score}, got None in every row")
         if ids is not None:
-            table = table.append_column(_ID, pa.array(_stored_ids(ids, table.num_rows), pa.string()))
+            table = table.append_column(_ID, pa.array(_dump_ids(ids, table.num_rows), pa.string()))
         self._check_beside(table)
         # Compute groups share rows of metrics whose states are equal, so the columns are part of the state.
-        self.rows.append(_packed(table, {"columns": repr(self.metric.columns)}))
+        self.rows.append(_pack(table, {"columns": repr(self.metric.columns)}))
 
     def compute(self) -> torch.Tensor:
         """Score all rows, and return the same tensor on every process.
@@ -189,7 +189,7 @@ class VlgaugeMetric(torchmetrics.Metric):
     def __reduce__(self) -> tuple[Any, ...]:
         return _empty, (_base_of(self), self.score), self.__getstate__()
 
-    def _named(self, rows: Sequence[Any], columns: Mapping[str, Any]) -> dict[str, Any]:
+    def _name_columns(self, rows: Sequence[Any], columns: Mapping[str, Any]) -> dict[str, Any]:
         """Map columns to their names in this package."""
         own = [column.name for column in self.metric.columns]
         if len(rows) > len(own):
@@ -209,7 +209,7 @@ class VlgaugeMetric(torchmetrics.Metric):
 
     def _check_beside(self, table: pa.Table) -> None:
         """Check that rows can be scored together with earlier rows."""
-        first = next((known for part in self.rows for known in _unpacked(part) if known.num_rows), None)
+        first = next((known for part in self.rows for known in _unpack(part) if known.num_rows), None)
         if first is None or not table.num_rows:
             return
         if (_ID in first.column_names) != (_ID in table.column_names):
@@ -220,7 +220,7 @@ class VlgaugeMetric(torchmetrics.Metric):
             _kind_of_ids([*first[_ID].slice(0, 1).to_pylist(), *table[_ID].to_pylist()])
 
     def _score(self) -> dict[str, Any]:
-        tables = [table for part in self.rows for table in _unpacked(part) if table.num_rows]
+        tables = [table for part in self.rows for table in _unpack(part) if table.num_rows]
         if not tables:
             return dict(self.metric.compute(**{column.name: [] for column in self.metric.columns}))
         table = pa.concat_tables(tables)
@@ -228,7 +228,7 @@ class VlgaugeMetric(torchmetrics.Metric):
             rows = [row | {_ID: json.loads(row[_ID])} for row in table.to_pylist()]
             table = table.drop([_ID])
             table = pa.Table.from_pylist(rows_once(rows), table.schema)
-        return dict(self.metric.compute(**self.metric.restored(table)))
+        return dict(self.metric.compute(**self.metric.from_table(table)))
 
     def _apply(self, fn: Callable[..., Any], exclude_state: Sequence[str] = ()) -> torch.nn.Module:
         """Move the value with full precision, and leave the rows on the CPU, because models read them there."""
@@ -260,15 +260,17 @@ class VlgaugeMetric(torchmetrics.Metric):
             self.rows = [part.cpu() for part in dist_sync_fn(own.to(self.device), group=group)]
 
 
-def _checked_score(metric: Any, score: str | None) -> str:
+def _check_score(metric: Any, score: str | None) -> str:
     if not isinstance(metric, (str, Metric)):
         raise UsageTypeError.about(
-            "metric", f"must be the name of a metric, or a metric from vlgauge.load, got {shown(metric)}"
+            "metric", f"must be the name of a metric, or a metric from vlgauge.load, got {short_repr(metric)}"
         )
     name = metric_folder(metric if isinstance(metric, str) else metric.name, "metric").name
     known = [name, f"{WITH_REFERENCES}{name}", *(one for one, _ in metric_facts(name).directions)]
     if score is not None and score not in known:
-        raise UsageError.about("score", f"must be a score of {name}, got {shown(score)}", nearest(str(score), known))
+        raise UsageError.about(
+            "score", f"must be a score of {name}, got {short_repr(score)}", nearest(str(score), known)
+        )
     return score or name
 
 
@@ -292,7 +294,7 @@ def _base_of(metric: VlgaugeMetric) -> type[VlgaugeMetric]:
     return type(metric).__mro__[1]
 
 
-def _packed(table: pa.Table, marks: Mapping[str, str]) -> torch.Tensor:
+def _pack(table: pa.Table, marks: Mapping[str, str]) -> torch.Tensor:
     """Serialize a table as a byte tensor, because torchmetrics only moves, compares, hashes and stores tensors."""
     sink = pa.BufferOutputStream()
     marked = table.replace_schema_metadata(marks)
@@ -301,7 +303,7 @@ def _packed(table: pa.Table, marks: Mapping[str, str]) -> torch.Tensor:
     return torch.from_numpy(np.frombuffer(sink.getvalue(), np.uint8).copy())
 
 
-def _unpacked(rows: torch.Tensor) -> list[pa.Table]:
+def _unpack(rows: torch.Tensor) -> list[pa.Table]:
     """Return the consecutive tables in a byte tensor."""
     source = pa.BufferReader(pa.py_buffer(rows.cpu().numpy()))
     tables = []
@@ -310,9 +312,9 @@ def _unpacked(rows: torch.Tensor) -> list[pa.Table]:
     return tables
 
 
-def _stored_ids(ids: Any, n_rows: int) -> list[str]:
+def _dump_ids(ids: Any, n_rows: int) -> list[str]:
     """Return ids as JSON, which represents integers of any size."""
-    given = [checked_id(one.item() if hasattr(one, "item") else one) for one in rows_of("ids", ids)]
+    given = [check_id(one.item() if hasattr(one, "item") else one) for one in rows_of("ids", ids)]
     if len(given) != n_rows:
         raise UsageError.about("ids", f"must contain one id per row, got {len(given)} for {n_rows} rows")
     stored = [json.dumps(one) for one in given]

@@ -100,9 +100,9 @@ class GenerationMetrics(TrainerCallback):
         Raises:
             ValueError: If the predictions are not generated token ids, or their number differs from the number of rows.
         """
-        self._texts += decoded(prediction.predictions, self._tokenizer)
+        self._texts += decode_texts(prediction.predictions, self._tokenizer)
         if several_processes():
-            self._labels += decoded(prediction.label_ids, self._tokenizer)
+            self._labels += decode_texts(prediction.label_ids, self._tokenizer)
         if not compute_result:
             return {}
         texts, self._texts = self._texts, []
@@ -226,7 +226,7 @@ def without_repeated(texts: list[str], labels: list[str], n_rows: int) -> list[s
     return texts[:n_rows] if again and repeated else texts
 
 
-def decoded(ids: Any, tokenizer: Any) -> list[str]:
+def decode_texts(ids: Any, tokenizer: Any) -> list[str]:
     """Decode generated token ids, each up to its first end token.
 
     Args:

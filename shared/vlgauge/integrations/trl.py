@@ -20,13 +20,13 @@ import numpy.typing as npt
 import vlgauge
 from vlgauge.core.errors import UsageError, UsageTypeError
 from vlgauge.core.signatures import format_signature
-from vlgauge.core.validation import check_float, rows_of, shown
+from vlgauge.core.validation import check_float, rows_of, short_repr
 from vlgauge.families.base import Images, Metric, References, Story, Text
 from vlgauge.families.clip_score.backbone_metric import Backbone
 from vlgauge.families.clip_score.metric import PROMPT, ClipScoreMetric
 from vlgauge.integrations.guards import (
     breaks_off,
-    checked_guards,
+    check_guards,
     is_marked_up,
     is_wordless,
     repeats_itself,
@@ -41,7 +41,7 @@ _PLAIN = "A brown dog runs across the green grass. A small child watches the dog
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class JudgedTexts:
     """Rewards of some texts.
 
     Attributes:
@@ -99,7 +99,7 @@ class CaptionReward:
         self._prompts = (PROMPT, metric.paper_prompt) if isinstance(metric, ClipScoreMetric) else own_prompt
         # Texts that are split or rejected are never truncated.
         cut = isinstance(clip, Backbone) and clip.long_text == "truncate"
-        self.guards = tuple(name for name in checked_guards(unguarded) if cut or name != "context")
+        self.guards = tuple(name for name in check_guards(unguarded) if cut or name != "context")
         self._logs_cut = cut and "context" not in self.guards
         self._ends = self._ends_of_scores(lowest)
         ends = [None if end is None else offset + scale * end for end in self._ends]
@@ -148,7 +148,7 @@ class CaptionReward:
         log_metric: Callable[[str, float], None] | None = None,
         log_extra: Callable[[str, list[Any]], None] | None = None,
         **columns: Any,
-    ) -> Judged:
+    ) -> JudgedTexts:
         """Compute the rewards, and the guard that rejected each text. Arguments are as in a call.
 
         Raises:
@@ -161,7 +161,7 @@ class CaptionReward:
             )
         texts = [completion_text(completion) for completion in completions]
         if not texts:
-            return Judged(np.zeros(0), [])
+            return JudgedTexts(np.zeros(0), [])
         rows = {name: self._rows(name, columns[column], len(texts)) for name, column in self._columns.items()}
         guards = self.hits(texts)
         free = [i for i, guard in enumerate(guards) if not guard]
@@ -181,7 +181,7 @@ class CaptionReward:
             self._log(texts, guards, own, unscored, log_metric)
         if log_extra is not None:
             log_extra(f"{self.metric.name}_guard", guards)
-        return Judged(self._offset + self._scale * scores, guards)
+        return JudgedTexts(self._offset + self._scale * scores, guards)
 
     def _rows(self, name: str, cells: Sequence[Any], n_texts: int) -> list[Any]:
         """Return one cell of a column per completion, with an empty list for rows without references."""
@@ -366,7 +366,7 @@ def _reward(
         loaded = vlgauge.load(metric, **{"keep_in_memory": True, "progress": False, **usual, **settings})
     if not isinstance(loaded, Metric):
         raise UsageTypeError.about(
-            "metric", f"must be the name of a metric, or a metric from vlgauge.load, got {shown(metric)}"
+            "metric", f"must be the name of a metric, or a metric from vlgauge.load, got {short_repr(metric)}"
         )
     if not isinstance(loaded.columns[0], (Text, Story)):
         raise UsageError.about(
@@ -419,7 +419,7 @@ def combined_reward(
         ValueError: If there are no metrics, or for the reasons listed in `caption_reward`.
     """
     if not isinstance(weights, Mapping) or not weights:
-        raise UsageError.about("weights", f"must be a mapping from metrics to numbers, got {shown(weights)}")
+        raise UsageError.about("weights", f"must be a mapping from metrics to numbers, got {short_repr(weights)}")
     terms = [
         _reward(metric, column, weight, 0.0, references, None, unguarded, **settings)
         for metric, weight in weights.items()
@@ -451,5 +451,5 @@ def completion_text(completion: Any) -> str:
         if isinstance(said, (list, tuple)) and all(isinstance(part, Mapping) for part in said):
             said = "".join(str(part.get("text", "")) for part in said if part.get("type") == "text")
     if not isinstance(said, str):
-        raise UsageError.about("completions", f"must be strings or lists of messages, got {shown(completion)}")
+        raise UsageError.about("completions", f"must be strings or lists of messages, got {short_repr(completion)}")
     return said

@@ -9,7 +9,7 @@ from vlgauge.inputs.sandbox import run
 _MOST_BYTES = 2**24
 
 
-def merged_card(new: str, card: bytes, repository: str) -> str:
+def merge_card(new: str, card: bytes, repository: str) -> str:
     """Return a card with the results of another card added to its own results.
 
     Args:
@@ -21,12 +21,12 @@ def merged_card(new: str, card: bytes, repository: str) -> str:
         ValueError: If the card has a different value for the same result, or cannot be parsed.
     """
     settings, subject = {"new": new, "repository": repository}, f"the card of {repository}"
-    (found,) = run("vlgauge.leaderboard.cards:merged", settings, card, subject=subject, most_bytes=_MOST_BYTES)
+    (found,) = run("vlgauge.leaderboard.cards:merge_existing", settings, card, subject=subject, most_bytes=_MOST_BYTES)
     return found.body.decode("utf-8")
 
 
 # -- In a worker ------------------------------------------------------------------------------------------------------
-def merged(settings: dict[str, Any], content: bytes) -> Iterator[tuple[None, bytes]]:
+def merge_existing(settings: dict[str, Any], content: bytes) -> Iterator[tuple[None, bytes]]:
     """Yield None and the merged card, a text in UTF-8.
 
     Args:

@@ -24,7 +24,7 @@ def common_rows(metric: str, scores: Scores, keys: Sequence[str]) -> list[int]:
     Raises:
         ValueError: If there is no such row.
     """
-    rows = np.flatnonzero(_defined(scores).all(axis=0)).tolist()
+    rows = np.flatnonzero(_find_defined(scores).all(axis=0)).tolist()
     if not rows:
         own = ", ".join(f"{name} {count}" for name, count in _counts(scores).items())
         raise UsageError.about(
@@ -40,7 +40,7 @@ def costliest(scores: Scores) -> tuple[str, int]:
 
     Ties are resolved by the number of rows without a score.
     """
-    defined = _defined(scores)
+    defined = _find_defined(scores)
     lacking = (~defined).sum(axis=0)
     alone = [
         (name, int((~own & (lacking == 1)).sum()), int((~own).sum())) for name, own in zip(scores, defined, strict=True)
@@ -62,7 +62,7 @@ def worst_values(metric: str, kind: str, scores: Scores) -> dict[str, float | No
         "corpus", if the range has no worst score, or if a score is outside of the range, which depends on the settings.
     """
     nothing = dict.fromkeys(scores)
-    defined = _defined(scores)
+    defined = _find_defined(scores)
     if kind != "score" or (~defined).mean(axis=1).max() <= _FEW:
         return nothing
     facts = score_facts(metric)
@@ -74,7 +74,7 @@ def worst_values(metric: str, kind: str, scores: Scores) -> dict[str, float | No
     return {name: mean_of_defined([worst if math.isnan(one) else one for one in own]) for name, own in scores.items()}
 
 
-def told_of_undefined(
+def describe_undefined(
     metric: str, scores: Scores, values: Mapping[str, float], worst: Mapping[str, float | None]
 ) -> tuple[str, ...]:
     """Return sentences about rows without a score.
@@ -89,7 +89,7 @@ def told_of_undefined(
         Sentences without a final period. Empty if no system lacks a score, or if all systems lack the same minority of
         rows.
     """
-    defined = _defined(scores)
+    defined = _find_defined(scores)
     n_rows, n_common = defined.shape[1], int(defined.all(axis=0).sum())
     lacking = {name: n_rows - count for name, count in _counts(scores).items() if count < n_rows}
     is_half = 2 * n_common < n_rows
@@ -111,20 +111,20 @@ def told_of_undefined(
     higher = score_facts(metric).higher_is_better
     if None not in worst.values():
         counted = {name: value for name, value in worst.items() if value is not None}
-        if ranked(values, higher) != (turned := ranked(counted, higher)):
+        if rank_names(values, higher) != (turned := rank_names(counted, higher)):
             told.append(f"with the worst {metric} for missing scores, the order changes: {', '.join(turned)}")
     return tuple(told)
 
 
-def ranked(values: Mapping[str, float], higher_is_better: bool) -> list[str]:
+def rank_names(values: Mapping[str, float], higher_is_better: bool) -> list[str]:
     """Return names from the best value to the worst."""
     return sorted(values, key=lambda name: -values[name] if higher_is_better else values[name])
 
 
-def _defined(scores: Scores) -> npt.NDArray[np.bool_]:
+def _find_defined(scores: Scores) -> npt.NDArray[np.bool_]:
     """Return whether each system has a score of each row, shape ``(n_systems, n_rows)``."""
     return ~np.isnan(np.array(list(scores.values()), dtype=np.float64))
 
 
 def _counts(scores: Scores) -> dict[str, int]:
-    return dict(zip(scores, _defined(scores).sum(axis=1).tolist(), strict=True))
+    return dict(zip(scores, _find_defined(scores).sum(axis=1).tolist(), strict=True))

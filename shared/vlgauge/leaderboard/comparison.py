@@ -14,14 +14,14 @@ import numpy.typing as npt
 from vlgauge.core.catalog import score_facts
 from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import check_choice, nearest, warn
-from vlgauge.families.aggregation import COUNTED, corpus_counts, counted_of, score_bounds, value_of_rows
-from vlgauge.leaderboard.common_rows import Scores, common_rows, ranked, told_of_undefined, worst_values
+from vlgauge.families.aggregation import COUNTED, corpus_counts, find_counts, score_bounds, value_of_rows
+from vlgauge.leaderboard.common_rows import Scores, common_rows, describe_undefined, rank_names, worst_values
 from vlgauge.leaderboard.joined_runs import (
     common_signature,
-    compared_value,
-    joined_rows,
+    join_rows,
     labels_in_order,
     labels_of_runs,
+    name_compared_value,
     scores_in_order,
 )
 from vlgauge.leaderboard.runs import Run
@@ -77,7 +77,7 @@ class System:
 
 
 @dataclass(frozen=True)
-class Pair:
+class SystemPair:
     """Comparison of two systems by one metric.
 
     Attributes:
@@ -147,7 +147,7 @@ class MetricComparison:
     signature: str
     n: int
     systems: tuple[System, ...]
-    pairs: tuple[Pair, ...]
+    pairs: tuple[SystemPair, ...]
     told: tuple[str, ...]
     scores: Scores
     noise: Noise
@@ -161,7 +161,7 @@ class MetricComparison:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RunComparison:
     """Comparison of systems by one or more metrics.
 
     Attributes:
@@ -202,7 +202,7 @@ def compare(
     level: float = 0.95,
     resamples: int | None = None,
     seed: int = 0,
-) -> Comparison:
+) -> RunComparison:
     """Compare systems on the same rows, metric by metric.
 
     All results are over the rows that every system defines. If systems lack rows, a warning names them. Differences
@@ -248,20 +248,20 @@ def compare(
         check_resamples(resamples)
         check_enough_resamples(resamples, n_tests, level, by_default=enough)
     test_resamples = resamples or enough
-    keys, orders = joined_rows(runs)
+    keys, orders = join_rows(runs)
     labels = labels_of_runs(runs, keys) if groups is None else labels_in_order(groups, keys)
     drawn = Drawn(names, level, resamples or LEAST_SAMPLES, test_resamples, seed)
-    joined = [_joined(metric, runs, orders, keys) for metric in metrics]
-    tested = [_tested(one, drawn, labels) for one in joined]
-    every = _corrected(joined, tested, names, family, level)
+    joined = [_join(metric, runs, orders, keys) for metric in metrics]
+    tested = [_test_metric(one, drawn, labels) for one in joined]
+    every = _correct_pairs(joined, tested, names, family, level)
     with_baseline = [pair for pair in names if pair[1] == baseline]
-    pairs = every if baseline is None else _corrected(joined, tested, with_baseline, family, level)
-    compared = [_compared(*parts) for parts in zip(joined, tested, every, pairs, strict=True)]
+    pairs = every if baseline is None else _correct_pairs(joined, tested, with_baseline, family, level)
+    compared = [_compare_metric(*parts) for parts in zip(joined, tested, every, pairs, strict=True)]
     for one in compared:
         if one.told:
             warn("; ".join(one.told))
     n_groups = None if labels is None else len(set(labels))
-    return Comparison(
+    return RunComparison(
         *(tuple(keys), baseline, level, drawn.resamples, test_resamples, family, seed, n_groups, tuple(compared))
     )
 
@@ -285,7 +285,7 @@ class _Joined:
     @cached_property
     def known(self) -> Scores:
         """Score or sum of counts of each row, by name of the system. NaN if the system does not define the row."""
-        return _known(self.scores, self.counts)
+        return _get_known(self.scores, self.counts)
 
     @cached_property
     def noise(self) -> Noise:
@@ -299,16 +299,16 @@ class _Joined:
         return RowDifferences(self.scores, self.noise)
 
 
-def _joined(metric: str, runs: Mapping[str, Run], orders: Mapping[str, Sequence[int]], keys: Sequence[str]) -> _Joined:
+def _join(metric: str, runs: Mapping[str, Run], orders: Mapping[str, Sequence[int]], keys: Sequence[str]) -> _Joined:
     signature = common_signature(metric, runs)
-    kind = compared_value(metric, signature, runs, orders)
+    kind = name_compared_value(metric, signature, runs, orders)
     scores = {name: scores_in_order(metric, name, run, orders[name], len(keys)) for name, run in runs.items()}
     counts = None
-    if counted_of(metric, signature) is not None:
+    if find_counts(metric, signature) is not None:
         counts = {name: corpus_counts(metric, run, f"runs[{name!r}]")[orders[name]] for name, run in runs.items()}
-    rows = common_rows(metric, _known(scores, counts), keys)
+    rows = common_rows(metric, _get_known(scores, counts), keys)
     for name, own in {} if counts is None else counts.items():
-        if math.isnan(value_of_rows(counted_of(metric, signature), own[rows])):
+        if math.isnan(value_of_rows(find_counts(metric, signature), own[rows])):
             raise UsageError.about(
                 "runs",
                 f"must have a value of {metric} for every system, {name} has none on the {len(rows)} rows that are "
@@ -318,12 +318,12 @@ def _joined(metric: str, runs: Mapping[str, Run], orders: Mapping[str, Sequence[
     return _Joined(metric, kind, signature, scores, counts, rows, keys)
 
 
-def _known(scores: Scores, counts: Mapping[str, npt.NDArray[np.float64]] | None) -> Scores:
+def _get_known(scores: Scores, counts: Mapping[str, npt.NDArray[np.float64]] | None) -> Scores:
     # A caption without an object has no CHAIR_i, but its counts of 0 are included in CHAIR_i of the corpus.
     return scores if counts is None else {name: own.sum(axis=1).tolist() for name, own in counts.items()}
 
 
-def _tested(joined: _Joined, drawn: Drawn, labels: Sequence[object] | None) -> Tested:
+def _test_metric(joined: _Joined, drawn: Drawn, labels: Sequence[object] | None) -> Tested:
     """Return values, tests and intervals over the rows that every system defines."""
     groups = None if labels is None else [labels[row] for row in joined.rows]
     if joined.counts is not None:
@@ -335,16 +335,18 @@ def _tested(joined: _Joined, drawn: Drawn, labels: Sequence[object] | None) -> T
     return tested.within(*score_bounds(joined.metric, joined.signature))
 
 
-def _compared(joined: _Joined, tested: Tested, every: Sequence[Pair], pairs: tuple[Pair, ...]) -> MetricComparison:
+def _compare_metric(
+    joined: _Joined, tested: Tested, every: Sequence[SystemPair], pairs: tuple[SystemPair, ...]
+) -> MetricComparison:
     worst = worst_values(joined.metric, joined.kind, joined.scores)
-    told = told_of_undefined(joined.metric, joined.known, tested.values, worst)
+    told = describe_undefined(joined.metric, joined.known, tested.values, worst)
     kinds = (joined.metric, joined.kind, joined.higher_is_better, joined.signature, len(joined.rows))
     systems = _systems(joined, tested, every, worst)
     silent = {name: sum(math.isnan(own[row]) for row in joined.rows) for name, own in joined.scores.items()}
     return MetricComparison(*kinds, systems, pairs, told, joined.scores, joined.noise, tuple(joined.keys), silent)
 
 
-def rows_that_differ(compared: MetricComparison, pair: Pair, limit: int) -> list[int]:
+def rows_that_differ(compared: MetricComparison, pair: SystemPair, limit: int) -> list[int]:
     """Return the indices of the rows in which two systems differ most, with the largest difference first.
 
     Ties are left out. Rows with equal differences are sorted by id (2 before 10), independently of the order in files.
@@ -359,13 +361,13 @@ def rows_that_differ(compared: MetricComparison, pair: Pair, limit: int) -> list
     return sorted(apart, key=lambda row: (-sizes[row], len(compared.ids[row]), compared.ids[row]))[:limit]
 
 
-def _corrected(
+def _correct_pairs(
     joined: Sequence[_Joined],
     tested: Sequence[Tested],
     names: Sequence[tuple[str, str]],
     family: str,
     level: float,
-) -> list[tuple[Pair, ...]]:
+) -> list[tuple[SystemPair, ...]]:
     """Return the pairs for each metric, corrected for the number of tests in the family."""
     pvalues = [[own.pairs[pair][0].pvalue for pair in names] for own in tested]
     if family == "all":
@@ -380,14 +382,16 @@ def _corrected(
     ]
 
 
-def _pair(joined: _Joined, tested: Tested, names: tuple[str, str], adjusted: float, n_tests: int, level: float) -> Pair:
+def _pair(
+    joined: _Joined, tested: Tested, names: tuple[str, str], adjusted: float, n_tests: int, level: float
+) -> SystemPair:
     (test, interval), higher = tested.pairs[names], joined.higher_is_better
     too_few = not can_be_significant(test.n_differing, n_tests, level)
     winner = names[0] if (test.difference > 0) == higher else names[1]
     is_apart = is_significant(adjusted, level) and test.difference != 0 and not too_few
     outcomes = _outcomes(joined.row_differences.between(*names), higher)
     undefined = len(joined.scores[names[0]]) - test.n_items
-    return Pair(
+    return SystemPair(
         *(*names, test.difference, *_ends(interval), test.pvalue, adjusted, *outcomes, test.n_items, undefined),
         *(test.n_differing, too_few, winner if is_apart else None, interval is not None and interval.of_few),
     )
@@ -404,9 +408,9 @@ def _ends(interval: Interval | None) -> tuple[float | None, float | None]:
 
 
 def _systems(
-    joined: _Joined, tested: Tested, pairs: Sequence[Pair], worst: Mapping[str, float | None]
+    joined: _Joined, tested: Tested, pairs: Sequence[SystemPair], worst: Mapping[str, float | None]
 ) -> tuple[System, ...]:
-    order = ranked(tested.values, joined.higher_is_better)
+    order = rank_names(tested.values, joined.higher_is_better)
     groups = rank_groups(order, [(pair.first, pair.second) for pair in pairs if pair.better is not None])
     decided = {name for pair in pairs if not pair.too_few for name in (pair.first, pair.second)}
     systems = []
@@ -414,7 +418,7 @@ def _systems(
         scores, known = joined.scores[name], joined.known[name]
         mine = tuple(number for number, members in enumerate(groups, 1) if name in members)
         rows = np.asarray(scores) if joined.counts is None else joined.counts[name]
-        own = value_of_rows(counted_of(joined.metric, joined.signature), rows)
+        own = value_of_rows(find_counts(joined.metric, joined.signature), rows)
         counts = len(joined.rows), sum(map(math.isnan, known))
         ends = tested.values[name], *_ends(tested.intervals[name])
         interval = tested.intervals[name]

@@ -55,7 +55,7 @@ def eval_results(records: Sequence[Record], *, lower_is_better: str = "skip") ->
     from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 
     entries: dict[tuple[str, str], dict[tuple[str, str], EvalResultEntry]] = {}
-    for record, task, value in _ranked_from_high(records, lower_is_better):
+    for record, task, value in _rank_from_high(records, lower_is_better):
         source = _source(record)
         entry = EvalResultEntry(
             dataset_id=record.dataset.id,
@@ -159,7 +159,7 @@ def eval_yaml(
     """
     _refuse_embedded(records, "eval-yaml")
     found: dict[str, dict[str, Any]] = {}
-    for record, task, _ in _ranked_from_high(records, lower_is_better):
+    for record, task, _ in _rank_from_high(records, lower_is_better):
         on = record.dataset
         content = found.setdefault(
             on.id,
@@ -274,7 +274,7 @@ def _refuse_embedded(records: Iterable[Record], form: str) -> None:
             )
 
 
-def _ranked_from_high(records: Sequence[Record], lower_is_better: str) -> list[tuple[Record, str, float]]:
+def _rank_from_high(records: Sequence[Record], lower_is_better: str) -> list[tuple[Record, str, float]]:
     """Return records with the name of their task and a value for which higher is better."""
     check_choice("lower_is_better", lower_is_better, LOWER_IS_BETTER)
     found = []

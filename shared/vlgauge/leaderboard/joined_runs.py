@@ -7,8 +7,8 @@ from vlgauge.core.catalog import metric_of_score, score_facts
 from vlgauge.core.errors import UsageError
 from vlgauge.core.results import mean_of_defined, row_keys
 from vlgauge.core.signatures import parse_signature, unlike_fields
-from vlgauge.core.validation import shown, warn
-from vlgauge.families.aggregation import counted_of
+from vlgauge.core.validation import short_repr, warn
+from vlgauge.families.aggregation import find_counts
 from vlgauge.families.set_sizes import (
     OPTION,
     are_bound,
@@ -27,7 +27,7 @@ _REMEDY = (
 _MEAN_TOLERANCE = 1e-9  # rounding of a mean that is summed in a different order
 
 
-def joined_rows(runs: Mapping[str, Run]) -> tuple[list[str], dict[str, list[int]]]:
+def join_rows(runs: Mapping[str, Run]) -> tuple[list[str], dict[str, list[int]]]:
     """Return the keys of the rows, and for each system the index of each key among its rows.
 
     Raises:
@@ -49,7 +49,7 @@ def joined_rows(runs: Mapping[str, Run]) -> tuple[list[str], dict[str, list[int]
             twice = next(key for row, key in enumerate(own) if index[key] != row)
             raise UsageError.about(
                 "ids",
-                f"must name each row once, {name} has {shown(twice)} more than once",
+                f"must name each row once, {name} has {short_repr(twice)} more than once",
                 "use a unique id for each row, or remove duplicates",
             )
         keys = keys or own
@@ -70,7 +70,7 @@ def joined_rows(runs: Mapping[str, Run]) -> tuple[list[str], dict[str, list[int]
 def _few(keys: set[str]) -> str:
     if not keys:
         return "none"
-    named = ", ".join(map(shown, sorted(keys)[:3]))
+    named = ", ".join(map(short_repr, sorted(keys)[:3]))
     return named if len(keys) <= 3 else f"{named} and {len(keys) - 3} more"
 
 
@@ -106,13 +106,13 @@ def labels_of_runs(runs: Mapping[str, Run], keys: Sequence[str]) -> list[str] | 
         )
     if len(names) != 1:
         return None
-    labels = agreed_labels(
+    labels = check_labels_agree(
         {name: dict(zip(row_keys(runs[name]["ids"]), own.labels, strict=True)) for name, own in found.items()}
     )
     return [labels[key] for key in keys]
 
 
-def agreed_labels(found: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+def check_labels_agree(found: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     """Return the label of each row, by its key, after checking that all systems agree.
 
     Args:
@@ -127,8 +127,9 @@ def agreed_labels(found: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
             if labels.setdefault(key, label) != label:
                 raise UsageError.about(
                     "groups",
-                    f"must have each row in one group, row {shown(key)} is in {shown(labels[key])} and, by {name}, "
-                    f"in {shown(label)}",
+                    f"must have each row in one group, row {short_repr(key)} is in {short_repr(labels[key])} and, by "
+                    f"{name}, "
+                    f"in {short_repr(label)}",
                     "pass labels by id",
                 )
     return labels
@@ -158,13 +159,15 @@ def common_signature(metric: str, runs: Mapping[str, Run]) -> str:
     return signature if len(set(found.values())) == 1 else comparable_signature(signature)
 
 
-def compared_value(metric: str, signature: str, runs: Mapping[str, Run], orders: Mapping[str, Sequence[int]]) -> str:
+def name_compared_value(
+    metric: str, signature: str, runs: Mapping[str, Run], orders: Mapping[str, Sequence[int]]
+) -> str:
     """Return the kind of the compared value: "corpus" if counts are summed, otherwise "score".
 
     Raises:
         ValueError: If caption sets have unequal sizes.
     """
-    if counted_of(metric, signature) is not None:
+    if find_counts(metric, signature) is not None:
         return "corpus"
     if not score_facts(metric).compares_sets:
         return "score"
@@ -229,7 +232,7 @@ def scores_in_order(metric: str, name: str, run: Run, order: Sequence[int], n_ro
         )
     mean = run.get(key.removesuffix("_scores"))
     if (
-        counted_of(metric, str(run.get(f"{metric}_signature", ""))) is None
+        find_counts(metric, str(run.get(f"{metric}_signature", ""))) is None
         and isinstance(mean, (int, float))
         and not is_same_mean(found := mean_of_defined(own), mean)
     ):

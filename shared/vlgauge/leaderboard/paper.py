@@ -3,13 +3,14 @@
 from vlgauge.core.catalog import score_title
 from vlgauge.core.results import printable
 from vlgauge.families.aggregation import values_told
-from vlgauge.leaderboard.comparison import Comparison
+from vlgauge.leaderboard.comparison import RunComparison
 from vlgauge.leaderboard.table import (
     Cell,
     Numbers,
     Table,
     caveats,
-    drawn_told,
+    describe_draws,
+    describe_tests,
     family_caveat,
     intervals_told,
     lack_others,
@@ -17,14 +18,13 @@ from vlgauge.leaderboard.table import (
     latex_text,
     own_values,
     title,
-    told_by_tests,
 )
 
 PERCENT = Numbers(digits=1, scale=100.0)
 """Number format that is common in papers: percent with one decimal."""
 
 
-def paper_table(comparison: Comparison, numbers: Numbers = PERCENT) -> Table:
+def paper_table(comparison: RunComparison, numbers: Numbers = PERCENT) -> Table:
     """Return the table with systems sorted by the first metric, best first.
 
     Systems of the first rank group are bold. See `vlgauge.leaderboard.table.systems_table`.
@@ -40,12 +40,12 @@ def paper_table(comparison: Comparison, numbers: Numbers = PERCENT) -> Table:
     return Table(header, rows, notes=[*_sentences(comparison, numbers), *signatures(comparison)])
 
 
-def signatures(comparison: Comparison) -> list[str]:
+def signatures(comparison: RunComparison) -> list[str]:
     """Return the signature of each metric, for the appendix."""
     return [compared.signature for compared in comparison.metrics]
 
 
-def _sentences(comparison: Comparison, numbers: Numbers) -> list[str]:
+def _sentences(comparison: RunComparison, numbers: Numbers) -> list[str]:
     """Return the sentences of the caption, which explain the values, bold cells and marks, and contain every caveat."""
     every = [system for compared in comparison.metrics for system in compared.systems]
     times = "" if numbers.scale == 1 else f" \N{MULTIPLICATION SIGN} {numbers.scale:g}"
@@ -55,12 +55,12 @@ def _sentences(comparison: Comparison, numbers: Numbers) -> list[str]:
     )
     scored = {score_title(one.metric): one.n for one in comparison.metrics if not lack_others(one)}
     n_rows = len(comparison.ids)
-    tests = told_by_tests(comparison, spoken=True)
+    tests = describe_tests(comparison, spoken=True)
     bold = f"Bold: the best system and all systems that do not differ significantly in {tests}."
     if not any(system.bold for system in every):
         bold = "Nothing is bold, because too few rows differ for a significant difference."
     return [
-        f"{values}{times}{intervals_told(comparison, numbers)}; {drawn_told(comparison)}.",
+        f"{values}{times}{intervals_told(comparison, numbers)}; {describe_draws(comparison)}.",
         bold,
         *(f"{n} of {n_rows} rows have a score by {name}." for name, n in scored.items() if n < n_rows),
         *family_caveat(comparison),
@@ -70,7 +70,7 @@ def _sentences(comparison: Comparison, numbers: Numbers) -> list[str]:
 
 
 def paper_latex(
-    comparison: Comparison,
+    comparison: RunComparison,
     numbers: Numbers = PERCENT,
     *,
     booktabs: bool = True,

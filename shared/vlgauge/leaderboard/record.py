@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from vlgauge.core.catalog import is_score, score_facts, score_title
 from vlgauge.core.errors import UsageError
 from vlgauge.core.signatures import parse_signature
-from vlgauge.core.validation import PROFILES, shown
+from vlgauge.core.validation import PROFILES, short_repr
 
 SCHEMA = 1
 MOST_EXAMPLES = 10**12
@@ -36,7 +36,7 @@ Check: TypeAlias = Callable[[str, Any], Any]
 def _must_be(expected: str, is_it: Callable[[Any], object]) -> Check:
     def check(name: str, value: Any) -> Any:
         if not is_it(value):
-            raise InvalidRecordError(f"`{name}` must be {expected}, got {shown(value)}")
+            raise InvalidRecordError(f"`{name}` must be {expected}, got {short_repr(value)}")
         return value
 
     return check
@@ -48,7 +48,7 @@ def _matching(pattern: str, expected: str) -> Check:
 
 def _number(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise InvalidRecordError(f"`{name}` must be a finite number, got {shown(value)}")
+        raise InvalidRecordError(f"`{name}` must be a finite number, got {short_repr(value)}")
     return float(value)
 
 
@@ -64,13 +64,15 @@ def _date(name: str, value: Any) -> str:
     try:
         datetime.fromisoformat(_text(name, value))
     except ValueError:
-        raise InvalidRecordError(f"`{name}` must be an ISO 8601 date, such as 2026-11-20, got {shown(value)}") from None
+        raise InvalidRecordError(
+            f"`{name}` must be an ISO 8601 date, such as 2026-11-20, got {short_repr(value)}"
+        ) from None
     return str(value)
 
 
 def _address(name: str, value: Any) -> str:
     if not re.fullmatch(r"https?://[^\s<>\"]+", _text(name, value)):
-        raise InvalidRecordError(f"`{name}` must begin with https:// and contain no spaces, got {shown(value)}")
+        raise InvalidRecordError(f"`{name}` must begin with https:// and contain no spaces, got {short_repr(value)}")
     return str(value)
 
 
@@ -78,7 +80,7 @@ def _or_null(check: Check) -> Check:
     return lambda name, value: None if value is None else check(name, value)
 
 
-def _built(kind: type[Any]) -> Check:
+def _build_check(kind: type[Any]) -> Check:
     return lambda name, value: _build(kind, name, value)
 
 
@@ -86,7 +88,7 @@ def _confidence(name: str, value: Any) -> Any:
     found = _build(Confidence, name, value)
     if found.low > found.high or not 0 < found.level < 1:
         raise InvalidRecordError(
-            f"`{name}` must have its low end first and a level between 0 and 1, got {shown(value)}"
+            f"`{name}` must have its low end first and a level between 0 and 1, got {short_repr(value)}"
         )
     return found
 
@@ -116,7 +118,7 @@ def _build(kind: type[Any], name: str, content: Any, **more: Check) -> Any:
         InvalidRecordError: If a key is missing or unknown, or a value is invalid.
     """
     if not isinstance(content, dict):
-        raise InvalidRecordError(f"`{name}` must be an object, got {shown(content)}")
+        raise InvalidRecordError(f"`{name}` must be an object, got {short_repr(content)}")
     # An attribute with a default may be null or absent.
     checks = more | {
         one.name: one.metadata["check"] if one.default is MISSING else _or_null(one.metadata["check"])
@@ -127,7 +129,7 @@ def _build(kind: type[Any], name: str, content: Any, **more: Check) -> Any:
     unknown = [key for key in content if key not in checks]
     if lacking or unknown:
         told = [f"lacks {', '.join(lacking)}"] if lacking else []
-        told += [f"has {', '.join(map(shown, unknown))}, which are not valid keys"] if unknown else []
+        told += [f"has {', '.join(map(short_repr, unknown))}, which are not valid keys"] if unknown else []
         raise InvalidRecordError(f"`{name}` {' and '.join(told)}")
     prefix = "" if kind is Record else f"{name}."
     values = {key: checks[key](f"{prefix}{key}", value) for key, value in content.items()}
@@ -196,7 +198,7 @@ class Dataset:
 
 
 @dataclass(frozen=True)
-class Source:
+class RecordSource:
     """Publication of a result.
 
     Attributes:
@@ -247,11 +249,11 @@ class Record:
     undefined: int = field(metadata={"check": _count})
     higher_is_better: bool = field(metadata={"check": _direction})
     profile: str = field(metadata={"check": _must_be(" or ".join(PROFILES), lambda value: value in PROFILES)})
-    model: Model = field(metadata={"check": _built(Model)})
-    dataset: Dataset = field(metadata={"check": _built(Dataset)})
+    model: Model = field(metadata={"check": _build_check(Model)})
+    dataset: Dataset = field(metadata={"check": _build_check(Dataset)})
     signature: str = field(metadata={"check": _signature})
     date: str = field(metadata={"check": _date})
-    source: Source | None = field(default=None, metadata={"check": _built(Source)})
+    source: RecordSource | None = field(default=None, metadata={"check": _build_check(RecordSource)})
     notes: str | None = field(default=None, metadata={"check": _text})
     scores_sha256: str | None = field(default=None, metadata={"check": _sha256})
 
@@ -299,7 +301,9 @@ def _refuse_others(record: Record, told: Mapping[str, Any], of: str = "the signa
     """
     for key, value in told.items():
         if value != getattr(record, key):
-            raise InvalidRecordError(f"`{key}` must be that of {of}, {shown(value)}, got {shown(getattr(record, key))}")
+            raise InvalidRecordError(
+                f"`{key}` must be that of {of}, {short_repr(value)}, got {short_repr(getattr(record, key))}"
+            )
 
 
 def _check_facts(record: Record, signed: Mapping[str, str]) -> None:
@@ -318,7 +322,7 @@ def _check_facts(record: Record, signed: Mapping[str, str]) -> None:
             most = "" if high is None else f"at most {high:g}"
             raise InvalidRecordError(
                 f"`{name}` must be {' and '.join(filter(None, (least, most)))}, the range of {record.metric} with "
-                f"these settings, got {shown(number)}"
+                f"these settings, got {short_repr(number)}"
             )
 
 
@@ -330,7 +334,7 @@ def _check_numbers(record: Record) -> None:
     if not 0 < n <= MOST_EXAMPLES - record.undefined:
         raise InvalidRecordError(
             f"`n` must be at least 1, and `n` + `undefined` at most {MOST_EXAMPLES:,}, got "
-            f"{shown(n)} and {shown(record.undefined)}"
+            f"{short_repr(n)} and {short_repr(record.undefined)}"
         )
     if ci is None:
         return
@@ -341,4 +345,4 @@ def _check_numbers(record: Record) -> None:
     if n < 2:
         raise InvalidRecordError(f"`ci` must be null for fewer than 2 rows, got one for {n}")
     if ci.groups is not None and not 2 <= ci.groups <= n:
-        raise InvalidRecordError(f"`ci.groups` must be at least 2 and at most `n`, {n}, got {shown(ci.groups)}")
+        raise InvalidRecordError(f"`ci.groups` must be at least 2 and at most `n`, {n}, got {short_repr(ci.groups)}")

@@ -11,7 +11,7 @@ from vlgauge.leaderboard.comparison import System, compare
 from vlgauge.leaderboard.record import Key, Record
 from vlgauge.leaderboard.recorded_scores import is_grouped
 from vlgauge.leaderboard.runs import Run, groups_of_run
-from vlgauge.leaderboard.table import Numbers, drawn_told, groups_told, lack_others, own_values, several_groups
+from vlgauge.leaderboard.table import Numbers, describe_draws, groups_told, lack_others, own_values, several_groups
 
 MOST_SYSTEMS = 30  # maximum per column, which has 435 pairs
 LEVEL = 0.95  # of intervals and tests
@@ -76,7 +76,7 @@ def record_groups(records: Sequence[Record], runs: Mapping[Key, Run], faults: Ma
         elif _lacks_groups(there, runs):
             why = "rows were resampled in groups, which differ between the files; use `vlgauge compare --groups`"
         else:
-            why = _compared(there, runs, systems, said, len(own))
+            why = _compare_column(there, runs, systems, said, len(own))
         if why:
             said.append(f"No rank groups by {own[0].title}: {why.rstrip('.')}.")
         wrong = [record for record in own if record.key in faults]
@@ -92,7 +92,7 @@ def _lacks_groups(records: Sequence[Record], runs: Mapping[Key, Run]) -> bool:
     return len(names) > 1 or None in names
 
 
-def _compared(
+def _compare_column(
     records: Sequence[Record], runs: Mapping[Key, Run], systems: dict[Key, System], said: list[str], n_all: int
 ) -> str:
     """Add the systems of a column to `systems` and sentences about them to `said`.
@@ -115,7 +115,7 @@ def _compared(
     rest = "" if len(records) == n_all else f" of the {len(records)} systems with row scores"
     said.append(f"{records[0].title}: {groups_told(found)[:-1]}{rest}.")
     said += several_groups(compared.systems)
-    said += [f"{drawn_told(found)}."] if found.n_groups is not None else []
+    said += [f"{describe_draws(found)}."] if found.n_groups is not None else []
     said += dict.fromkeys(str(one.message) for one in told if issubclass(one.category, UserWarning))
     said += own_values(found, Numbers(digits=RECORD_DIGITS))
     return ""

@@ -82,13 +82,13 @@ def records_table(
     if not split_signatures:
         _refuse_several_signatures(parted)
     columns = [
-        _Column(signature, {_row(record): record for record in own}, known)
+        _TableColumn(signature, {_row(record): record for record in own}, known)
         for signatures in parted.values()
         for signature, own in signatures.items()
     ]
     chosen = by if by in parted else next(iter(parted))
     sorting = next(column for column in columns if column.first.metric == chosen)
-    rows = _ranked(records, sorting)
+    rows = _rank_rows(records, sorting)
     unranked: dict[str, str] = {}
     header, notes, of_groups = ["#", "model"], [], []
     for number, column in enumerate(columns, 1):
@@ -134,7 +134,7 @@ class _Number:
 
 
 @dataclass(frozen=True)
-class _Column:
+class _TableColumn:
     """Records of one metric and signature.
 
     Attributes:
@@ -215,7 +215,7 @@ class _Column:
         return [Cell(text, row in self.best, right=True, link=link), *groups]
 
 
-def _bold_told(columns: Sequence[_Column]) -> str:
+def _bold_told(columns: Sequence[_TableColumn]) -> str:
     """Return the meaning of the bold cells."""
     bold = [column for column in columns if column.best]
     titles = " and ".join(column.first.title for column in bold if column.is_tested)
@@ -265,7 +265,7 @@ def _names(records: Sequence[Record]) -> dict[tuple[str, str | None], str]:
     return names
 
 
-def _ranked(records: Sequence[Record], sorting: _Column) -> dict[_Row, str]:
+def _rank_rows(records: Sequence[Record], sorting: _TableColumn) -> dict[_Row, str]:
     """Return the ranks of the rows, best first. Rows without a value or a rank come last, in record order."""
     if sorting.fault:
         return {row: "-" for row in [*sorting.records, *map(_row, records)]}
@@ -283,7 +283,7 @@ def _is_few(record: Record) -> bool:
     return record.ci is not None and (record.ci.groups or record.n) < FEW
 
 
-def _count(row: _Row, columns: Sequence[_Column], name: str) -> str:
+def _count(row: _Row, columns: Sequence[_TableColumn], name: str) -> str:
     """Return the number of defined or undefined rows of a model, or its range if the metrics differ in it."""
     counts = sorted({getattr(column.number(row), name) for column in columns if row in column.records})
     return str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"

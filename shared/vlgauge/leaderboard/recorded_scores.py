@@ -15,7 +15,7 @@ from typing import Any
 from vlgauge.core.errors import UsageError
 from vlgauge.core.results import row_keys
 from vlgauge.core.signatures import unlike_fields
-from vlgauge.families.aggregation import corpus_interval, corpus_value, counted_of, row_counts
+from vlgauge.families.aggregation import corpus_interval, corpus_value, find_counts, row_counts
 from vlgauge.leaderboard.joined_runs import is_same_mean
 from vlgauge.leaderboard.record import Record
 from vlgauge.leaderboard.runs import Run, groups_of_run, numbers
@@ -48,7 +48,7 @@ def score_columns(run: Run, metric: str, what: str = "") -> dict[str, list[Any]]
         ValueError: If a column is not a list with one number per row.
     """
     keys = row_keys(run["ids"])
-    counted = counted_of(metric, str(run.get(f"{metric}_signature", "")))
+    counted = find_counts(metric, str(run.get(f"{metric}_signature", "")))
     counts = () if counted is None else counted.columns
     names = {"score": f"{metric}_scores", **{name: f"{metric}_{name}" for name in counts}}
     return {"id": keys, **{name: numbers(what or key, run.get(key, ()), keys) for name, key in names.items()}}

@@ -16,13 +16,22 @@ from filelock import FileLock
 
 from vlgauge.core.catalog import score_facts, score_title
 from vlgauge.core.errors import UsageError
-from vlgauge.core.files import decoded, limited, parse_json, read_bytes
+from vlgauge.core.files import decode_text, limit_rows, parse_json, read_bytes
 from vlgauge.core.results import row_keys
 from vlgauge.core.signatures import parse_signature
 from vlgauge.core.validation import warn
 from vlgauge.core.writing import write
 from vlgauge.families.aggregation import corpus_interval, corpus_value, row_counts
-from vlgauge.leaderboard.record import Confidence, Dataset, InvalidRecordError, Key, Model, Record, Source, parse_record
+from vlgauge.leaderboard.record import (
+    Confidence,
+    Dataset,
+    InvalidRecordError,
+    Key,
+    Model,
+    Record,
+    RecordSource,
+    parse_record,
+)
 from vlgauge.leaderboard.recorded_scores import scores_digest
 from vlgauge.leaderboard.runs import RowGroups, groups_of_run, numbers
 
@@ -40,7 +49,7 @@ def record_of(
     ids: Sequence[Any] | None = None,
     groups: RowGroups | None = None,
     date: str,
-    source: Source | None = None,
+    source: RecordSource | None = None,
     notes: str | None = None,
 ) -> Record:
     """Return the record of a result.
@@ -144,12 +153,12 @@ def parse_records(content: bytes, path: str | Path) -> list[Record]:
         ValueError: If a line is not a valid record, or two records of the same metric, signature, model and dataset
             differ in more than the date.
     """
-    return _records(decoded(content, FILE, path), path)
+    return _records(decode_text(content, FILE, path), path)
 
 
 def _records(text: str, path: str | Path) -> list[Record]:
     known: dict[Key, tuple[int, Record]] = {}
-    for number, line in limited(_lines(text), FILE, path):
+    for number, line in limit_rows(_lines(text), FILE, path):
         if len(line) > LONGEST:
             raise UsageError(
                 f"FILE must contain one record per line, of at most {LONGEST:,} characters, got {len(line):,} in line "
@@ -187,7 +196,7 @@ def _unlike(one: Record, other: Record) -> str:
 
 
 @contextmanager
-def _locked(target: Path) -> Iterator[None]:
+def _lock_file(target: Path) -> Iterator[None]:
     """Hold a lock file next to the target inside the block, so that other processes do not add records."""
     lock = FileLock(target.with_name(f".{target.name}.lock"), timeout=_LOCK_SECONDS)
     with lock:
@@ -232,8 +241,8 @@ def append_records(path: str | Path, records: Iterable[Record]) -> list[Record]:
             dataset.
     """
     target = Path(path)
-    with _locked(target):
-        before = decoded(read_bytes(target, FILE), FILE, path) if target.exists() else ""
+    with _lock_file(target):
+        before = decode_text(read_bytes(target, FILE), FILE, path) if target.exists() else ""
         known = {record.key: record for record in _records(before, path)}
         added = []
         for record in records:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import STDIN, parse_json, read_bytes, read_json
 from vlgauge.core.results import SIDECAR, row_keys
-from vlgauge.core.validation import shown
+from vlgauge.core.validation import short_repr
 from vlgauge.inputs.media.tables import FILE, Rows, read_rows, without_blanks
 from vlgauge.leaderboard.run_files import as_kept
 from vlgauge.stats import LARGEST
@@ -103,7 +103,7 @@ def numbers(name: str, cells: Sequence[Any], keys: Sequence[str]) -> list[float]
             absolute value.
     """
     if not isinstance(cells, Sequence) or isinstance(cells, str) or len(cells) != len(keys):
-        count = len(cells) if isinstance(cells, Sequence) and not isinstance(cells, str) else shown(cells)
+        count = len(cells) if isinstance(cells, Sequence) and not isinstance(cells, str) else short_repr(cells)
         raise UsageError.about(name, f"must be one score per row, got {count} for {len(keys)} rows")
     return [_number(name, cell, key) for cell, key in zip(cells, keys, strict=True)]
 
@@ -119,7 +119,7 @@ def _number(name: str, cell: Any, key: str) -> float:
         raise UsageError.about(
             name,
             f"must contain finite numbers of at most {LARGEST} in absolute value, or NaN where undefined, got "
-            f"{shown(cell)} in row {key!r}",
+            f"{short_repr(cell)} in row {key!r}",
         )
     return number
 
@@ -152,7 +152,7 @@ def groups_of_run(run: Run) -> RowGroups | None:
     if labels is None or name is None:
         return None
     if not isinstance(labels, list) or len(labels) != len(run["ids"]) or any(map(is_unlabeled, labels)):
-        raise UsageError.about(GROUPS, f"of a file of scores must have one label per row, got {shown(labels)}")
+        raise UsageError.about(GROUPS, f"of a file of scores must have one label per row, got {short_repr(labels)}")
     return RowGroups(str(name), list(map(str, labels)))
 
 
@@ -181,7 +181,7 @@ def labels_of(rows: Rows, ids: Sequence[Any], column: str, option: str = "--grou
     return dict(zip(row_keys(ids), row_labels(rows, ids, column, option), strict=True))
 
 
-def set_sizes(columns: Mapping[str, Any]) -> list[tuple[int, int]]:
+def count_set_sizes(columns: Mapping[str, Any]) -> list[tuple[int, int]]:
     """Return the numbers of candidates and references of each row.
 
     The result is empty unless both are lists in every row. Without references, their numbers are 0.

@@ -7,8 +7,8 @@ from typing import Any
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import limits
 from vlgauge.core.results import row_keys
-from vlgauge.core.validation import shown
-from vlgauge.families.aggregation import counted_of
+from vlgauge.core.validation import short_repr
+from vlgauge.families.aggregation import find_counts
 from vlgauge.inputs.sandbox.parquet import parquet_rows
 from vlgauge.leaderboard.record import Record
 from vlgauge.leaderboard.recorded_scores import check_scores, score_columns
@@ -63,14 +63,14 @@ def run_of_file(content: bytes, record: Record) -> dict[str, Any]:
         ValueError: If the scores do not match the record.
     """
     path, metric = score_path(record), record.metric
-    counted = counted_of(metric, record.signature)
+    counted = find_counts(metric, record.signature)
     counts = () if counted is None else counted.columns
     with limits(max_rows=MOST_ROWS):
         rows = parquet_rows(content, "the file", path)
     if not rows or set(rows[0]) != {"id", "score", *counts}:
         expected = " and ".join(["id", "score", *counts])
         raise UsageError(
-            f"{path} must have rows with the columns {expected}, got {shown(sorted(rows[0]) if rows else 0)}"
+            f"{path} must have rows with the columns {expected}, got {short_repr(sorted(rows[0]) if rows else 0)}"
         )
     ids = [row["id"] for row in rows]
     if not all(isinstance(one, str) for one in ids):

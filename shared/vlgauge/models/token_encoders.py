@@ -6,7 +6,7 @@ from vlgauge.checkpoints.preflight import Preflight
 from vlgauge.checkpoints.torch_runtime import PAIR_PACKAGES
 from vlgauge.core.errors import UsageError, as_setting
 from vlgauge.models.clip.towers import DTYPES
-from vlgauge.models.hidden_layers import MINILM, AllLayersEncoder, layered_encoder, look_for_layered
+from vlgauge.models.hidden_layers import MINILM, AllLayersEncoder, load_layered_encoder, look_for_layered
 
 ROBERTA = "FacebookAI/roberta-large@722cf37b1afa9454edce342e7895e588b6ff1d59"
 EXTRA = "bertscore"
@@ -100,7 +100,7 @@ def token_encoder(model: str, layer: int, *, profile: str, device: str, dtype: s
     Raises:
         UsageError: If the model has fewer layers.
     """
-    encoder = layered_encoder(model, **_how(profile), device=device, extra=EXTRA, top=layer, dtype=dtype)
+    encoder = load_layered_encoder(model, **_how(profile), device=device, extra=EXTRA, top=layer, dtype=dtype)
     if (n_layers := encoder.n_layers - 1) < layer:
         raise UsageError.about("num_layers", f"must be at most {n_layers}, the layers of {model!r}, got {layer}")
     return encoder

@@ -37,7 +37,7 @@ from vlgauge.scenes.content import (
 )
 from vlgauge.scenes.drawing import STYLES, Drawing, draw_scene
 from vlgauge.scenes.stories import SceneStory, stories
-from vlgauge.scenes.wording import Claim, Mention, Statement, captions, statement
+from vlgauge.scenes.wording import Claim, ObjectMention, Statement, captions, statement
 
 __all__ = [
     "BACKGROUNDS",
@@ -50,7 +50,7 @@ __all__ = [
     "STYLES",
     "Claim",
     "Drawing",
-    "Mention",
+    "ObjectMention",
     "Scene",
     "SceneClip",
     "SceneObject",

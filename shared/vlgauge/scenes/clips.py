@@ -7,8 +7,8 @@ from PIL import Image
 
 from vlgauge.core.errors import UsageError
 from vlgauge.scenes.content import Scene, changed, check_split, single_scenes
-from vlgauge.scenes.drawing import Drawing, background_shade, jitter_of, paint, placed_at
-from vlgauge.scenes.wording import Claim, Mention, Statement, background_phrase, distinct_texts, noun_phrase, pick
+from vlgauge.scenes.drawing import Drawing, background_shade, jitter_of, paint, place_at
+from vlgauge.scenes.wording import Claim, ObjectMention, Statement, background_phrase, distinct_texts, noun_phrase, pick
 
 DIRECTIONS = {"right": (1, 0), "left": (-1, 0), "up": (0, -1), "down": (0, 1)}
 """Directions of motion in videos, with their steps to the right and downwards."""
@@ -69,7 +69,7 @@ class SceneClip:
         The claim omits the direction, because a single frame cannot show it.
         """
         thing = self.scene.objects[0]
-        mention = Mention(thing.shape, thing.colour, thing.size)
+        mention = ObjectMention(thing.shape, thing.colour, thing.size)
         one, ground = noun_phrase(mention, rng), background_phrase(self.scene.background, rng)
         way = pick(MOTION_WORDS[self.direction], rng)
         text = pick(_TEMPLATES, rng).format(one=one, way=way, on=f"on {ground}")
@@ -84,7 +84,7 @@ class SceneClip:
         """
         rng = jitter_of(self.key, self.seed)
         thing, background = self.scene.objects[0], background_shade(self.scene.background, rng)
-        placed = placed_at(thing, 0.5, 0.5, rng)
+        placed = place_at(thing, 0.5, 0.5, rng)
         across, reach = rng.uniform(-0.2, 0.2), rng.uniform(0.2, 0.27)
         dx, dy = DIRECTIONS[self.direction]
         drawings = []

@@ -41,7 +41,7 @@ class SceneObject:
 
     def __post_init__(self) -> None:
         for name, known in (("shape", SHAPES), ("colour", COLOURS), ("size", SIZES)):
-            _checked(name, getattr(self, name), known)
+            _check_scene(name, getattr(self, name), known)
 
     @property
     def label(self) -> str:
@@ -67,7 +67,7 @@ class Scene:
     background: str
 
     def __post_init__(self) -> None:
-        _checked("background", self.background, BACKGROUNDS)
+        _check_scene("background", self.background, BACKGROUNDS)
         if len(self.objects) == 1 and self.relation is None:
             return
         if len(self.objects) != 2 or not may_meet(*self.objects):
@@ -76,7 +76,7 @@ class Scene:
                 "must be one object without relation, or two that differ in shape and in color, got "
                 f"{' and '.join(thing.label for thing in self.objects) or 'none'} with {self.relation!r}",
             )
-        _checked("relation", self.relation, tuple(OPPOSITES))
+        _check_scene("relation", self.relation, tuple(OPPOSITES))
 
     @property
     def key(self) -> str:
@@ -93,7 +93,7 @@ class Scene:
         tenth = int.from_bytes(hashlib.sha256(self.key.encode()).digest()[:8], "big") % 10
         return {0: "test", 1: "validation"}.get(tenth, "train")
 
-    def turned(self) -> "Scene":
+    def reverse_order(self) -> "Scene":
         """Return the same content with the objects named in the opposite order."""
         if self.relation is None:
             return self
@@ -106,10 +106,10 @@ def check_split(split: str) -> None:
     Raises:
         ValueError: If it is not.
     """
-    _checked("split", split, SPLITS)
+    _check_scene("split", split, SPLITS)
 
 
-def _checked(name: str, value: str | None, known: tuple[str, ...]) -> None:
+def _check_scene(name: str, value: str | None, known: tuple[str, ...]) -> None:
     if value not in known:
         raise UsageError.about(name, f"must be one of {', '.join(known)}, got {value!r}")
 
@@ -164,7 +164,7 @@ def scenes(n: int, seed: int, split: str = "train") -> list[Scene]:
         if scene is None:
             raise UsageError.about("n", f"must be at most {len(chosen)}, the number of {split} scenes, got {n}")
         # Captions must name the objects in both orders.
-        chosen.append(scene.turned() if rng.random() < 0.5 else scene)
+        chosen.append(scene.reverse_order() if rng.random() < 0.5 else scene)
     return chosen
 
 
@@ -191,7 +191,7 @@ def changed(scene: Scene, what: str, seed: int) -> Scene | None:
     Raises:
         ValueError: If `what` is not one of `CHANGES`.
     """
-    _checked("what", what, CHANGES)
+    _check_scene("what", what, CHANGES)
     rng = np.random.default_rng(seed)
     if what == "place":
         return None if scene.relation is None else replace(scene, relation=OPPOSITES[scene.relation])

@@ -74,10 +74,10 @@ def draw_scene(scene: Scene, *, size: int = 128, seed: int = 0, style: str = "fl
         ValueError: If the style is unknown or the size below 16.
     """
     turned = scene.relation in ("right of", "below")
-    ordered = scene.turned() if turned else scene
+    ordered = scene.reverse_order() if turned else scene
     rng = jitter_of(scene.key, seed)
     places = _places(ordered, rng)
-    placed = [placed_at(thing, x, y, rng) for thing, (x, y) in zip(ordered.objects, places, strict=True)]
+    placed = [place_at(thing, x, y, rng) for thing, (x, y) in zip(ordered.objects, places, strict=True)]
     drawing = paint(placed, background_shade(scene.background, rng), size=size, style=style)
     step = -1 if turned else 1
     return Drawing(drawing.image, drawing.boxes[::step], drawing.labels[::step])
@@ -106,7 +106,7 @@ def background_shade(name: str, rng: np.random.Generator) -> tuple[int, int, int
     return _shade(_BACKGROUNDS[name], rng)
 
 
-def placed_at(thing: SceneObject, x: float, y: float, rng: np.random.Generator) -> Placed:
+def place_at(thing: SceneObject, x: float, y: float, rng: np.random.Generator) -> Placed:
     """Place an object at a center, with jitter of size and color."""
     radius = _RADIUS[thing.size] * rng.uniform(0.92, 1.08)
     return Placed(thing, x, y, radius, _shade(_COLOURS[thing.colour], rng))

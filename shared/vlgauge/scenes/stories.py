@@ -13,7 +13,7 @@ from PIL import Image
 from vlgauge.scenes.content import BACKGROUNDS, OPPOSITES, Scene, SceneObject, check_split, may_meet, things
 from vlgauge.scenes.drawing import Box, Drawing, draw_scene
 from vlgauge.scenes.telling import tell
-from vlgauge.scenes.wording import Mention, Statement, noun_phrase, pick
+from vlgauge.scenes.wording import ObjectMention, Statement, noun_phrase, pick
 
 # Events of the five images. `_opening` and `_following` define the scenes that each event allows.
 PLOTS = (
@@ -101,7 +101,7 @@ class SceneStory:
         """Labels of the boxes, one list per image, parallel to ``boxes``."""
         return [[thing.label for thing in scene.objects] for scene in self.scenes]
 
-    def told_with(self, other: "SceneStory") -> "SceneStory":
+    def retell_with(self, other: "SceneStory") -> "SceneStory":
         """Return a copy with these images and the sentences of another story."""
         return replace(self, statements=other.statements)
 
@@ -115,7 +115,7 @@ class SceneStory:
         seen = [thing for scene in self.scenes for thing in scene.objects]
         absent = [each for each in things() if all(may_meet(each, thing) for thing in seen)]
         thing = absent[int(rng.integers(len(absent)))]
-        phrase = noun_phrase(Mention(thing.shape, thing.colour, thing.size), rng)
+        phrase = noun_phrase(ObjectMention(thing.shape, thing.colour, thing.size), rng)
         known = [
             (i, j) for i, each in enumerate(self.statements) for j, old in enumerate(each.phrases) if _names_object(old)
         ]
@@ -208,11 +208,11 @@ def _following(event: str, last: Scene, met: list[SceneObject], rng: np.random.G
             moved = Scene((*heroes,), relation if len(heroes) == 2 else None, background)
             if background != last.background:
                 yield moved
-        elif _turned_from(last, moved := Scene((*heroes,), relation, background)):
+        elif _is_turned_from(last, moved := Scene((*heroes,), relation, background)):
             yield moved
 
 
-def _turned_from(last: Scene, scene: Scene) -> bool:
+def _is_turned_from(last: Scene, scene: Scene) -> bool:
     """Return whether the relation of the two objects has changed."""
-    same = last if last.objects == scene.objects else last.turned()
+    same = last if last.objects == scene.objects else last.reverse_order()
     return same.relation != scene.relation

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from vlgauge.scenes.content import OPPOSITES, Scene, SceneObject
-from vlgauge.scenes.wording import RELATION_WORDS, Claim, Mention, Statement, background_phrase, noun_phrase, pick
+from vlgauge.scenes.wording import RELATION_WORDS, Claim, ObjectMention, Statement, background_phrase, noun_phrase, pick
 
 # Sequence words at the front and at the end of a sentence, by position in the story. The sets are disjoint, so that
 # every pair of neighboring sentences can be ordered.
@@ -59,11 +59,11 @@ def _sentence(
     scene: Scene, template: str, names: dict[SceneObject, str], by_pronoun: bool, say: bool, rng: np.random.Generator
 ) -> Statement:
     """Build one sentence without its sequence word, and add new object names to `names`."""
-    mentions: list[Mention] = []
+    mentions: list[ObjectMention] = []
     phrases: list[str] = []
     for thing in scene.objects:
         pronoun = by_pronoun and thing == scene.objects[0]
-        mention, phrase = (Mention(), "it") if pronoun else _named(thing, names, rng)
+        mention, phrase = (ObjectMention(), "it") if pronoun else _name_object(thing, names, rng)
         if f"{{{('hero', 'other')[len(mentions)]}}}" in template:
             mentions.append(mention)
             phrases.append(phrase)
@@ -92,16 +92,18 @@ def _place_words(relation: str, rng: np.random.Generator) -> str:
     return f"to the {words}" if words.startswith(("left", "right")) else words
 
 
-def _named(thing: SceneObject, names: dict[SceneObject, str], rng: np.random.Generator) -> tuple[Mention, str]:
+def _name_object(
+    thing: SceneObject, names: dict[SceneObject, str], rng: np.random.Generator
+) -> tuple[ObjectMention, str]:
     """Name an object with "a" and all properties at first, and later with "the", the same noun and fewer properties."""
     if thing not in names:
-        mention = Mention(thing.shape, thing.colour, thing.size)
+        mention = ObjectMention(thing.shape, thing.colour, thing.size)
         phrase = noun_phrase(mention, rng)
         names[thing] = phrase.split()[-1]
         return mention, phrase
     coloured = rng.random() < 0.4
     sized = coloured and rng.random() < 0.3
-    mention = Mention(thing.shape, thing.colour if coloured else None, thing.size if sized else None)
+    mention = ObjectMention(thing.shape, thing.colour if coloured else None, thing.size if sized else None)
     *properties, _ = noun_phrase(mention, rng, "the").split()
     return mention, " ".join([*properties, names[thing]])
 

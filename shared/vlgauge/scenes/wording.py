@@ -40,7 +40,7 @@ _NO_RELATION = ("{one} and {other} {on}", "{one} next to {other} {on}", "there a
 
 
 @dataclass(frozen=True)
-class Mention:
+class ObjectMention:
     """Object as described by a text. None for unspecified properties."""
 
     shape: str | None = None
@@ -58,7 +58,7 @@ class Claim:
         background: Background of the image.
     """
 
-    mentions: tuple[Mention, ...] = ()
+    mentions: tuple[ObjectMention, ...] = ()
     relation: str | None = None
     background: str | None = None
 
@@ -77,7 +77,7 @@ def pick(words: tuple[str, ...], rng: np.random.Generator) -> str:
     return words[int(rng.integers(len(words)))]
 
 
-def noun_phrase(mention: Mention, rng: np.random.Generator, article: str = "a") -> str:
+def noun_phrase(mention: ObjectMention, rng: np.random.Generator, article: str = "a") -> str:
     """Build a phrase such as "a small red circle" or "the big star". An unspecified shape is "shape"."""
     words = [
         pick(SIZE_WORDS[mention.size], rng) if mention.size else "",
@@ -88,12 +88,12 @@ def noun_phrase(mention: Mention, rng: np.random.Generator, article: str = "a") 
     return f"{'an' if article == 'a' and text[0] in 'aeiou' else article} {text}"
 
 
-def mention_of(thing: SceneObject, rng: np.random.Generator, complete: bool = True) -> Mention:
+def mention_of(thing: SceneObject, rng: np.random.Generator, complete: bool = True) -> ObjectMention:
     """Mention all properties of an object, or randomly omit its size, its color or both."""
     if complete:
-        return Mention(thing.shape, thing.colour, thing.size)
+        return ObjectMention(thing.shape, thing.colour, thing.size)
     keep_colour, keep_size = rng.random(2) < (0.75, 0.35)
-    return Mention(thing.shape, thing.colour if keep_colour else None, thing.size if keep_size else None)
+    return ObjectMention(thing.shape, thing.colour if keep_colour else None, thing.size if keep_size else None)
 
 
 def background_phrase(background: str, rng: np.random.Generator) -> str:
@@ -110,7 +110,7 @@ def statement(scene: Scene, rng: np.random.Generator, complete: bool = True) -> 
         complete: Whether to state all facts. Otherwise, size, color, relation, background or an object may be omitted.
     """
     if rng.random() < 0.5:
-        scene = scene.turned()
+        scene = scene.reverse_order()
     objects, relation, background = scene.objects, scene.relation, scene.background
     said: str | None = background
     if not complete:

@@ -212,7 +212,7 @@ def _tests(
     def random_hits(drawn: Ints) -> Ints:
         some = [pairs[index] for index in drawn.tolist()]
         bounds = _bounds(units[:, drawn]) - _ROUNDING * np.abs(columns).sum(axis=0)[np.array(some)].sum(axis=1)
-        return _sampled_hits(columns, some, bounds, resamples, seed)
+        return _count_sampled_hits(columns, some, bounds, resamples, seed)
 
     means = [mean_of_defined(column) for column in apart.T.tolist()]
     n_differing = np.count_nonzero(units, axis=0)
@@ -262,7 +262,9 @@ def _bounds(units: Floats) -> Floats:
     return np.abs(units.sum(axis=0)) - _ROUNDING * np.abs(units).sum(axis=0)
 
 
-def _sampled_hits(columns: Floats, pairs: Sequence[tuple[int, int]], bounds: Floats, resamples: int, seed: int) -> Ints:
+def _count_sampled_hits(
+    columns: Floats, pairs: Sequence[tuple[int, int]], bounds: Floats, resamples: int, seed: int
+) -> Ints:
     """Count the random assignments of signs for which the difference of two columns reaches a bound.
 
     Returns:

@@ -50,7 +50,7 @@ def unit_sums(values: Floats, groups: Sequence[object] | None) -> tuple[Floats, 
     return np.array(exact).T, np.stack([counts[rows].sum(axis=0) for rows in members])
 
 
-def resampled_sums(units: Floats, resamples: int, seed: int) -> Iterator[Floats]:
+def draw_sums(units: Floats, resamples: int, seed: int) -> Iterator[Floats]:
     """Yield sums over bootstrap samples of units, in blocks of samples.
 
     Each sample contains as many units as there are.

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.stats.drawing import check_labels, check_level, check_resamples, resampled_sums, unit_sums
+from vlgauge.stats.drawing import check_labels, check_level, check_resamples, draw_sums, unit_sums
 from vlgauge.stats.scores import Floats, finite_or_nan, side_by_side
 from vlgauge.stats.threads import one_blas_thread
 
@@ -217,7 +217,7 @@ def effect_intervals(
     step = max(1, _SAMPLE_CELLS // resamples)
     for start in range(0, effects.shape[1], step):
         some = slice(start, start + step)
-        quantiles = _studentised_quantiles(
+        quantiles = _compute_studentized_quantiles(
             scaled[:, some], defined[:, some], variances[some], level=level, resamples=resamples, seed=seed
         )
         ends[:, some] = -quantiles[::-1] * deviations[some]
@@ -231,7 +231,7 @@ def effect_intervals(
     ]
 
 
-def _studentised_quantiles(
+def _compute_studentized_quantiles(
     effects: Floats, defined: npt.NDArray[np.bool_], variances: Floats, *, level: float, resamples: int, seed: int
 ) -> Floats:
     """Return quantiles of the studentized means of samples.
@@ -248,7 +248,7 @@ def _studentised_quantiles(
     studentised = np.empty((effects.shape[1], resamples))
     n_done = 0
     with one_blas_thread():
-        for drawn in resampled_sums(np.hstack(parts), resamples, seed):
+        for drawn in draw_sums(np.hstack(parts), resamples, seed):
             sums, squares, *counted = np.hsplit(drawn, len(parts))  # samples x columns
             counts = counted[0] if counted else float(len(effects))
             means = sums / counts

@@ -186,14 +186,14 @@ def harmonic_mean_pvalue(pvalues: Iterable[float]) -> float:
     Raises:
         ValueError: If an entry is outside of (0, 1].
     """
-    defined = _defined_pvalues(pvalues)
+    defined = _drop_undefined(pvalues)
     if not defined.size:
         return math.nan
     smallest = defined.min()  # factor that keeps 1/p finite for subnormal p
     return float(smallest * (defined.size / np.sum(smallest / defined)))
 
 
-def calibrated_harmonic_pvalue(pvalues: Iterable[float]) -> float:
+def compute_calibrated_harmonic_pvalue(pvalues: Iterable[float]) -> float:
     """Compute the harmonic mean p-value calibrated by its asymptotic distribution (Wilson, 2019, PNAS 116(4), Eq. 4).
 
     Under the null hypothesis, 1/p° of L uniform p-values converges to a Landau distribution with location ln L + 1 -
@@ -212,7 +212,7 @@ def calibrated_harmonic_pvalue(pvalues: Iterable[float]) -> float:
     Raises:
         ValueError: If an entry is outside of (0, 1].
     """
-    defined = _defined_pvalues(pvalues)
+    defined = _drop_undefined(pvalues)
     if defined.size <= 1:
         return float(defined[0]) if defined.size else math.nan
     raw = harmonic_mean_pvalue(defined)
@@ -235,11 +235,11 @@ def mean_log_pvalue(pvalues: Iterable[float]) -> float:
     Raises:
         ValueError: If an entry is outside of (0, 1].
     """
-    defined = _defined_pvalues(pvalues)
+    defined = _drop_undefined(pvalues)
     return float(np.mean(np.log(defined))) if defined.size else math.nan
 
 
-def _defined_pvalues(pvalues: Iterable[float]) -> Floats:
+def _drop_undefined(pvalues: Iterable[float]) -> Floats:
     """Return the entries that are not NaN.
 
     Raises:
@@ -396,7 +396,7 @@ class SetTest:
             setattr(self, name, np.asarray(rows[name], dtype=np.float64))
         self.sums, self._rounding = np.asarray(sums, dtype=np.float64), rounding
 
-    def stratified(self) -> tuple[float, float]:
+    def compute_stratified(self) -> tuple[float, float]:
         """Compute the z-score and the Monte Carlo p-value of the mean over the defined rows.
 
         z = sum(Q_s - mu_s) / sqrt(sum sigma_s^2). If only one row varies over its partitions, p is the p-value of this
@@ -435,7 +435,7 @@ class SetTest:
             and ``expected_mean_log_pvalue`` of the corpus, and ``pvalues``, ``excess_scores``, ``null_means`` and
             ``zscores``, lists with one value per row. NaN if undefined.
         """
-        z, pvalue = self.stratified()
+        z, pvalue = self.compute_stratified()
         return {
             "pvalue": pvalue,
             "z": z,

@@ -159,7 +159,7 @@ class SampledTauC:
         self.factor = n_pairs / n_expected if n_expected else 1.0
         self._n_classes = min(len(np.unique(scores)), len(np.unique(ratings)))
 
-    def corrected(self, tau_c: float, n_classes: int) -> float:
+    def correct(self, tau_c: float, n_classes: int) -> float:
         """Return the corrected tau-c of a sample, times 100.
 
         Args:

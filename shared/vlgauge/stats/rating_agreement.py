@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.core.errors import UsageError
-from vlgauge.stats import FEW, RESAMPLES, grouped_intervals
+from vlgauge.stats import FEW, RESAMPLES, compute_grouped_intervals
 from vlgauge.stats.drawing import check_labels
 from vlgauge.stats.rank_correlation import MAX_CLASSES, RankTable, SampledTauC, is_constant, table_spearman, table_taus
 
@@ -137,8 +137,8 @@ def agreement(
     if is_constant(first) or is_constant(second):
         nothing = Correlation(math.nan, math.nan, math.nan, math.nan)
         return Agreement(dict.fromkeys(coefficients, nothing), len(kept), dropped, n_units)
-    intervals = grouped_intervals(
-        _sampled(first, second, coefficients, labels),
+    intervals = compute_grouped_intervals(
+        _create_sampler(first, second, coefficients, labels),
         labels,
         read=np.stack([first, second], axis=1),
         level=level,
@@ -197,19 +197,19 @@ def _pvalues(coefficients: Sequence[str], scores: Floats, ratings: Floats) -> li
     # number of concordant minus discordant pairs.
     products = {
         "tau": (np.sign(scores[:, None] - scores), np.sign(ratings[:, None] - ratings)),
-        "spearman": (_standardised(stats.rankdata(scores)), _standardised(stats.rankdata(ratings))),
-        "pearson": (_standardised(scores), _standardised(ratings)),
+        "spearman": (_standardize(stats.rankdata(scores)), _standardize(stats.rankdata(ratings))),
+        "pearson": (_standardize(scores), _standardize(ratings)),
     }
     found = []
     for name in coefficients:
         key = "tau" if name.startswith("tau") else name
         if name not in known and key not in known:
-            known[key] = (_permuted_pvalue(*products[key]), method)
+            known[key] = (_compute_permuted_pvalue(*products[key]), method)
         found.append(known.get(name) or known[key])
     return found
 
 
-def _permuted_pvalue(ours: Floats, theirs: Floats) -> float:
+def _compute_permuted_pvalue(ours: Floats, theirs: Floats) -> float:
     """Return the share of pairings for which the sum of products is at least as far from 0 as for the observed pairing.
 
     Args:
@@ -238,7 +238,7 @@ def _permuted_pvalue(ours: Floats, theirs: Floats) -> float:
     return float(found.pvalue)
 
 
-def _standardised(values: Floats) -> Floats:
+def _standardize(values: Floats) -> Floats:
     """Return centered values of norm 1. They are scaled first, because the squares of tiny values underflow."""
     centred = values - values.mean()
     centred /= np.abs(centred).max()
@@ -261,7 +261,7 @@ def _exact(name: str, scores: Floats, ratings: Floats) -> tuple[float, float]:
     return float(found.statistic), float(found.pvalue)
 
 
-def _sampled(
+def _create_sampler(
     scores: Floats, ratings: Floats, coefficients: Sequence[str], groups: Sequence[object]
 ) -> Callable[[Ints], list[float]]:
     """Return a function that computes the coefficients of a sample, with tau-c corrected by `SampledTauC`.
@@ -282,11 +282,11 @@ def _sampled(
             values = (*table_taus(counts), table_spearman(counts))
             found = {name: value / 100 for name, value in zip(COEFFICIENTS, values, strict=False)}
         if "pearson" in coefficients:
-            found["pearson"] = float(_standardised(ours) @ _standardised(theirs))  # five times faster than scipy
+            found["pearson"] = float(_standardize(ours) @ _standardize(theirs))  # five times faster than scipy
         found |= {name: _exact(name, ours, theirs)[0] for name in coefficients if name not in found}
         if "tau_c" in coefficients:
             n_classes = min(len(np.unique(ours)), len(np.unique(theirs)))
-            found["tau_c"] = tau_c.corrected(100 * found["tau_c"], n_classes) / 100
+            found["tau_c"] = tau_c.correct(100 * found["tau_c"], n_classes) / 100
         return [found[name] for name in coefficients]
 
     return figures

@@ -31,7 +31,7 @@ def check_resampling(level: float, resamples: int) -> None:
     check_not_too_many(resamples)
 
 
-def grouped_intervals(
+def compute_grouped_intervals(
     statistic: Callable[[Ints], Sequence[float]],
     groups: Sequence[object],
     *,
@@ -49,7 +49,7 @@ def grouped_intervals(
     Args:
         statistic: Function from row indices, repeated as sampled, to one or more numbers.
         groups: Label per row. Rows with the same label, such as the captions of one image, are sampled together.
-        read: Values of each row that the statistic uses. See `grouped_samples`.
+        read: Values of each row that the statistic uses. See `compute_grouped_samples`.
         level: Coverage of the intervals, in (0, 1).
         resamples: Number of samples. 0 computes no intervals.
         seed: Seed of the samples.
@@ -62,11 +62,11 @@ def grouped_intervals(
         ValueError: If `level` or `resamples` is out of range.
     """
     check_resampling(level, resamples)
-    samples = grouped_samples(statistic, groups, read=read, resamples=resamples, seed=seed, progress=progress)
+    samples = compute_grouped_samples(statistic, groups, read=read, resamples=resamples, seed=seed, progress=progress)
     return [percentile_interval(column, level) for column in samples.T]
 
 
-def grouped_samples(
+def compute_grouped_samples(
     statistic: Callable[[Ints], Sequence[float]],
     groups: Sequence[object],
     *,

@@ -35,7 +35,7 @@ def count_statistic(counts: Floats, statistic: Statistic) -> float:
     Returns:
         Corpus-level value. NaN if no item is defined.
     """
-    rows = _defined(counts)
+    rows = _find_defined(counts)
     return float(statistic(counts[rows].sum(axis=0))) if rows.any() else math.nan
 
 
@@ -76,8 +76,8 @@ def count_statistic_intervals(
     """
     check_level(level)
     check_resamples(resamples)
-    stacked = _stacked(counts, groups)
-    defined = np.array([_defined(own) for own in stacked])  # systems x items
+    stacked = _stack_counts(counts, groups)
+    defined = np.array([_find_defined(own) for own in stacked])  # systems x items
     adds = (stacked != 0).any(axis=2)  # items with an effect, which have a count above zero
     rows_of = [
         np.asarray(defined[list(contrast)].all(axis=0) & adds[list(contrast)].any(axis=0)) for contrast in contrasts
@@ -88,7 +88,7 @@ def count_statistic_intervals(
     for rows in {rows.tobytes(): rows for rows in rows_of}.values():
         chosen = [index for index, own in enumerate(rows_of) if (own == rows).all()]
         systems = sorted({system for index in chosen for system in contrasts[index]})
-        units = _units(stacked[systems][:, rows], _chosen(groups, rows))
+        units = _units(stacked[systems][:, rows], _choose_groups(groups, rows))
         if units.shape[1] < 2:
             continue
         every = units.sum(axis=1, keepdims=True)
@@ -180,11 +180,11 @@ def count_statistic_tests(
         ValueError: If `resamples` is below 1, the systems have different items, or there is not one label per item.
     """
     check_resamples(resamples)
-    stacked = _stacked(counts, groups)
-    rows = np.asarray(_defined(stacked).all(axis=0))
+    stacked = _stack_counts(counts, groups)
+    rows = np.asarray(_find_defined(stacked).all(axis=0))
     totals = stacked[:, rows].sum(axis=1)
     values = statistic(totals)
-    units = _units(stacked[:, rows], _chosen(groups, rows)) / 2  # systems x units x counts
+    units = _units(stacked[:, rows], _choose_groups(groups, rows)) / 2  # systems x units x counts
     apart = [float(differences(values[first], values[second])) for first, second in pairs]
     # The statistic of equal sums may differ in the last digits, depending on their position in an array.
     bounds = np.array(
@@ -240,7 +240,7 @@ def _hits(middle: Floats, half: Floats, statistic: Statistic, bound: float | Flo
     return np.count_nonzero(~(np.abs(statistic(middle + half) - statistic(middle - half)) < bound), axis=0)
 
 
-def _stacked(counts: Sequence[Floats], groups: Sequence[object] | None) -> Floats:
+def _stack_counts(counts: Sequence[Floats], groups: Sequence[object] | None) -> Floats:
     """Stack the counts of all systems.
 
     Returns:
@@ -262,9 +262,9 @@ def _stacked(counts: Sequence[Floats], groups: Sequence[object] | None) -> Float
     return np.stack(arrays)
 
 
-def _defined(counts: Floats) -> npt.NDArray[np.bool_]:
+def _find_defined(counts: Floats) -> npt.NDArray[np.bool_]:
     return np.asarray(~np.isnan(counts).any(axis=-1))
 
 
-def _chosen(groups: Sequence[object] | None, rows: npt.NDArray[np.bool_]) -> list[object] | None:
+def _choose_groups(groups: Sequence[object] | None, rows: npt.NDArray[np.bool_]) -> list[object] | None:
     return None if groups is None else [groups[index] for index in np.flatnonzero(rows).tolist()]

@@ -30,7 +30,7 @@ from vlgauge.cli import main
 from vlgauge.core.catalog import metric_names
 from vlgauge.core.pool import pool
 from vlgauge.families.ngram.cider import DocumentFrequency
-from vlgauge.inputs.text.english import found_folder
+from vlgauge.inputs.text.english import find_folder
 from vlgauge.inputs.text.noun_phrases import PAPER_PIPELINE, PAPER_VERSION
 from vlgauge.models.clip.architectures import HUB_FILE, TABLE
 from vlgauge.models.judges.sources import LLAVA
@@ -123,7 +123,7 @@ def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
     package = folder / PAPER_PIPELINE
     data = package / f"{PAPER_PIPELINE}-{PAPER_VERSION}"
-    shutil.copytree(found_folder(), data)
+    shutil.copytree(find_folder(), data)
     meta = json.loads((data / "meta.json").read_text()) | {"name": "core_web_trf", "version": PAPER_VERSION}
     for place in (package, data):
         (place / "meta.json").write_text(json.dumps(meta))
@@ -165,7 +165,7 @@ def machine(repositories, site, detector_file, tmp_path, monkeypatch):
     url = f"{address}/{TORCHVISION}/resolve/main/{detector_file.name}"
     for module in ("checkpoints.detectors", "api.prefetch.assets"):
         monkeypatch.setattr(
-            f"vlgauge.{module}.published_file",
+            f"vlgauge.{module}.find_published_file",
             lambda name: PublishedFile(name, url, place, detector_file.stem.rpartition("-")[2]),
         )
     build = torchvision.models.get_model

@@ -68,7 +68,7 @@ def fuzz(hub, name, rounds, folder):
         commit = sha1(content).hexdigest()  # unique, because workers keep the files of a commit
         hub.repositories["org/changed"] = Repository({commit: {path: content, **others}})
         try:
-            source = hub_rows.HubRows(hub_rows.pinned("org/changed"), None, "test")
+            source = hub_rows.HubRows(hub_rows.pin_dataset("org/changed"), None, "test")
             texts = [title for title, kind in source.kinds.items() if kind == "text"]
             images = [title for title, kind in source.kinds.items() if kind == "image"]
             titles = {"predictions": texts[:1], "images": images[:1]}

@@ -10,10 +10,10 @@ from hub_data_sets import Repository
 from made_data_sets import COMMITS, archive, parquet_of_clips, picture
 from small_videos import write_video
 
-from vlgauge.api.row_sources import RowLimits, RowReader, guessed_titles, kept_files
+from vlgauge.api.row_sources import RowLimits, RowReader, guess_titles, kept_files
 from vlgauge.api.row_sources.grouped_files import tar_rows
-from vlgauge.api.row_sources.hub import HubRows, pinned
-from vlgauge.api.row_sources.tables import folder_rows, uploaded_rows
+from vlgauge.api.row_sources.hub import HubRows, pin_dataset
+from vlgauge.api.row_sources.tables import folder_rows, read_uploaded_rows
 from vlgauge.core.errors import MissingExtraError
 from vlgauge.families.base.columns import Text
 from vlgauge.families.base.video_columns import Videos
@@ -47,7 +47,7 @@ def ours(folder):
 
 def read(source, **options):
     options.setdefault("limits", SMALL)
-    reader = RowReader(source, COLUMNS, guessed_titles(COLUMNS, source.kinds), **options)
+    reader = RowReader(source, COLUMNS, guess_titles(COLUMNS, source.kinds), **options)
     reader.read(100)
     return reader
 
@@ -58,7 +58,7 @@ def contents(reader):
 
 def opened(hub, name, files):
     hub.repositories[name] = Repository({COMMITS[0]: files})
-    return HubRows(pinned(name), None, "test")
+    return HubRows(pin_dataset(name), None, "test")
 
 
 @pytest.mark.streaming
@@ -166,7 +166,7 @@ def test_segments_and_frames_of_uploads_stay_what_they_are(clips, tmp_path, cell
     (tmp_path / "a.mp4").write_bytes(clips["a.mp4"])
     (tmp_path / "red.png").write_bytes(picture("red"))
     (tmp_path / "rows.jsonl").write_text(json.dumps({"predictions": "A clip.", "videos": cell}) + "\n")
-    source = uploaded_rows(str(tmp_path / "rows.jsonl"), [str(tmp_path / name) for name in ("a.mp4", "red.png")])
+    source = read_uploaded_rows(str(tmp_path / "rows.jsonl"), [str(tmp_path / name) for name in ("a.mp4", "red.png")])
     reader = RowReader(source, COLUMNS, {"predictions": ["predictions"], "videos": ["videos"]}, SMALL)
     reader.read(9)
     (found,) = reader.columns["videos"]
@@ -182,7 +182,7 @@ def test_a_damaged_upload_and_a_clip_without_frames_are_left_out(tmp_path):
     (tmp_path / "a.mp4").write_bytes(b"no clip")
     rows = [{"predictions": "A clip.", "videos": cell} for cell in ("a.mp4", [])]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    source = uploaded_rows(str(tmp_path / "rows.jsonl"), [str(tmp_path / "a.mp4")])
+    source = read_uploaded_rows(str(tmp_path / "rows.jsonl"), [str(tmp_path / "a.mp4")])
     reader = RowReader(source, COLUMNS, {"predictions": ["predictions"], "videos": ["videos"]}, SMALL)
     reader.read(9)
     assert "must be a readable video" in reader.left_out[0].reason

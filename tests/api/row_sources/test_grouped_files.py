@@ -9,7 +9,7 @@ from itertools import islice
 import pytest
 from made_data_sets import COLOURS, archive, picture
 
-from vlgauge.api.row_sources import RowLimits, RowReader, grouped_files, guessed_titles
+from vlgauge.api.row_sources import RowLimits, RowReader, grouped_files, guess_titles
 from vlgauge.api.row_sources.grouped_files import tar_rows
 from vlgauge.api.row_sources.tables import folder_rows
 from vlgauge.core.errors import UsageError
@@ -28,7 +28,7 @@ def linked(name, kind, target=""):
 
 
 def read(source, titles=None):
-    reader = RowReader(source, COLUMNS, titles or guessed_titles(COLUMNS, source.kinds))
+    reader = RowReader(source, COLUMNS, titles or guess_titles(COLUMNS, source.kinds))
     reader.read(100)
     return reader
 
@@ -192,7 +192,7 @@ def test_several_columns_are_references_side_by_side(tmp_path):
     row = {"file_name": "a.png", "text": "One.", "ref_1": "Two.", "ref_2": "", "ref_3": None, "ref_4": "Three."}
     (tmp_path / "metadata.jsonl").write_text(json.dumps(row))
     source = folder_rows(str(tmp_path), MOST)
-    titles = guessed_titles(COLUMNS, source.kinds)
+    titles = guess_titles(COLUMNS, source.kinds)
     assert titles["references"] == ["ref_1", "ref_2", "ref_4"]
     assert read(source).columns["references"] == [["Two.", "Three."]]
 
@@ -260,7 +260,7 @@ def test_the_one_image_of_a_row_may_have_any_ending(tmp_path):
     members += [(f"{i:02}.txt", b"A square.") for i in range(32)]
     source = tar_rows(archive(tmp_path / "rows.tar", members), MOST)
     assert source.kinds["image"] == source.kinds["jpg"] == "image"
-    assert guessed_titles(COLUMNS, source.kinds)["images"] == ["image"]
+    assert guess_titles(COLUMNS, source.kinds)["images"] == ["image"]
     reader = read(source)
     assert reader.columns["images"] == [*[red] * 30, blue]
     (left_out,) = reader.left_out
@@ -281,7 +281,7 @@ def test_clips_may_have_any_ending(tmp_path):
     members = [("0.mp4", b"one"), ("1.webm", b"two"), ("0.txt", b"A."), ("1.txt", b"B.")]
     source = tar_rows(archive(tmp_path / "clips.tar", members), MOST)
     assert [row["video"]["bytes"] for row in source.rows(["video"])] == [b"one", b"two"]
-    assert guessed_titles([Videos("videos")], source.kinds)["videos"] == ["video"]
+    assert guess_titles([Videos("videos")], source.kinds)["videos"] == ["video"]
 
 
 def test_columns_are_found_in_all_rows_and_files_that_say_nothing_make_none(tmp_path):

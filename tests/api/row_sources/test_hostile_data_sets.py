@@ -36,7 +36,7 @@ def long_texts(folder):
 
 
 def read(name, split=None):
-    source = hub_rows.HubRows(hub_rows.pinned(name), None, split)
+    source = hub_rows.HubRows(hub_rows.pin_dataset(name), None, split)
     return [row for row, _ in zip(source.rows(list(source.kinds)), range(3), strict=False)]
 
 
@@ -102,14 +102,14 @@ def test_a_worker_has_the_token_of_its_task_alone(hub, monkeypatch, token):
         return send(stream, head, *body)
 
     monkeypatch.setattr(workers, "send", watched)
-    source = hub_rows.HubRows(hub_rows.pinned("org/pictures", token=token), None, "test")
+    source = hub_rows.HubRows(hub_rows.pin_dataset("org/pictures", token=token), None, "test")
     assert next(source.rows(list(source.kinds)))
     assert sent == ["hf_of_the_host" if token is None else token] * 2
 
 
 @pytest.mark.streaming
 def test_a_reader_goes_on_where_its_stream_gave_way_to_others(hub):
-    sources = [hub_rows.HubRows(hub_rows.pinned("org/pictures"), None, "test") for _ in range(2)]
+    sources = [hub_rows.HubRows(hub_rows.pin_dataset("org/pictures"), None, "test") for _ in range(2)]
     rows = [source.rows(["caption"]) for source in sources for _ in range(3)]
     first = [[next(one)["caption"] for _ in range(20)] for one in rows]
     last = [[row["caption"] for row in one] for one in rows]

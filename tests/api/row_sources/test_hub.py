@@ -7,7 +7,7 @@ import pytest
 from hub_data_sets import TOKEN, Repository
 from made_data_sets import COLOURS, COMMITS, N_ROWS, card_of, files, hostile_rows, picture
 
-from vlgauge.api.row_sources import Origin, RowLimits, RowReader, guessed_titles, skip_reasons
+from vlgauge.api.row_sources import Origin, RowLimits, RowReader, guess_titles, skip_reasons
 from vlgauge.api.row_sources import hub as hub_rows
 from vlgauge.core.errors import NetworkError
 from vlgauge.families.base.columns import References, Story, Text
@@ -20,11 +20,11 @@ COLUMNS = [Text("predictions"), OneImage("images"), References("references", opt
 
 
 def opened(name, *, config=None, split="test", token=None):
-    return hub_rows.HubRows(hub_rows.pinned(name, token=token), config, split)
+    return hub_rows.HubRows(hub_rows.pin_dataset(name, token=token), config, split)
 
 
 def read(source, n, columns=COLUMNS, **options):
-    reader = RowReader(source, columns, guessed_titles(columns, source.kinds), **options)
+    reader = RowReader(source, columns, guess_titles(columns, source.kinds), **options)
     reader.read(n)
     return reader
 
@@ -46,7 +46,7 @@ def test_what_was_read_is_kept_for_the_same_token_alone(hub):
     stop_idle()
     asked = []
     for token in (False, False, TOKEN):
-        data_set = hub_rows.pinned("org/pictures", token=token)
+        data_set = hub_rows.pin_dataset("org/pictures", token=token)
         hub.asked.clear()
         hub_rows.HubRows(data_set, None, "test")
         asked.append(len(hub.asked))
@@ -59,7 +59,7 @@ def test_only_the_columns_that_are_read_are_fetched(hub):
 
 
 def test_configurations_and_splits_and_search(hub):
-    data_set = hub_rows.pinned("org/pictures")
+    data_set = hub_rows.pin_dataset("org/pictures")
     assert hub_rows.configurations(data_set) == ["default", "small"]
     assert hub_rows.splits(data_set, "default") == ["test", "train"]
     assert opened("org/pictures", config="small").origin.config == "small"
@@ -76,7 +76,7 @@ def test_a_data_set_that_changes_meanwhile_stays_as_it_was_opened(hub):
     assert source.origin.revision == COMMITS[0]
     later = opened("org/changing")
     assert (later.origin.revision, read(later, 1).columns["predictions"]) == (COMMITS[1], ["A red circle."])
-    again = hub_rows.HubRows(hub_rows.pinned("org/changing", COMMITS[0]), None, "test")
+    again = hub_rows.HubRows(hub_rows.pin_dataset("org/changing", COMMITS[0]), None, "test")
     assert read(again, 1).columns["predictions"] == ["A red square."]
 
 
@@ -99,7 +99,7 @@ def test_rows_are_called_by_their_column_of_ids(hub):
     source = opened("org/lines")
     assert source.kinds == {"id": "text", "story": "texts", "note": "other"}
     columns = [Story("predictions")]
-    assert guessed_titles(columns, source.kinds) == {"predictions": ["story"], "id": ["id"]}
+    assert guess_titles(columns, source.kinds) == {"predictions": ["story"], "id": ["id"]}
     assert read(source, 2, columns).ids == ["s0", "s1"]
 
 
@@ -141,13 +141,13 @@ def test_wrong_configurations_splits_and_revisions_name_the_right_ones(hub):
     with pytest.raises(ValueError, match=r"^`split`.*got none"):
         opened("org/pictures", split=None)
     with pytest.raises(ValueError, match=r"^`revision`.*'org/pictures'"):
-        hub_rows.pinned("org/pictures", "v9")
+        hub_rows.pin_dataset("org/pictures", "v9")
 
 
 def test_offline_is_told_at_once(hub, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(NetworkError, match="offline mode"):
-        hub_rows.pinned("org/pictures")
+        hub_rows.pin_dataset("org/pictures")
     with pytest.raises(NetworkError, match="offline mode"):
         hub_rows.search("pictures")
 
@@ -210,7 +210,7 @@ def test_pictures_and_rows_have_limits(hub):
 
 def test_a_hub_that_is_down_ends_the_run_and_leaves_no_row_out(hub):
     source = opened("org/folder")
-    reader = RowReader(source, COLUMNS, guessed_titles(COLUMNS, source.kinds))
+    reader = RowReader(source, COLUMNS, guess_titles(COLUMNS, source.kinds))
     reader.read(1)
     hub.is_down = True
     try:
@@ -224,7 +224,7 @@ def test_a_hub_that_is_down_ends_the_run_and_leaves_no_row_out(hub):
 
 
 def test_a_hub_that_is_down_opens_no_data_set_with_an_unchecked_card(hub):
-    data_set = hub_rows.pinned("org/lines")
+    data_set = hub_rows.pin_dataset("org/lines")
     stop_idle()
     hub.is_down = True
     try:
@@ -253,7 +253,7 @@ def test_a_reader_goes_on_where_the_way_to_the_hub_broke(hub, monkeypatch):
             yield row
 
     monkeypatch.setattr(source, "rows", broken)
-    reader = RowReader(source, COLUMNS, guessed_titles(COLUMNS, source.kinds))
+    reader = RowReader(source, COLUMNS, guess_titles(COLUMNS, source.kinds))
     with pytest.raises(NetworkError):
         reader.read(10)
     assert reader.ids == [0, 1, 2]

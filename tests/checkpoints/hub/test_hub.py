@@ -22,7 +22,7 @@ from vlgauge.checkpoints import hub as network
 from vlgauge.checkpoints.files import hub_file_at, hub_folder
 from vlgauge.core.errors import NetworkError, WeightsNotFoundError
 from vlgauge.core.progress import progress_chosen
-from vlgauge.families.style.table_sources import fetched
+from vlgauge.families.style.table_sources import download_file
 
 pytestmark = pytest.mark.fetching
 
@@ -387,7 +387,7 @@ def test_a_name_in_a_list_never_leads_out(hub, tmp_path, name):
     [
         lambda: hub_folder("a--b/c", COMMIT, ["*"], "or give a folder"),
         lambda: hub_file_at("a--b/c", ["x"], COMMIT, lambda folder, why: f"not in {folder} and {why}; stop"),
-        lambda: fetched("a--b/c", "default.parquet", None),
+        lambda: download_file("a--b/c", "default.parquet", None),
     ],
     ids=["folder", "file", "table"],
 )
@@ -423,16 +423,16 @@ def test_content_is_read_within_its_bound_and_not_kept(hub, monkeypatch):
 # -- cached files -----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("fault", ["cut at once", "500"])
 def test_the_table_that_is_here_serves_while_the_hub_breaks_off(hub, fault):
-    path = fetched("me/data", "default.parquet", None)
+    path = download_file("me/data", "default.parquet", None)
     hub.fault = fault
-    assert fetched("me/data", "default.parquet", None) == path
+    assert download_file("me/data", "default.parquet", None) == path
 
 
 def test_a_table_that_the_hub_has_no_more_is_told(hub):
-    fetched("me/data", "default.parquet", None)
+    download_file("me/data", "default.parquet", None)
     hub.fault = "404 file"
     with pytest.raises(FileNotFoundError, match=r"status 404.*download"):
-        fetched("me/data", "default.parquet", None)
+        download_file("me/data", "default.parquet", None)
 
 
 # -- requests of other libraries --------------------------------------------------------------------------------------
@@ -451,7 +451,7 @@ def test_errors_of_the_hubs_own_client_become_words(hub, fault):
 def test_an_answer_of_another_shape_is_one_sentence(hub, monkeypatch, answer):
     monkeypatch.setitem(FAULTS, "none", status(200, answer))
     with pytest.raises(NetworkError, match=r"me/data.*huggingface_hub"):
-        hub_rows.pinned("me/data")
+        hub_rows.pin_dataset("me/data")
 
 
 def test_a_request_without_a_timeout_gets_one(hub, monkeypatch):

@@ -17,7 +17,7 @@ WAYS = (
     "clip_encoder()",
     f"hub_folder('a/b', '{COMMIT}', ['*'], '')",
     "hub_folder('a/b', None, ['*'], '')",
-    "fetched('a/b', 'c.parquet', None)",
+    "download_file('a/b', 'c.parquet', None)",
 )
 
 
@@ -26,7 +26,7 @@ TOLD = f"""
 import os, warnings
 warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of forks beside threads
 from vlgauge.models.clip.loading import clip_encoder
-from vlgauge.families.style.table_sources import fetched
+from vlgauge.families.style.table_sources import download_file
 from vlgauge.checkpoints.files import hub_folder
 for way in {WAYS!r}:
     if not os.fork():

@@ -284,7 +284,7 @@ def test_rows_of_images_are_made_one_at_a_time(load_toy, rows_folder):
         about, papers = ("d", "i"), ("u",)
         columns = (base.Story("predictions"), base.Images("images"))
 
-        def cited(self):
+        def cite(self):
             return "c"
 
         def _compute(self, predictions, images, return_details=False):

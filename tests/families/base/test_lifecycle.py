@@ -72,7 +72,7 @@ def test_error_in_scoring_leaves_nothing(metric, rows_folder, pauses, fault):
     "place",
     [
         "evaluate.module.ArrowWriter.finalize",
-        "vlgauge.families.base.distributed.collected",
+        "vlgauge.families.base.distributed.collect_rows",
         "vlgauge.families.base.evaluate_adapter.StoredRows",
     ],
 )

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from vlgauge.families.base.parts import PartialResult, added_counts, merge_partial_results, partial_result
+from vlgauge.families.base.parts import PartialResult, add_counts, merge_partial_results, partial_result
 
 
 def test_each_form_of_a_value_has_its_place():
@@ -36,4 +36,4 @@ def test_numbers_of_partial_results_add_up():
 
 def test_counts_are_added_by_table_and_key():
     tables = [{"n": {"all": 2}, "df": {"a": 1}}, {"n": {"all": 3}, "df": {"a": 2, "b": 1}}]
-    assert added_counts(tables) == added_counts(tables[::-1]) == {"n": {"all": 5}, "df": {"a": 3, "b": 1}}
+    assert add_counts(tables) == add_counts(tables[::-1]) == {"n": {"all": 5}, "df": {"a": 3, "b": 1}}

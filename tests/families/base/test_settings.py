@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import vlgauge
-from vlgauge.core.signatures import named
+from vlgauge.core.signatures import signature_value
 from vlgauge.core.validation import nearest, setting_names
 from vlgauge.families import base, caption_sets, grounding
 
@@ -21,7 +21,7 @@ class Tunable(base.StoryMetric):
         self.batch_size = batch_size
         super().__init__(*args, **host)
 
-    def cited(self):
+    def cite(self):
         return "c"
 
     def _compute(self, predictions, table=None, return_details=False):
@@ -189,7 +189,7 @@ def test_signature_names_the_settings_that_change_a_number():
     ],
 )
 def test_settings_are_shown_without_addresses(value, shown):
-    assert f"{named(value)}" == shown
+    assert f"{signature_value(value)}" == shown
 
 
 # -- checks of values -------------------------------------------------------------------------------------------------

@@ -58,7 +58,7 @@ def test_the_corpus_p_finds_what_harmonic_means_miss(name):
     # One image in ten is wrong. The smallest p of each is 2/252, for which a harmonic mean is not significant.
     result = scored(name, points(100, shift=1.0, every=10), pvalue="exact")
     assert result[f"{name}_pvalue"] <= 0.05
-    assert vlgauge.stats.calibrated_harmonic_pvalue(result[f"{name}_pvalues"]) > 0.05
+    assert vlgauge.stats.compute_calibrated_harmonic_pvalue(result[f"{name}_pvalues"]) > 0.05
 
 
 @pytest.mark.parametrize("name", METRICS)

@@ -12,7 +12,7 @@ from vlgauge import scenes
 from vlgauge.cli import main
 from vlgauge.core.signatures import parse_signature
 from vlgauge.families.clip_score.backbone_metric import Backbone
-from vlgauge.families.clip_score.calibration import fitted, mean_cosines, read_calibration
+from vlgauge.families.clip_score.calibration import fit_scale, mean_cosines, read_calibration
 
 ABOUT = {"backbone": "x", "architecture": "fake", "weights": "0" * 64, "prompt": "A photo depicts "}
 HOW = {"level": 0.95, "resamples": 200, "seed": 0}
@@ -47,7 +47,7 @@ def test_means_as_plain_loops():
 
 def test_right_pairs_have_mean_1_and_shuffled_ones_mean_0():
     read, seen, picture_of = drawn(seed=2)
-    found = fitted(read, seen, picture_of, **HOW, **ABOUT)
+    found = fit_scale(read, seen, picture_of, **HOW, **ABOUT)
     scores = found.scores(read @ seen.T)
     own = picture_of[:, None] == np.arange(len(seen))
     assert scores[own].mean() == pytest.approx(1, abs=1e-12)
@@ -55,12 +55,12 @@ def test_right_pairs_have_mean_1_and_shuffled_ones_mean_0():
     assert (scores < 0).any()
     assert found.w_interval[0] < found.w < found.w_interval[1]
     assert found.offset_interval[0] < found.offset < found.offset_interval[1]
-    assert found == fitted(read, seen, picture_of, **HOW, **ABOUT)
-    assert found != fitted(read, seen, picture_of, **{**HOW, "seed": 1}, **ABOUT)
+    assert found == fit_scale(read, seen, picture_of, **HOW, **ABOUT)
+    assert found != fit_scale(read, seen, picture_of, **{**HOW, "seed": 1}, **ABOUT)
 
 
 def test_the_intervals_hold_what_other_draws_give():
-    fits = [fitted(*drawn(300, 100, seed=seed), **HOW, **ABOUT) for seed in range(10, 30)]
+    fits = [fit_scale(*drawn(300, 100, seed=seed), **HOW, **ABOUT) for seed in range(10, 30)]
     offset = np.mean([fit.offset for fit in fits])
     assert 15 <= sum(low <= offset <= high for low, high in (fit.offset_interval for fit in fits)) <= 20
 
@@ -68,13 +68,13 @@ def test_the_intervals_hold_what_other_draws_give():
 def test_what_cannot_be_fitted():
     read, seen, picture_of = drawn()
     with pytest.raises(ValueError, match=r"FILE.*at least 10 different.*got 9"):
-        fitted(read[:9], seen[:9], picture_of[:9], **HOW, **ABOUT)
+        fit_scale(read[:9], seen[:9], picture_of[:9], **HOW, **ABOUT)
     with pytest.raises(ValueError, match=r"FILE.*match"):
-        fitted(-read, seen, picture_of, **HOW, **ABOUT)
+        fit_scale(-read, seen, picture_of, **HOW, **ABOUT)
 
 
 def test_a_file_comes_back_and_no_other_is_taken(tmp_path):
-    found = fitted(*drawn(), **HOW, **ABOUT)
+    found = fit_scale(*drawn(), **HOW, **ABOUT)
     found.save(tmp_path / "scale.json")
     assert read_calibration(tmp_path / "scale.json") == found
     record = json.loads((tmp_path / "scale.json").read_text())
@@ -93,7 +93,7 @@ def load(monkeypatch, tmp_path):
     """`load(**changes)`: clip_s with a fake encoder and a scale with changes."""
 
     def load(**changes):
-        scale = replace(fitted(*drawn(), **HOW, **ABOUT), w=4.0, offset=0.25, **changes)
+        scale = replace(fit_scale(*drawn(), **HOW, **ABOUT), w=4.0, offset=0.25, **changes)
         scale.save(tmp_path / "scale.json")
         metric = vlgauge.load("clip_s", calibration=tmp_path / "scale.json", keep_in_memory=True)
         encoder = ChosenClip({1: EAST}, {"east": EAST, "west": WEST, "north": NORTH})

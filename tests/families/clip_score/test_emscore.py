@@ -7,14 +7,14 @@ import pytest
 
 from vlgauge.families.clip_score.emscore import (
     Bags,
-    Matches,
+    GreedyMatches,
     best_frames,
+    compute_weighted_means,
     fine_scores,
     matches,
     mean_frames,
     reference_terms,
     scores_with_references,
-    weighted_means,
 )
 from vlgauge.families.clip_score.formula import unit_rows
 
@@ -158,12 +158,12 @@ def test_undefined_pairs():
 def test_precision_and_recall_that_cancel():
     found = fine_scores(np.array([0.5, 0.0, 0.5, -0.2]), np.array([-0.5, 0.0, -0.25, -0.2]))
     assert found == pytest.approx([math.nan, math.nan, -1.0, -0.2], nan_ok=True)
-    assert weighted_means(np.array([[1.0, 2.0]]), np.array([[1.0, 3.0]])) == pytest.approx([1.75])
+    assert compute_weighted_means(np.array([[1.0, 2.0]]), np.array([[1.0, 3.0]])) == pytest.approx([1.75])
 
 
 def test_terms_of_references():
     fine, coarse = np.array([0.2, 0.8, 0.4]), np.array([0.9, 0.1, 0.4])
-    found = Matches(fine, fine, fine, coarse)
+    found = GreedyMatches(fine, fine, fine, coarse)
     groups = np.array([0, 0, 2])
     released, best = reference_terms(found, groups, 3, joint=False)
     joint, same = reference_terms(found, groups, 3, joint=True)

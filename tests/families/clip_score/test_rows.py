@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vlgauge.families.clip_score.long_text import pieces_of, sentences
-from vlgauge.families.clip_score.rows import paired, text_rows
+from vlgauge.families.clip_score.rows import pair_items, text_rows
 
 
 class OverTen:
@@ -76,7 +76,7 @@ def test_no_texts():
 def test_pairs_of_rows(seed):
     rng = np.random.default_rng(seed)
     left, right = rng.integers(6, size=9), np.sort(rng.integers(6, size=11))
-    ours, theirs = paired(left, right)
+    ours, theirs = pair_items(left, right)
     wanted = [(i, j) for i in range(9) for j in range(11) if left[i] == right[j]]
     assert list(zip(ours.tolist(), theirs.tolist(), strict=True)) == wanted
 

@@ -8,11 +8,11 @@ import pytest
 
 from vlgauge.families.clip_score.token_idf import (
     Idf,
-    checked_idf,
+    check_idf,
     corpus_idf,
-    counted_idf,
+    count_idf,
     fit_idf,
-    resolved_idf,
+    resolve_idf,
     sentence_counts,
 )
 from vlgauge.models.clip.tokens import END, ClipTokens
@@ -31,7 +31,7 @@ def fitted(sentences=SENTENCES, name="corpus"):
 
 
 def resolved(value, candidates=("a dog",), references=None):
-    return resolved_idf(checked_idf(value), candidates=candidates, references=references, tokens=TOKENS)
+    return resolve_idf(check_idf(value), candidates=candidates, references=references, tokens=TOKENS)
 
 
 # -- the table --------------------------------------------------------------------------------------------------------
@@ -187,11 +187,11 @@ def test_references_that_are_missing():
 )
 def test_bad_settings_are_refused(value, message):
     with pytest.raises(ValueError, match=message):
-        checked_idf(value)
+        check_idf(value)
 
 
 def test_counts_of_parts_make_the_table_of_the_whole():
     sentences = ["a dog runs", "a red dog", "!", "word " * 90, "a cat"]
     parts = [sentence_counts(TOKENS(part)[0], 77) for part in (sentences[:2], [], sentences[2:])]
     counts = {token: sum(part.get(token, 0) for part in parts) for part in parts for token in part}
-    assert counted_idf(counts, 5, "list") == corpus_idf(sentences, "list", TOKENS)
+    assert count_idf(counts, 5, "list") == corpus_idf(sentences, "list", TOKENS)

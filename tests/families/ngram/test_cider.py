@@ -12,7 +12,7 @@ from folders import TESTS
 from one_pair import cider_d
 
 from vlgauge.core.catalog import folder_module
-from vlgauge.families.base.parts import added_counts
+from vlgauge.families.base.parts import add_counts
 from vlgauge.families.ngram import cider
 from vlgauge.families.ngram.cider import (
     SCALE,
@@ -338,5 +338,5 @@ def test_counts_of_parts_make_the_table_of_the_whole():
     references = [["a dog runs", "a dog"], [], ["a cat"], ["the dog runs"], ["a"]] * 20
     whole = DocumentFrequency.from_references(references)
     parts = [cider.document_counts(references[start : start + 7]) for start in range(0, 100, 7)]
-    found = cider.counted_documents(added_counts(reversed(parts)))
+    found = cider.sum_documents(add_counts(reversed(parts)))
     assert (found.counts, found.n_documents, found.digest) == (whole.counts, 80, whole.digest)

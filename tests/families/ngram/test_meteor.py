@@ -21,7 +21,7 @@ GOLDEN = json.loads(gzip.decompress((folders.GOLDEN / "meteor.json.gz").read_byt
 SHARED = TESTS.parents[1] / "shared" / "oracles"  # next to the checkout, not part of it
 TOLERANCE = 1e-12
 plain_meteor = folder_module("meteor", "reference_2007").meteor_score
-generated_captions = script_module("bench/generated.py").generated_captions
+generate_captions = script_module("bench/generated.py").generate_captions
 
 # Reference, hypothesis, score.
 WORKED = [
@@ -101,7 +101,7 @@ def test_scores_against_loops_over_tokens():
 
 
 def test_generated_captions_against_loops_over_tokens():
-    for captions in generated_captions(5, 10):
+    for captions in generate_captions(5, 10):
         texts = [" ".join(caption) for caption in captions]
         assert np.abs(meteor_distances(texts) - plain_distances(texts)).max() < TOLERANCE
 

@@ -14,7 +14,7 @@ from vlgauge.checkpoints.preflight import Preflight
 from vlgauge.core.signatures import local_name
 from vlgauge.families.ngram.meteor15 import sources
 from vlgauge.families.ngram.meteor15.scoring import coco_rows
-from vlgauge.families.ngram.meteor15.sources import INSTALLED, check_sources, checked_source, open_sources
+from vlgauge.families.ngram.meteor15.sources import INSTALLED, check_source, check_sources, open_sources
 
 
 @pytest.fixture
@@ -144,6 +144,6 @@ def test_damaged_tables(content, tmp_path):
 @pytest.mark.parametrize("source", [3, True, ["a"]])
 def test_no_setting(source):
     with pytest.raises(ValueError, match=r"^`lists`.*'pycocoevalcap'.*path"):
-        checked_source("lists", source)
+        check_source("lists", source)
     with pytest.raises(ValueError, match=r"^`paraphrases`.*'pycocoevalcap'.*no paraphrases"):
-        checked_source("paraphrases", source)
+        check_source("paraphrases", source)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from vlgauge.families.scene_graphs import Graph, given_graph, merged
+from vlgauge.families.scene_graphs import Graph, convert_graph, merge_graphs
 
 DOG = Graph(("dog", "cat"), (("dog", "brown"),), (("dog", "chase", "cat"),))
 
@@ -15,7 +15,7 @@ def test_of_tuples():
 
 
 def test_merged():
-    assert merged([DOG, Graph(("dog",), (("dog", "big"),)), DOG]) == Graph(
+    assert merge_graphs([DOG, Graph(("dog",), (("dog", "big"),)), DOG]) == Graph(
         ("dog", "cat"), (("dog", "brown"), ("dog", "big")), (("dog", "chase", "cat"),)
     )
 
@@ -31,11 +31,11 @@ def test_merged():
     ],
 )
 def test_given_forms(given):
-    assert given_graph(given, "graph") == DOG
+    assert convert_graph(given, "graph") == DOG
 
 
 def test_a_relation_of_several_words_between_commas():
-    assert given_graph("( man , in , front of , house )", "graph").relations == (("man", "in front of", "house"),)
+    assert convert_graph("( man , in , front of , house )", "graph").relations == (("man", "in front of", "house"),)
 
 
 @pytest.mark.parametrize(
@@ -66,4 +66,4 @@ def test_a_relation_of_several_words_between_commas():
 )
 def test_refused(given, error, message):
     with pytest.raises(error, match=message):
-        given_graph(given, "graph")
+        convert_graph(given, "graph")

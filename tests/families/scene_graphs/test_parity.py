@@ -11,7 +11,7 @@ from folders import GOLDEN
 import vlgauge
 from vlgauge.core.catalog import folder_module
 from vlgauge.core.errors import WeightsNotFoundError
-from vlgauge.families.scene_graphs import NltkLemmas, given_graph, synonyms, synsets
+from vlgauge.families.scene_graphs import NltkLemmas, convert_graph, synonyms, synsets
 
 GIVEN = json.loads(gzip.decompress((GOLDEN / "scene_graphs.json.gz").read_bytes()))
 ROWS = GIVEN["graphs"]
@@ -49,7 +49,7 @@ def one_to_one(own, theirs, synonyms_too):
     """
     mine, others = (
         sorted(
-            dict.fromkeys(parts for text in side for parts in given_graph(text, "graph").tuples),
+            dict.fromkeys(parts for text in side for parts in convert_graph(text, "graph").tuples),
             key=" ".join,
         )
         for side in ([own], theirs)
@@ -87,11 +87,11 @@ def test_spice_is_that_of_factual_scene_graph_where_nothing_merges():
     formula = folder_module("spice", "formula")
     found, apart = of_graphs("spice")["spice_scores"], []
     for row, (own, theirs) in enumerate(ROWS):
-        sides = [[given_graph(text, "graph").tuples for text in side] for side in ([own], theirs)]
+        sides = [[convert_graph(text, "graph").tuples for text in side] for side in ([own], theirs)]
         plain = [list(dict.fromkeys(parts for tuples in side for parts in tuples)) for side in sides]
-        candidate, said = (formula.merged_tuples(side, synsets) for side in plain)
+        candidate, said = (formula.merge_tuples(side, synsets) for side in plain)
         is_merged = [len(candidate), len(said)] != [len(side) for side in plain]
-        taken = [sum(formula.matched([one], [other])[0] for one in candidate) for other in said]
+        taken = [sum(formula.match_tuples([one], [other])[0] for one in candidate) for other in said]
         unknown = any(not synsets(word) for side in plain for parts in side for word in parts)
         if is_merged or max(taken) > 1 or unknown:
             apart.append(row)
@@ -169,7 +169,7 @@ def test_chair_of_opera_is_that_of_opera_by_its_tags(monkeypatch):
         def __init__(self, **options):
             pass
 
-        def tagged(self, tokens):
+        def tag(self, tokens):
             return list(zip(tokens, tags[tuple(tokens)], strict=True))
 
     monkeypatch.setattr("vlgauge.families.scene_graphs.tagged.NltkNouns", Tagger)

@@ -53,9 +53,7 @@ def test_explanations_add_up_to_onlystyle(rows, captions):
     styles = [table.styles[0]] * len(captions)
     for exclude_self in (False, True):
         for orders in ("available", "four"):
-            weighted = style.weighted_ngrams(
-                table, captions, table.style_ids(styles), "paper", exclude_self=exclude_self
-            )
+            weighted = style.weigh_ngrams(table, captions, table.style_ids(styles), "paper", exclude_self=exclude_self)
             found = list(style.caption_explanations(captions, weighted, orders))
             scores = own_scores(table, captions, styles, orders=orders, exclude_self=exclude_self)
             for caption, parts, score in zip(captions, found, scores, strict=True):

@@ -177,7 +177,7 @@ def catalog(tmp_path, monkeypatch):
 @pytest.mark.fetching
 def test_published_table_is_fetched_at_its_commit(catalog, tmp_path):
     _, asked = catalog
-    assert table_sources.named_table(StyleTable, "big").styles == ("x", "y")
+    assert table_sources.load_named_table(StyleTable, "big").styles == ("x", "y")
     assert asked == [("owner/name", "big.parquet", "a" * 40, "dataset", sha256_of(tmp_path / "published.parquet"))]
 
 
@@ -186,22 +186,22 @@ def test_file_that_is_not_the_published_one_is_refused(catalog):
     write, _ = catalog
     write(sha256="0" * 64)
     with pytest.raises(ValueError, match=r"^`config_name`.*'big'.*published"):
-        table_sources.named_table(StyleTable, "big")
+        table_sources.load_named_table(StyleTable, "big")
 
 
 def test_shipped_captions_are_fitted(catalog):
-    table = table_sources.named_table(StyleTable, "shipped")
+    table = table_sources.load_named_table(StyleTable, "shipped")
     assert (table.name, table.source, table.licence) == ("shipped", "vlgauge", "Apache-2.0")
     assert table.captions_per_style == {"bad": 1, "good": 1}
 
 
 def test_unknown_name_is_refused_with_the_known_ones(catalog):
     with pytest.raises(ValueError, match=r"^`config_name`.*got 'small'"):
-        table_sources.named_table(StyleTable, "small")
+        table_sources.load_named_table(StyleTable, "small")
 
 
 def test_the_catalog_in_the_package():
     # `evaluate` uses the name of a configuration as a folder name.
     assert all(re.fullmatch(r"[A-Za-z0-9_.-]+", name) for name in table_sources.catalog())
-    table = table_sources.named_table(StyleTable, "demo")
+    table = table_sources.load_named_table(StyleTable, "demo")
     assert table.captions_per_style == dict.fromkeys(("angry", "humorous", "plain", "romantic"), 25)

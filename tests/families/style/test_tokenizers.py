@@ -9,7 +9,7 @@ from style_definition import (
     GOLDEN,
 )
 
-from vlgauge.families.style.tokenizers import TOKENIZERS, tokenized, words_1
+from vlgauge.families.style.tokenizers import TOKENIZERS, tokenize_texts, words_1
 
 
 @pytest.mark.parametrize("case", GOLDEN["tokenizer"]["cases"], ids=lambda case: ascii(case["text"]))
@@ -33,13 +33,13 @@ def test_what_some_readers_take_for_the_end_of_a_line_is_white_space(end):
 
 
 def test_whitespace_tokenizer_neither_lowers_nor_cleans():
-    assert tokenized(["The  dog's\tball ."], "whitespace") == [["The", "dog's", "ball", "."]]
+    assert tokenize_texts(["The  dog's\tball ."], "whitespace") == [["The", "dog's", "ball", "."]]
 
 
 def test_equal_texts_are_tokenized_once(monkeypatch):
     asked = []
     monkeypatch.setitem(TOKENIZERS, "words-1", lambda text: asked.append(text) or text.split())
-    assert tokenized(["a b", "c", "a b"], "words-1") == [["a", "b"], ["c"], ["a", "b"]]
+    assert tokenize_texts(["a b", "c", "a b"], "words-1") == [["a", "b"], ["c"], ["a", "b"]]
     assert asked == ["a b", "c"]
 
 
@@ -53,4 +53,4 @@ def test_equal_texts_are_tokenized_once(monkeypatch):
 )
 def test_text_that_is_none_is_refused(texts, message):
     with pytest.raises(ValueError, match=message):
-        tokenized(texts, "words-1")
+        tokenize_texts(texts, "words-1")

@@ -14,7 +14,7 @@ from small_videos import indices, levels, noisy, video_frames, write_shifted, wr
 from vlgauge.core.errors import MissingExtraError
 from vlgauge.core.lru_cache import LRUCache
 from vlgauge.inputs.media import frames, video_decoder
-from vlgauge.inputs.media.frames import sampled, video_pictures
+from vlgauge.inputs.media.frames import sample_indices, video_pictures
 from vlgauge.inputs.media.videos import video_cell
 
 
@@ -44,7 +44,7 @@ def test_a_cut_file_is_sampled_as_far_as_it_goes(name, folder):
     assert {warning.filename for warning in caught} == {small_videos.__file__}
     seen = indices(pictures)
     assert 5 < seen[-1] < 30
-    assert seen == sampled(0, seen[-1] + 1, 10)
+    assert seen == sample_indices(0, seen[-1] + 1, 10)
     assert levels(pictures[:-1]) == seen[:-1]
     # Seconds count from the start of the available frames.
     with pytest.warns(UserWarning, match="ended before"):
@@ -74,7 +74,7 @@ def test_a_cut_avi_has_its_whole_frames(codec, whole, half, folder):
         pictures = video_frames(short)
     assert {warning.filename for warning in caught} == {small_videos.__file__}
     assert len(caught) == 1
-    assert indices(pictures) == levels(pictures) == sampled(0, whole, 10)
+    assert indices(pictures) == levels(pictures) == sample_indices(0, whole, 10)
     with pytest.warns(UserWarning, match="ended before"):
         assert levels(video_frames(short, n_frames=whole)) == list(range(whole))
     with pytest.warns(UserWarning, match="ended before"):
@@ -127,7 +127,7 @@ def test_a_trimmed_file_is_not_cut_short(codec, seconds, first, folder):
 def test_pictures_may_begin_late(name, folder):
     late = write_shifted(write_video(folder / f"early.{name}"), folder / f"late.{name}", 5.0)
     pictures = video_frames(late)
-    assert indices(pictures) == levels(pictures) == sampled(0, 30, 10)
+    assert indices(pictures) == levels(pictures) == sample_indices(0, 30, 10)
     assert levels(video_frames(late, n_frames="all", start=0.55, end=1.05)) == [5, 6, 7, 8, 9]
 
 

@@ -13,7 +13,7 @@ from tiny_clip import IMAGES, TINY, golden_arrays, write_tiny
 from vlgauge.core.lru_cache import LRUCache
 from vlgauge.core.pool import pool
 from vlgauge.inputs.media import video_decoder
-from vlgauge.inputs.media.frames import FramePicture, check_n_frames, sampled, segment_frames, video_pictures
+from vlgauge.inputs.media.frames import FramePicture, check_n_frames, sample_indices, segment_frames, video_pictures
 from vlgauge.inputs.media.videos import video_cell
 from vlgauge.models.clip.loading import clip_encoder
 
@@ -38,12 +38,12 @@ def mp4(folder):
 
 # -- which frames -----------------------------------------------------------------------------------------------------
 def test_sampled_frames_by_hand():
-    assert sampled(0, 30, 10) == ORACLE_INDICES
-    assert sampled(0, 3, 5) == [0, 0, 1, 1, 2]
-    assert sampled(4, 9, 2) == [4, 8]
-    assert sampled(0, 30, 1) == [0]
-    assert sampled(2, 5, "all") == [2, 3, 4]
-    assert sampled(0, 0, 10) == sampled(0, 0, "all") == []
+    assert sample_indices(0, 30, 10) == ORACLE_INDICES
+    assert sample_indices(0, 3, 5) == [0, 0, 1, 1, 2]
+    assert sample_indices(4, 9, 2) == [4, 8]
+    assert sample_indices(0, 30, 1) == [0]
+    assert sample_indices(2, 5, "all") == [2, 3, 4]
+    assert sample_indices(0, 0, 10) == sample_indices(0, 0, "all") == []
 
 
 def test_segments_by_hand():

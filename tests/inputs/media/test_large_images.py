@@ -100,7 +100,7 @@ def test_large_pictures_are_made_small_one_at_a_time(tmp_path, monkeypatch):
 
         def decode(work):
             monkeypatch.setattr(pixels, "square", lambda *_: work())
-            pixels._prepared_or_error(picture, row)
+            pixels._prepare_or_error(picture, row)
 
         monkeypatch.setattr(large_images, "_LARGE", share)
         assert most_at_a_time(decode, 3) == expected

@@ -11,14 +11,14 @@ from PIL import Image
 from vlgauge.api.row_sources import RowReader
 from vlgauge.cli import main
 from vlgauge.families.base import Text
-from vlgauge.inputs.media.tables import is_python_list, located
+from vlgauge.inputs.media.tables import is_python_list, make_paths_absolute
 
 
 def test_what_is_located(tmp_path):
     folder = tmp_path / "data"
     cells = ["a.png", "/b.png", ["c.png", "d/e.png"], {"path": "f.mp4", "start": 1.0}, {"frames": ["g.png"]}, None, 3]
     columns = {"images": cells, "videos": None, "predictions": ["a.png"]}
-    found = located(columns, str(folder / "rows.jsonl"))
+    found = make_paths_absolute(columns, str(folder / "rows.jsonl"))
     here = [str(folder / name) for name in ("a.png", "c.png", "d/e.png", "f.mp4", "g.png")]
     assert found["images"] == [
         here[0],
@@ -34,12 +34,12 @@ def test_what_is_located(tmp_path):
 
 def test_addresses_stay_as_they_are():
     cells = ["https://example.org/a.png", "data:image/png;base64,AAAA", "DATA:image/png;base64,AAAA"]
-    assert located({"images": cells}, "rows.jsonl")["images"] == cells
+    assert make_paths_absolute({"images": cells}, "rows.jsonl")["images"] == cells
 
 
 def test_standard_input_starts_at_the_working_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert located({"videos": ["a.mp4"]}, "-")["videos"] == [str(tmp_path / "a.mp4")]
+    assert make_paths_absolute({"videos": ["a.mp4"]}, "-")["videos"] == [str(tmp_path / "a.mp4")]
 
 
 @pytest.mark.skipif(not find_spec("open_clip"), reason="open_clip is not installed")

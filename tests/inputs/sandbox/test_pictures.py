@@ -133,7 +133,7 @@ def test_a_head_with_broken_data_is_one_sentence(tmp_path, name):
                 assert told.value.argument == "images[1]"
                 messages.add(str(told.value))
             with use_sandbox(sandbox):
-                assert WholeImage(cell, "images[1]").stored_mode() is None
+                assert WholeImage(cell, "images[1]").find_stored_mode() is None
         (message,) = messages
         assert message.startswith(f"`images[1]` must be a readable image, got {shown} (error: ")
 

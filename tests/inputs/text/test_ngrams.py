@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from style_definition import CAPTIONS, FEW
 
-from vlgauge.inputs.text.ngrams import _check_room, ngram_sets, sorted_with_places, token_ids
+from vlgauge.inputs.text.ngrams import _check_room, ngram_sets, sort_with_places, token_ids
 
 
 @pytest.mark.parametrize("repeated_only", [False, True])
@@ -44,10 +44,10 @@ def test_captions_may_be_chosen_several_times_and_grouped():
 @pytest.mark.parametrize("bits", [8, 62])
 def test_places_of_equal_values_ascend_also_where_they_do_not_fit_beside_the_values(bits):
     values = np.array([3, 2**bits - 1, 0, 3, 0])
-    ascending, places = sorted_with_places(values, 2**bits - 1)
+    ascending, places = sort_with_places(values, 2**bits - 1)
     assert ascending.tolist() == [0, 0, 3, 3, 2**bits - 1]
     assert places.tolist() == [2, 4, 0, 3, 1]
-    assert sorted_with_places(values, 2**bits - 1, np.array([1, 4, 5, 7, 9]))[1].tolist() == [5, 9, 1, 7, 4]
+    assert sort_with_places(values, 2**bits - 1, np.array([1, 4, 5, 7, 9]))[1].tolist() == [5, 9, 1, 7, 4]
 
 
 def test_ids_that_64_bits_cannot_hold_are_refused():

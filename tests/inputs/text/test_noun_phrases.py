@@ -15,7 +15,7 @@ from vlgauge.core.errors import WeightsNotFoundError
 from vlgauge.core.pool import pool
 from vlgauge.inputs.text import english
 from vlgauge.inputs.text.language import check_placeholders, replace_placeholders
-from vlgauge.inputs.text.noun_phrases import given_phrases, look_for_phrases, phrase_source
+from vlgauge.inputs.text.noun_phrases import check_phrases, look_for_phrases, phrase_source
 
 spacy = pytest.importorskip("spacy")
 
@@ -269,7 +269,7 @@ def test_a_sentence_that_is_too_long(embedded, monkeypatch):
 
 
 def test_lists_flat_or_by_sentence():
-    assert given_phrases([["a dog", "A Dog"], [["x"], [], ["y", "z"]], []], 3) == [
+    assert check_phrases([["a dog", "A Dog"], [["x"], [], ["y", "z"]], []], 3) == [
         [["a dog", "A Dog"]],
         [["x"], [], ["y", "z"]],
         [[]],
@@ -289,7 +289,7 @@ def test_lists_flat_or_by_sentence():
 )
 def test_lists_that_are_none(lists, message):
     with pytest.raises(ValueError, match=message):
-        given_phrases(lists, 2)
+        check_phrases(lists, 2)
 
 
 @pytest.mark.parametrize(

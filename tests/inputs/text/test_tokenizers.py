@@ -21,7 +21,7 @@ from vlgauge.inputs.text.tokenizers import (
     NAMES,
     OF_SPACED,
     check_installed,
-    opened_tokenizer,
+    open_tokenizer,
     tokens_name,
     warn_of_unparted,
 )
@@ -76,7 +76,7 @@ def computed(name, captions, **settings):
 # -- tokens -----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", SEGMENTERS)
 def test_words_of_a_language_are_lowercase_and_without_punctuation(name):
-    split = opened_tokenizer(name)
+    split = open_tokenizer(name)
     words = split(f"  {CAPTIONS[name][0]} (OK)!\u3000\n \u200b「T-shirt」…")
     assert WORDS[name] <= {*words}
     assert "ok" in words
@@ -85,7 +85,7 @@ def test_words_of_a_language_are_lowercase_and_without_punctuation(name):
 
 
 def test_characters():
-    split = opened_tokenizer("char")
+    split = open_tokenizer("char")
     assert split("一只狗, A か\u3099!\n") == ["一", "只", "狗", "a", "が"]
     assert split("") == []
 
@@ -103,7 +103,7 @@ def test_mteval_is_as_sacrebleu_tokenizes(name):
 
     lines = texts(3_000)
     scorer = BLEU(tokenize=name, lowercase=True, smooth_method="none", effective_order=False)
-    assert [" ".join(opened_tokenizer(name)(line)) for line in lines] == [
+    assert [" ".join(open_tokenizer(name)(line)) for line in lines] == [
         " ".join(scorer.tokenizer(line.rstrip().lower()).split()) for line in lines
     ]
     words = ["a", "dog's", "cat,", "3.5", "runs", "on", "the", "(green)", "grass", "&", "sleeps!"]
@@ -128,7 +128,7 @@ def test_a_name_scores_like_its_function(name):
     captions = CAPTIONS[name] * 20
     for metric in ("bleu", "cider", *(["rouge_l"] if name != "ptb" else [])):
         by_name = computed(metric, captions, tokenizer=name)
-        function = computed(metric, captions, tokenizer=lambda text: list(opened_tokenizer(name)(text)))
+        function = computed(metric, captions, tokenizer=lambda text: list(open_tokenizer(name)(text)))
         assert by_name[f"{metric}_scores"] == function[f"{metric}_scores"]
         assert len({*by_name[f"{metric}_scores"]}) > 1
 
@@ -136,7 +136,7 @@ def test_a_name_scores_like_its_function(name):
 @pytest.mark.parametrize("name", ALL)
 def test_diversity_of_a_name(name):
     """Check each place where the metric splits captions: scores, vocabulary, frequencies and training captions."""
-    captions, split = CAPTIONS[name], opened_tokenizer(name)
+    captions, split = CAPTIONS[name], open_tokenizer(name)
     rows = {"predictions": [captions, captions[::-1]]}
     by_name, function = (
         vlgauge.load("diversity", tokenizer=tokenizer, training_captions=captions[:1], progress=False).compute(**rows)
@@ -157,7 +157,7 @@ def test_diversity_of_a_name(name):
 def test_distances_of_trm(name, distance):
     """Check that equal captions have the smallest distance, so every language has words for every distance."""
     captions = CAPTIONS[name]
-    split = opened_tokenizer(name)
+    split = open_tokenizer(name)
     spaced = [" ".join(split(caption)) for caption in captions]
     df = DocumentFrequency.from_references([[one] for one in captions] * 20, tokenizer=name)
     options = {"df": df} if distance == "cider_d" else {}
@@ -203,9 +203,7 @@ def test_document_frequencies_of_a_name(name, tmp_path):
     assert table.tokens == tokens_name(name)
     assert (
         table.counts
-        == DocumentFrequency.from_references(
-            [row["references"] for row in rows], tokenizer=opened_tokenizer(name)
-        ).counts
+        == DocumentFrequency.from_references([row["references"] for row in rows], tokenizer=open_tokenizer(name)).counts
     )
     assert computed("cider", CAPTIONS[name], df=out, tokenizer=name)["cider"] > 0
     with pytest.raises(
@@ -240,7 +238,7 @@ def test_missing_packages_have_a_command(name, monkeypatch):
 
 # -- processes and threads --------------------------------------------------------------------------------------------
 def tokens_of(name, captions):
-    return [opened_tokenizer(name)(caption) for caption in captions]
+    return [open_tokenizer(name)(caption) for caption in captions]
 
 
 @pytest.mark.parametrize("name", SEGMENTERS)
@@ -266,16 +264,16 @@ def test_threads_open_it_once_and_get_the_tokens_of_their_captions(name):
     pool.unload()
     captions = [f"{one} {i}" for i in range(40) for one in CAPTIONS[name]]
     with ThreadPoolExecutor(8) as threads:
-        found = list(threads.map(lambda text: opened_tokenizer(name)(text), captions))
-    assert found == [opened_tokenizer(name)(caption) for caption in captions]
+        found = list(threads.map(lambda text: open_tokenizer(name)(text), captions))
+    assert found == [open_tokenizer(name)(caption) for caption in captions]
     assert sum(entry["key"] == ("tokenizer", name) for entry in pool.info()) == 1
 
 
 @pytest.mark.skipif(find_spec("jieba") is None, reason="needs jieba")
 def test_jieba_writes_no_files_logs_nothing_and_ignores_words_of_the_user(tmp_path):
     code = (
-        "import jieba; jieba.add_word('在草地上奔跑'); from vlgauge.inputs.text.tokenizers import opened_tokenizer;"
-        "print('在草地上奔跑' in opened_tokenizer('zh')('一只棕色的狗在草地上奔跑'))"
+        "import jieba; jieba.add_word('在草地上奔跑'); from vlgauge.inputs.text.tokenizers import open_tokenizer;"
+        "print('在草地上奔跑' in open_tokenizer('zh')('一只棕色的狗在草地上奔跑'))"
     )
     environment = {"TMPDIR": str(tmp_path), "PYTHONIOENCODING": "utf-8", "HOME": str(tmp_path)}
     ran = subprocess.run(
@@ -292,7 +290,7 @@ def test_jieba_writes_no_files_logs_nothing_and_ignores_words_of_the_user(tmp_pa
     level = logging.getLogger("jieba").level
     pool.unload()
     jieba.add_word("在草地上奔跑")
-    assert "在草地上奔跑" not in opened_tokenizer("zh")("一只棕色的狗在草地上奔跑")
+    assert "在草地上奔跑" not in open_tokenizer("zh")("一只棕色的狗在草地上奔跑")
     assert logging.getLogger("jieba").level == level
 
 

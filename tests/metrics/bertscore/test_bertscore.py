@@ -56,15 +56,15 @@ def columns(result):
 def test_an_example_worked_by_hand():
     # Two tokens of weights 1 and 3 with best similarities 0.5 and 0.9, and one token with 0.8.
     values, weights = np.array([0.5, 0.9, 0.8]), np.array([1.0, 3.0, 2.0])
-    np.testing.assert_allclose(formula.weighted_means(values, weights, np.array([2, 1])), [0.8, 0.8])
+    np.testing.assert_allclose(formula.compute_weighted_means(values, weights, np.array([2, 1])), [0.8, 0.8])
     np.testing.assert_allclose(formula.f_measure(np.array([0.5]), np.array([1.0])), [2 / 3])
     np.testing.assert_allclose(formula.rescaled(np.array([0.9, 1.0]), 0.8), [0.5, 1.0])
     np.testing.assert_allclose(formula.inverse_frequencies(np.array([0, 1, 3]), 3), [math.log(4), math.log(2), 0.0])
 
 
 def test_degenerate_values_of_the_formula():
-    assert formula.weighted_means(np.ones(2), np.zeros(2), np.array([2])).tolist() == [0.0]
-    assert formula.weighted_means(np.zeros(0), np.zeros(0), np.zeros(0, int)).tolist() == []
+    assert formula.compute_weighted_means(np.ones(2), np.zeros(2), np.array([2])).tolist() == [0.0]
+    assert formula.compute_weighted_means(np.zeros(0), np.zeros(0), np.zeros(0, int)).tolist() == []
     found = formula.f_measure(np.array([0.0, 0.3, -0.2]), np.array([0.0, -0.3, -0.2]))
     np.testing.assert_allclose(found, [0.0, 0.0, -0.2])
 

@@ -85,7 +85,7 @@ ANSWERS = [
 
 @pytest.mark.parametrize("answer", ANSWERS)
 def test_answers_are_read_as_the_released_code_reads_them(answer):
-    assert formula().written_score(answer).score == pytest.approx(released(answer), nan_ok=True)
+    assert formula().parse_written_score(answer).score == pytest.approx(released(answer), nan_ok=True)
 
 
 def test_there_are_forty_kinds_of_answers():
@@ -103,13 +103,13 @@ def test_there_are_forty_kinds_of_answers():
     ],
 )
 def test_the_reason_and_the_number_are_found(answer, reason, number):
-    found = formula().written_score(answer)
+    found = formula().parse_written_score(answer)
     assert (found.reason, found.number) == (reason, number)
     assert answer[found.start :].startswith(number)
 
 
 def test_true_is_no_number():
-    assert math.isnan(formula().written_score('{"score": true}').score)
+    assert math.isnan(formula().parse_written_score('{"score": true}').score)
 
 
 # -- the mean over digits ----------------------------------------------------------------------------------------------
@@ -120,13 +120,13 @@ def expected(answer, **likely):
     """
     found = formula()
     at = [int(sign) if sign.isdigit() else -1 for sign in answer]
-    written = found.written_score(answer)
+    written = found.parse_written_score(answer)
     places = found.score_places(answer, written, at)
     digits = np.zeros((len(at), 10))
     for k, place in enumerate(places):
         for digit, chance in likely.get(f"place_{k}", {at[place]: 1.0}).items():
             digits[place, digit] = chance
-    return found.expected_score(written, places, digits)
+    return found.compute_expected_score(written, places, digits)
 
 
 def test_mean_by_hand():
@@ -150,9 +150,9 @@ def test_digits_of_a_reason_before_are_none_of_the_score():
 
 def test_tokens_of_several_digits_have_no_places():
     found = formula()
-    written = found.written_score("85")
+    written = found.parse_written_score("85")
     assert found.score_places("85", written, [-1]) == []
-    assert math.isnan(found.expected_score(written, [0, 1], np.zeros((2, 10))))
+    assert math.isnan(found.compute_expected_score(written, [0, 1], np.zeros((2, 10))))
 
 
 # -- through the metric ------------------------------------------------------------------------------------------------
@@ -167,7 +167,7 @@ class Scripted:
     def opening(self, opening):
         return "none"
 
-    def altered(self, questions):
+    def find_altered(self, questions):
         return ["<" in question.text() for question in questions]
 
     def answers(self, questions, opening, *, longest, batch_size=1, progress=None):

@@ -9,7 +9,7 @@ from tiny_clip import IMAGES, TINY, golden_arrays, golden_json, write_tiny
 
 import vlgauge
 from vlgauge.families.clip_score.rows import text_rows
-from vlgauge.families.clip_score.token_idf import corpus_idf, resolved_idf
+from vlgauge.families.clip_score.token_idf import corpus_idf, resolve_idf
 from vlgauge.families.clip_score.vectors import ClipVectors
 from vlgauge.families.clip_score.video_rows import score_videos
 from vlgauge.models.clip.loading import clip_encoder
@@ -64,7 +64,7 @@ def weights_of(name, rows, gold):
         return None
     candidates, references = rows.all_pieces
     setting = "auto" if name is True else gold["meta"]["idf_corpus"]
-    return resolved_idf(setting, candidates=candidates, references=references, tokens=TOKENS)
+    return resolve_idf(setting, candidates=candidates, references=references, tokens=TOKENS)
 
 
 def close(found, wanted):

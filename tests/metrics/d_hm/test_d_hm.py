@@ -220,10 +220,10 @@ def test_broken_published_files_are_refused(tmp_path, ending, content, message):
 
 def test_tables_are_paired_by_id():
     model, human = {"b": row(1, 1, 1), "a": row(2, 1, 1)}, {"a": row(3, 1, 1), "b": row(4, 1, 1)}
-    paired = component_tables.paired_rows(model, human)
+    paired = component_tables.pair_rows(model, human)
     assert paired.ids == ["b", "a"]
     assert [scores["groovist"] for scores in paired.human] == [4, 3]
-    both = component_tables.paired_rows(model | {"c": row(0, 0, 0)}, human | {"d": row(0, 0, 0)}, common=True)
+    both = component_tables.pair_rows(model | {"c": row(0, 0, 0)}, human | {"d": row(0, 0, 0)}, common=True)
     assert (both.ids, both.n_left_out) == (["b", "a"], 2)
 
 
@@ -238,7 +238,7 @@ def test_tables_are_paired_by_id():
 def test_tables_of_other_ids_are_refused(model, human, common, message):
     tables = [dict.fromkeys(ids, row(1, 1, 1)) for ids in (model, human)]
     with pytest.raises(ValueError, match=message):
-        component_tables.paired_rows(*tables, common=common)
+        component_tables.pair_rows(*tables, common=common)
 
 
 def test_cells_of_csv_are_numbers_or_empty():

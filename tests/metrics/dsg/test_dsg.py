@@ -43,7 +43,7 @@ class Scripted:
     def opening(self, opening):
         return "none"
 
-    def altered(self, questions):
+    def find_altered(self, questions):
         return ["<s>" in one.text() for one in questions]
 
     def answers(self, questions, opening, *, longest, batch_size=1, progress=None):
@@ -277,11 +277,11 @@ def test_the_last_line_of_an_answer_without_end_may_be_incomplete():
     ],
 )
 def test_answers_that_are_no_graph(answer):
-    assert judged.parsed_graph(answer) is None
+    assert judged.parse_graph(answer) is None
 
 
 def test_answers_in_a_table_of_markdown():
-    (one, two) = judged.parsed_graph("```\n| 1 | a (b) | A? | 0 |\n| 2 | c (d) | B? | 1, 1 |\n```")
+    (one, two) = judged.parse_graph("```\n| 1 | a (b) | A? | 0 |\n| 2 | c (d) | B? | 1, 1 |\n```")
     assert (one.number, one.text, one.parents, one.proposition) == (1, "A?", (), "a (b)")
     assert two.parents == (1,)
 
@@ -292,7 +292,7 @@ def test_the_examples_of_the_prompt_are_graphs():
     assert parts.pop() == "a tree\n"
     for part in parts:
         text, _, lines = part.partition("\n")
-        graph = judged.parsed_graph(lines)
+        graph = judged.parse_graph(lines)
         assert text
         assert len(graph) == len(lines.splitlines())
 

@@ -96,36 +96,36 @@ def test_table_of_answers(text, number, places):
     logits = np.random.default_rng(len(text)).normal(size=(len(ids), 20)) * 2
     digit_at = [token if token < 10 else -1 for token in ids[:-1]]
     digits = torch.softmax(torch.tensor(logits), dim=-1).numpy()[:-1, :10]
-    assert found.printed_number(text) == pytest.approx(number, nan_ok=True)
-    assert found.smoothed_places(number, digit_at) == places
+    assert found.parse_number(text) == pytest.approx(number, nan_ok=True)
+    assert found.find_smoothed_places(number, digit_at) == places
     expected = definition(text, ids, logits)
-    score = found.smoothed_score(number, places, digits)
+    score = found.compute_smoothed_score(number, places, digits)
     if isinstance(expected, str):  # the released code leaves such a row out, or repeats the one before
         assert math.isnan(score)
     else:
         assert score == pytest.approx(expected, rel=1e-12)
         # If other tokens have no probability, both variants are equal.
         whole = digits / digits[:, :10].sum(axis=1, keepdims=True)
-        again = found.smoothed_score(number, places, digits, "renormalised")
+        again = found.compute_smoothed_score(number, places, digits, "renormalised")
         if number != 1:
-            assert again == pytest.approx(found.smoothed_score(number, places, whole), rel=1e-12)
+            assert again == pytest.approx(found.compute_smoothed_score(number, places, whole), rel=1e-12)
         assert again > score
 
 
 def test_the_number_one_renormalised():
     digits = np.zeros((1, 10))
     digits[0, :3] = 0.2, 0.6, 0.1
-    assert formula().smoothed_score(1.0, [0], digits) == pytest.approx(0.78)
-    assert formula().smoothed_score(1.0, [0], digits, "renormalised") == pytest.approx(0.78 / 0.8)
+    assert formula().compute_smoothed_score(1.0, [0], digits) == pytest.approx(0.78)
+    assert formula().compute_smoothed_score(1.0, [0], digits, "renormalised") == pytest.approx(0.78 / 0.8)
 
 
 def test_no_token_of_a_number_has_no_score():
     found = formula()
-    assert found.smoothed_places(0.85, [0, -1, 8]) == []
-    assert found.smoothed_places(0.85, [-1]) == []
-    assert found.smoothed_places(1.0, [1, -1, 1]) == []
-    assert found.smoothed_places(1e-05, [0, -1, 0, 0, 0, 0, 1]) == []
-    assert math.isnan(found.smoothed_score(0.5, [0], np.zeros((1, 10)), "renormalised"))
+    assert found.find_smoothed_places(0.85, [0, -1, 8]) == []
+    assert found.find_smoothed_places(0.85, [-1]) == []
+    assert found.find_smoothed_places(1.0, [1, -1, 1]) == []
+    assert found.find_smoothed_places(1e-05, [0, -1, 0, 0, 0, 0, 1]) == []
+    assert math.isnan(found.compute_smoothed_score(0.5, [0], np.zeros((1, 10)), "renormalised"))
 
 
 @pytest.mark.parametrize("variant", ["released", "renormalised"])
@@ -133,7 +133,7 @@ def test_scores_stay_in_their_range(variant):
     found, rng = formula(), np.random.default_rng(5)
     for text, number, places in TABLE:
         digits = rng.dirichlet(np.full(11, 0.2), size=30)[:, :10]
-        score = found.smoothed_score(number, places, digits, variant)
+        score = found.compute_smoothed_score(number, places, digits, variant)
         assert math.isnan(score) if not places else 0 <= score <= 1, text
 
 
@@ -149,7 +149,7 @@ class Scripted:
     def opening(self, opening):
         return "none"
 
-    def altered(self, questions):
+    def find_altered(self, questions):
         return ["<" in question.text() for question in questions]
 
     def answers(self, questions, opening, *, longest, batch_size=1, progress=None):
@@ -297,7 +297,7 @@ def test_wrong_settings(settings, told):
 def released_score(judge, metric, caption, picture):
     """Compute the score as the released loop does: question, generation and parsing, on the same weights."""
     question = metric.question(caption, (), judged.pictures_of([[{"bytes": picture, "path": None}]])[0])
-    prepared = judge._prepared(question, metric.opening)
+    prepared = judge._prepare(question, metric.opening)
     inputs = {name: value for name, value in prepared.inputs.items()}
     with torch.no_grad():
         made = judge._model.generate(

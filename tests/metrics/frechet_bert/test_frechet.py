@@ -60,7 +60,7 @@ def test_value_by_hand(candidates, references, expected):
 
 def test_part_of_the_means_by_hand():
     gram = frechet.gram_matrices(np.array([[[0.0], [2.0], [4.0], [10.0]]]))
-    assert frechet.squared_mean_distances(gram, 2) == pytest.approx([36], rel=1e-15)
+    assert frechet.compute_squared_mean_distances(gram, 2) == pytest.approx([36], rel=1e-15)
 
 
 # -- against the definition -------------------------------------------------------------------------------------------
@@ -139,7 +139,7 @@ def test_never_negative_and_0_for_identical_sets(d):
     assert null.min() >= 0
     assert null[:, 0].tolist() == [0.0] * 50
     assert np.all(pvalues == 1.0)
-    assert frechet.squared_mean_distances(frechet.gram_matrices(pooled), 5).tolist() == [0.0] * 50
+    assert frechet.compute_squared_mean_distances(frechet.gram_matrices(pooled), 5).tolist() == [0.0] * 50
 
 
 @pytest.mark.parametrize("seed", range(5))

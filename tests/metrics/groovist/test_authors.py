@@ -26,7 +26,7 @@ def test_authors_phrases_and_weights(case):
 
 @pytest.mark.parametrize("case", ORACLES["penalize_concretize_normalize"])
 def test_authors_penalty_and_mean(case):
-    penalized = formula.penalized_scores(formula.SCALE * np.array(case["alignments"]), case["theta"])
+    penalized = formula.penalize_scores(formula.SCALE * np.array(case["alignments"]), case["theta"])
     score = formula.groovist_score(penalized, case["weights"])
     if case["groovist"] == "nan":
         assert math.isnan(score)

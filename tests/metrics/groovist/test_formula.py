@@ -34,7 +34,7 @@ def test_story_by_hand():
 
 
 def test_threshold_itself_is_not_penalized():
-    assert formula.penalized_scores(np.array([0.5, np.nextafter(0.5, 0)]), 0.5) == pytest.approx([0.5, 0.0])
+    assert formula.penalize_scores(np.array([0.5, np.nextafter(0.5, 0)]), 0.5) == pytest.approx([0.5, 0.0])
 
 
 def brute_force(text, images, weights, theta, variant, penalize):

@@ -29,7 +29,7 @@ def example(n, m, *, d=3, shift=0.7, seed=0, n_examples=1):
 
 
 def kernel_of(vectors, rule="median"):
-    squared = mmd.squared_distances(np.asarray(vectors, dtype=np.float64))
+    squared = mmd.compute_squared_distances(np.asarray(vectors, dtype=np.float64))
     return mmd.gaussian_kernel(squared, mmd.bandwidths(squared, rule))
 
 
@@ -49,11 +49,13 @@ LINE = np.array([[[0.0], [1.0], [0.0], [2.0]]])  # candidates 0 and 1, reference
 
 @pytest.mark.parametrize(("rule", "c"), [("median", 0.5), ("mean", 7 / 12), ("max", 1.0), ("max2", 2.0), (3, 3.0)])
 def test_bandwidth_by_hand(rule, c):
-    assert mmd.bandwidths(mmd.squared_distances(LINE), rule) == pytest.approx([c], rel=1e-15)
+    assert mmd.bandwidths(mmd.compute_squared_distances(LINE), rule) == pytest.approx([c], rel=1e-15)
 
 
 def test_median_of_distances_1_2_3_4_6_7_is_the_lower_one():
-    assert mmd.bandwidths(mmd.squared_distances(np.array([[[0.0], [1.0], [3.0], [7.0]]]))) == pytest.approx([3 / 2])
+    assert mmd.bandwidths(mmd.compute_squared_distances(np.array([[[0.0], [1.0], [3.0], [7.0]]]))) == pytest.approx(
+        [3 / 2]
+    )
 
 
 def test_squared_mmd_by_hand():
@@ -97,7 +99,7 @@ def test_exact_pvalue_against_scipy(n, m, seed):
 @pytest.mark.parametrize("shape", [(3, 4, 5), (1, 30, 20_000), (300, 6, 400)])
 def test_squared_distances_against_direct_differences(shape):
     vectors = np.random.default_rng(0).normal(size=shape).astype(np.float32)
-    squared = mmd.squared_distances(vectors)
+    squared = mmd.compute_squared_distances(vectors)
     for s, i, j in [(0, 0, 1), (-1, 3, 1), (-1, 0, -1), (0, 2, 2), (-1, -2, -1)]:
         difference = vectors[s, i].astype(np.float64) - vectors[s, j]
         assert squared[s, i, j] == pytest.approx(math.fsum(difference**2), rel=1e-14)
@@ -108,7 +110,7 @@ def test_squared_distances_against_direct_differences(shape):
 def test_squared_distances_keep_the_digits_of_near_duplicates(offset):
     vectors = np.full((1, 4, 384), offset)
     vectors[0, 1:3, 7] += 2.0**-16, 2.0**-21
-    squared = mmd.squared_distances(vectors)[0]
+    squared = mmd.compute_squared_distances(vectors)[0]
     assert squared[0].tolist() == [0.0, 2.0**-32, 0.0, 0.0]  # 2^-42 is below 1e-12
     assert squared[1, 2] == (2.0**-16 - 2.0**-21) ** 2
 
@@ -191,7 +193,7 @@ def test_exact_pvalues_are_uniform_under_the_null():
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize(("estimator", "value"), [("unbiased", 0.0), ("biased", 0.0), ("released", 0.500005)])
 def test_equal_captions_are_at_distance_zero_with_pvalue_one(rule, estimator, value):
-    squared = mmd.squared_distances(np.full((2, 10, 8), 0.3, dtype=np.float32))
+    squared = mmd.compute_squared_distances(np.full((2, 10, 8), 0.3, dtype=np.float32))
     assert mmd.bandwidths(squared, rule).tolist() == [0.0, 0.0]
     null = mmd.null_distribution(kernel_of(np.full((2, 10, 8), 0.3), rule), partitions(5, 5).candidates, estimator)
     assert null == pytest.approx(np.full((2, 252), value), abs=1e-12)
@@ -201,8 +203,8 @@ def test_equal_captions_are_at_distance_zero_with_pvalue_one(rule, estimator, va
 def test_zero_median_gives_way_to_half_the_smallest_positive_distance():
     vectors = np.zeros((1, 10, 1))
     vectors[0, 7:, 0] = [3.0, -2.0, 8.0]
-    assert mmd.bandwidths(mmd.squared_distances(vectors), "median") == pytest.approx([1.0])
-    assert mmd.bandwidths(mmd.squared_distances(vectors), "max") == pytest.approx([5.0])
+    assert mmd.bandwidths(mmd.compute_squared_distances(vectors), "median") == pytest.approx([1.0])
+    assert mmd.bandwidths(mmd.compute_squared_distances(vectors), "max") == pytest.approx([5.0])
 
 
 @pytest.mark.parametrize("rule", [*RULES, 0.5])
@@ -211,7 +213,11 @@ def test_a_vector_that_is_not_finite_makes_only_its_example_nan(rule, bad):
     vectors = example(3, 3, n_examples=3)
     vectors[1, 4, 0] = bad
     null = mmd.null_distribution(kernel_of(vectors, rule), partitions(3, 3).candidates)
-    assert np.isnan(mmd.bandwidths(mmd.squared_distances(vectors), rule)).tolist() == [False, rule in RULES, False]
+    assert np.isnan(mmd.bandwidths(mmd.compute_squared_distances(vectors), rule)).tolist() == [
+        False,
+        rule in RULES,
+        False,
+    ]
     assert np.isnan(permutation_pvalues(null)).tolist() == [False, True, False]
 
 
@@ -261,7 +267,7 @@ def test_released_estimator_against_the_authors_code(case):
 @pytest.mark.parametrize("case", GOLDEN["arrays"], ids=lambda case: case["name"])
 def test_arrays_of_the_oracle(case, rule):
     n, expected = len(case["predictions"]), case["mmd"][rule]
-    squared = mmd.squared_distances(np.array([case["predictions"] + case["references"]]))
+    squared = mmd.compute_squared_distances(np.array([case["predictions"] + case["references"]]))
     rule = rule if rule in RULES else float(rule)
     assert mmd.bandwidths(squared, rule) == pytest.approx([expected["bandwidth"]], abs=1e-12)
     for estimator in ESTIMATORS:

@@ -14,7 +14,7 @@ from vlgauge.core.pool import pool
 from vlgauge.core.signatures import parse_signature
 from vlgauge.models.clip.architectures import TABLE
 from vlgauge.models.clip.files import paper_adapter_path
-from vlgauge.models.clip.lora import merged_lora
+from vlgauge.models.clip.lora import merge_lora
 from vlgauge.research.studies.published import rows_beside
 
 SIZES = {
@@ -127,7 +127,7 @@ def test_the_merge_is_in_float32(oracle, name):
     # Numbers that float16 would round.
     state = {key: values + np.float32(1e-4) for key, values in module.make(name, 3, 0.0).items()}
     state |= module.make_lora(name)
-    ours = merged_lora(module.to_torch(state), source="x")
+    ours = merge_lora(module.to_torch(state), source="x")
     for key, values in module.merge_lora(state).items():
         torch.testing.assert_close(ours[key], torch.from_numpy(np.array(values)), rtol=1e-6, atol=1e-7)
     assert any((tensor != tensor.half().float()).any() for tensor in ours.values())

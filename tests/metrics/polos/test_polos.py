@@ -138,7 +138,7 @@ def test_the_parts_in_their_order():
 def test_normalised_layers_of_batches_are_those_of_all_their_tokens(settings):
     texts = models_of(settings).text.layers(CAPTIONS)
     batch = np.array([0, 1, 0, 1, 1])
-    found = polos.normalised_layers(texts, batch)
+    found = polos.normalize_layers(texts, batch)
     stacks = [hidden(models_of(settings), text) for text in CAPTIONS]
     for row, number in enumerate(batch):
         every = [stack for stack, other in zip(stacks, batch, strict=True) if other == number]

@@ -41,7 +41,7 @@ class FakeGrounding(base.Metric):
         self.scale, self.top_k, self.device, self.seen = scale, top_k, device, []
         super().__init__(*args, **host)
 
-    def cited(self):
+    def cite(self):
         return "@misc{x}"
 
     def check_sources(self, images, nouns, regions, features):

@@ -16,7 +16,7 @@ GOLDEN = json.loads((folders.GOLDEN / "rovist_vg.json").read_text("utf-8"))
 
 
 formula = folder_module("rovist_vg", "formula")
-AGGREGATES, grounding_score, scaled_score = formula.AGGREGATES, formula.grounding_score, formula.scaled_score
+AGGREGATES, grounding_score, scaled_score = formula.AGGREGATES, formula.grounding_score, formula.scale_score
 
 
 def test_worked_example():

@@ -47,7 +47,7 @@ def test_the_cards_tell_the_figures_of_the_record():
 
 
 def test_held_out_stories(no_sockets):
-    found = held_out.held_out(EMBEDDED, EMBEDDED / "vectors.txt", EMBEDDED / "idf.json", 30)
+    found = held_out.measure_held_out(EMBEDDED, EMBEDDED / "vectors.txt", EMBEDDED / "idf.json", 30)
     expected = RECORD["held_out"]
     assert found.keys() == expected.keys()
     # There are 30 stories instead of 200: two standard deviations of such a share are at most 0.18. Subsets are too

@@ -21,19 +21,19 @@ def words(tuples):
 
 def test_similar_objects_become_one():
     # "taxi" shares a synset with "cab", "car" one with "taxi": all three are one, "dog" is not.
-    found = formula.merged_tuples([("cab",), ("taxi",), ("car",), ("dog",)], synsets)
+    found = formula.merge_tuples([("cab",), ("taxi",), ("car",), ("dog",)], synsets)
     assert words(found) == [[["cab", "car", "taxi"]], [["dog"]]]
 
 
 def test_the_most_similar_object_is_taken():
     # car-taxi 1/3, car-auto 1/2: "car" joins "auto", which comes later.
-    found = formula.merged_tuples([("taxi",), ("auto",), ("car",)], synsets)
+    found = formula.merge_tuples([("taxi",), ("auto",), ("car",)], synsets)
     assert words(found) == [[["taxi"]], [["auto", "car"]]]
 
 
 def test_attributes_and_relations_are_merged_between_the_same_objects_only():
     graph = [("cab", "red"), ("taxi", "scarlet"), ("dog", "red"), ("cab", "be near", "dog"), ("taxi", "near", "dog")]
-    found = formula.merged_tuples([*graph, ("dog", "near", "cab")], synsets)
+    found = formula.merge_tuples([*graph, ("dog", "near", "cab")], synsets)
     assert words(found) == [
         [["cab", "taxi"]],
         [["cab", "taxi"], ["red", "scarlet"]],
@@ -45,10 +45,10 @@ def test_attributes_and_relations_are_merged_between_the_same_objects_only():
 
 
 def test_by_hand():
-    candidate = formula.merged_tuples([("cab", "red"), ("cab", "chase", "dog")], synsets)
-    references = formula.merged_tuples([("taxi", "scarlet"), ("dog", "big"), ("cat",)], synsets)
+    candidate = formula.merge_tuples([("cab", "red"), ("cab", "chase", "dog")], synsets)
+    references = formula.merge_tuples([("taxi", "scarlet"), ("dog", "big"), ("cat",)], synsets)
     # All tuples of cab, (cab, red), dog and (cab, chase, dog) match except the relation. The references have 5 tuples.
-    hits = formula.matched(candidate, references)
+    hits = formula.match_tuples(candidate, references)
     assert hits == [True, True, True, False]
     assert formula.f_score(sum(hits), len(candidate), len(references)) == (0.75, 0.6, pytest.approx(2 / 3))
 
@@ -92,13 +92,13 @@ def test_equals_the_definition_where_nothing_merges(seed):
         return [*((name,) for name in names), *sorted(attributes), *sorted(relations)]
 
     mine, theirs = graph(apart[0]), graph(apart[1])
-    candidate, references = formula.merged_tuples(mine, synsets), formula.merged_tuples(theirs, synsets)
+    candidate, references = formula.merge_tuples(mine, synsets), formula.merge_tuples(theirs, synsets)
     assert (len(candidate), len(references)) == (len(mine), len(theirs))
-    score = formula.f_score(sum(formula.matched(candidate, references)), len(candidate), len(references))[2]
+    score = formula.f_score(sum(formula.match_tuples(candidate, references)), len(candidate), len(references))[2]
     assert score == pytest.approx(plain_score(mine, theirs), rel=1e-12)
 
 
 def test_kinds():
-    found = formula.merged_tuples([("cab", "red"), ("cab", "two"), ("cab", "big"), ("cab", "on", "road")], synsets)
+    found = formula.merge_tuples([("cab", "red"), ("cab", "two"), ("cab", "big"), ("cab", "on", "road")], synsets)
     counts = {kind: sum(formula.is_kind(kind, one) for one in found) for kind in formula.KINDS}
     assert counts == {"objects": 2, "attributes": 3, "relations": 1, "colours": 1, "numbers": 1, "sizes": 1}

@@ -14,7 +14,7 @@ from one_pair import cider_d, meteor_score
 import vlgauge
 from vlgauge.families.ngram.bleu import bleu_counts, coco_bleu
 from vlgauge.families.ngram.cider import DocumentFrequency
-from vlgauge.stats import calibrated_harmonic_pvalue, harmonic_mean_pvalue
+from vlgauge.stats import compute_calibrated_harmonic_pvalue, harmonic_mean_pvalue
 
 SHARED = TESTS.parents[1] / "shared" / "oracles" / "coco_fakecap.json.gz"  # next to the checkout, not part of it
 DOGS = ["a dog runs on a grass", "a brown dog running", "a puppy at play", "the dog chases a ball"]
@@ -170,7 +170,7 @@ def test_two_against_three_people(coco, distance, shift):
     assert result["trm_pvalues"][:20] == pytest.approx(wanted["first20_p"], abs=1e-9)
     for prefix, kind in (("trm", "pooled"), ("trm_separate", "separate")):
         pvalues = result[f"{prefix}_pvalues"]
-        combined = {"hmp": harmonic_mean_pvalue(pvalues), "landau": calibrated_harmonic_pvalue(pvalues)}
+        combined = {"hmp": harmonic_mean_pvalue(pvalues), "landau": compute_calibrated_harmonic_pvalue(pvalues)}
         combined["mean_log_p"] = result[f"{prefix}_mean_log_pvalue"]
         assert combined == pytest.approx({name: wanted[f"{kind}_p"][name] for name in combined}, abs=1e-9)
         assert result[f"{prefix}_z"] == pytest.approx(wanted["stratified_z"][kind], abs=1e-9)

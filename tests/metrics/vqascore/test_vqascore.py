@@ -31,7 +31,7 @@ class Scripted:
     def opening(self, opening):
         return "none"
 
-    def altered(self, questions):
+    def find_altered(self, questions):
         return [False] * len(questions)
 
     def answers(self, questions, opening, *, longest, batch_size=1, progress=None):
@@ -122,7 +122,7 @@ def released(kind, judge, metric, caption, picture, definition):
     """Compute the score from the logits of one forward pass over question and answer, with softmax and product."""
 
     question = metric.question(caption, judged.pictures_of([[{"bytes": picture, "path": None}]])[0])
-    prepared = judge._prepared(question, metric.opening, "Yes")
+    prepared = judge._prepare(question, metric.opening, "Yes")
     ids = torch.tensor([prepared.answer])
     end = judge._stops[0]
     with torch.no_grad():

@@ -12,7 +12,7 @@ from vlgauge.checkpoints.reading import read_tensors
 from vlgauge.models.clip import checkpoints
 from vlgauge.models.clip.architectures import OPENAI_ARCHIVES, OPENAI_MEAN, OPENAI_STD, TABLE
 from vlgauge.models.clip.checkpoints import clip_state, read_state
-from vlgauge.models.clip.lora import merged_lora
+from vlgauge.models.clip.lora import merge_lora
 from vlgauge.models.clip.model import build_model
 
 EXTRAS = {name: torch.tensor(value) for name, value in (("input_resolution", 224), ("context_length", 77))}
@@ -178,7 +178,7 @@ def test_lora_of_a_convolution_by_hand():
     weight, a, b = torch.zeros(1, 1, 2, 2), torch.zeros(8, 2), torch.zeros(2, 8)
     a[0], b[:, 0] = torch.tensor([1.0, 2.0]), torch.tensor([4.0, 8.0])
     tensors = {"visual.conv1.weight": weight, "visual.conv1.lora_A": a, "visual.conv1.lora_B": b}
-    merged = merged_lora(tensors, source="x")
+    merged = merge_lora(tensors, source="x")
     assert list(merged) == ["visual.conv1.weight"]
     assert merged["visual.conv1.weight"].tolist() == [[[[1.0, 2.0], [2.0, 4.0]]]]
 
@@ -188,13 +188,13 @@ def test_half_an_update_is_refused(missing):
     names = ("attn.in_proj_weight", "attn.in_proj_weight_lora_A", "attn.in_proj_weight_lora_B")
     tensors = {name: torch.zeros(4, 4) for name in names if name != missing}
     with pytest.raises(ValueError, match=rf"LoRA.*'{missing}'.*'x'"):
-        merged_lora(tensors, source="x")
+        merge_lora(tensors, source="x")
 
 
 def test_another_rank_is_refused():
     tensors = {"p.weight": torch.zeros(6, 6), "p.lora_A": torch.zeros(8, 6), "p.lora_B": torch.zeros(6, 8)}
     with pytest.raises(ValueError, match=r"LoRA.*'p\.weight'"):
-        merged_lora(tensors, source="x")
+        merge_lora(tensors, source="x")
 
 
 # -- states that do not fit -------------------------------------------------------------------------------------------

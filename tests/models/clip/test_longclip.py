@@ -9,8 +9,8 @@ from oracle_backbones import TURNED, arrays, inputs, maker, pictures, tiny_clip_
 import vlgauge
 from vlgauge.models.clip.architectures import TABLE
 from vlgauge.models.clip.loading import clip_encoder
-from vlgauge.models.clip.model import expected_shapes
-from vlgauge.models.clip.tensor_names import joined_positions
+from vlgauge.models.clip.model import list_expected_shapes
+from vlgauge.models.clip.tensor_names import join_positions
 
 WORDS = ["dog", "cat", "tree", "house", "river", "stone", "bird", "cloud"]
 CAPTION = " ".join(WORDS[i % 8] for i in range(200))
@@ -55,7 +55,7 @@ def test_numbers_are_those_of_the_authors(oracle, weights, name):
 def test_another_boundary_of_the_tables_is_seen(oracle, first):
     module = maker(oracle, "tinyweights")
     state = module.to_torch(module.make("longclip-B-tiny", 1, 0.125))
-    right, wrong = joined_positions(state, 20, "x"), joined_positions(state, first, "x")
+    right, wrong = join_positions(state, 20, "x"), join_positions(state, first, "x")
     assert not right["positional_embedding"].equal(wrong["positional_embedding"])
     assert "positional_embedding_res" not in right
 
@@ -64,7 +64,7 @@ def test_another_boundary_of_the_tables_is_seen(oracle, first):
 def test_the_real_sizes_fit(oracle, name, of):
     layouts = json.loads((oracle / "layout_real_size.json").read_text("utf-8"))
     layout = next(value for key, value in layouts.items() if name[-1].upper() in key.upper().replace("LONGCLIP", ""))
-    shapes = expected_shapes(TABLE[name])
+    shapes = list_expected_shapes(TABLE[name])
     for key, shape in layout["shapes"].items():
         if key != "positional_embedding_res":
             assert list(shapes[key]) == shape, (key, of)

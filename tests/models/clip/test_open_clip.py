@@ -13,7 +13,7 @@ from vlgauge.inputs.media.pictures import WholeImage
 from vlgauge.models.clip.architectures import TABLE
 from vlgauge.models.clip.backbones import open_clip_architecture
 from vlgauge.models.clip.loading import clip_encoder
-from vlgauge.models.clip.pixels import prepared
+from vlgauge.models.clip.pixels import prepare_image
 
 # Fields of a row in addition to its architecture. open_clip has the other ones for the models that it lists.
 OF_OURS = {"name", "repository", "revision", "files", "sha256", "openai_sha256", "licence", "aliases", "only_for"}
@@ -81,7 +81,7 @@ def test_numbers_are_those_of_open_clip(name, tmp_path):
         their_pixels = torch.stack([transform(image) for image in drawn])
         their_images = model.encode_image(their_pixels).numpy()
         their_texts = model.encode_text(open_clip.tokenize(TEXTS)).numpy()
-    pixels = np.stack([prepared(picture, row) for picture in pictures]) / 255
+    pixels = np.stack([prepare_image(picture, row) for picture in pictures]) / 255
     normal = ((pixels - row.mean) / row.std).transpose(0, 3, 1, 2)
     np.testing.assert_allclose(normal, their_pixels, rtol=0, atol=1e-5)
     np.testing.assert_allclose(texts, their_texts, rtol=0, atol=2e-5)

@@ -16,11 +16,11 @@ from vlgauge.models.clip import pixels
 from vlgauge.models.clip.architectures import HALF, TABLE, ClipArchitecture
 from vlgauge.models.clip.pixels import (
     BATCHES_AHEAD,
-    batched,
-    decoded_batches,
-    prepared,
+    decode_batches,
+    prepare_image,
     preprocessing,
-    sorted_ids,
+    sort_ids,
+    split_batches,
     square,
 )
 from vlgauge.models.clip.towers import ClipTowers
@@ -50,7 +50,7 @@ def normalised(squares, row):
 
 @pytest.mark.parametrize("name", CROPS)
 def test_crops_are_those_of_the_released_code(name):
-    seen = prepared(WholeImage(image_cell(IMAGES / name, name), name), TINY)
+    seen = prepare_image(WholeImage(image_cell(IMAGES / name, name), name), TINY)
     assert seen.shape == (224, 224, 3)
     assert seen.sum(dtype=np.int64) == CROPS[name]["sum"]
     assert hashlib.sha256(np.ascontiguousarray(seen).tobytes()).hexdigest() == CROPS[name]["sha256"]
@@ -60,7 +60,7 @@ def test_crops_are_those_of_the_reference_arrays(shared_folder):
     with np.load(shared_folder / "oracles" / "pac_s" / "pixels_edge.npz") as file:
         wanted = file["u8"]
     for name, crop in zip(CROPS, wanted, strict=True):
-        np.testing.assert_array_equal(prepared(WholeImage(image_cell(IMAGES / name, name), name), TINY), crop)
+        np.testing.assert_array_equal(prepare_image(WholeImage(image_cell(IMAGES / name, name), name), TINY), crop)
 
 
 @pytest.mark.parametrize("mode", ["RGB", "L", "P", "RGBA", "CMYK", "1", "LA"])
@@ -137,7 +137,7 @@ class Slow:
 
 def test_threads_work_two_batches_ahead_at_most():
     Slow.opened = 0
-    with decoded_batches([Slow() for _ in range(100)], TINY, 4) as stream:
+    with decode_batches([Slow() for _ in range(100)], TINY, 4) as stream:
         for done in range(1, 5):
             assert len(next(stream)) == 4
             time.sleep(0.05)
@@ -146,10 +146,10 @@ def test_threads_work_two_batches_ahead_at_most():
 
 
 def test_batches_cover_everything_in_order():
-    assert [list(batch) for batch in batched(list(range(7)), 3)] == [[0, 1, 2], [3, 4, 5], [6]]
-    with decoded_batches([Slow() for _ in range(7)], TINY, 3) as batches:
+    assert [list(batch) for batch in split_batches(list(range(7)), 3)] == [[0, 1, 2], [3, 4, 5], [6]]
+    with decode_batches([Slow() for _ in range(7)], TINY, 3) as batches:
         assert list(map(len, batches)) == [3, 3, 1]
-    with decoded_batches([], TINY, 3) as batches:
+    with decode_batches([], TINY, 3) as batches:
         assert list(batches) == []
 
 
@@ -162,13 +162,13 @@ def test_the_order_depends_on_contents_only_and_keeps_files_together():
     plain = {("late", key): Slow() for key in (b"z", b"x", b"y")}
     for distinct, wanted in ((pieces, b"cdab"), (plain, b"xyz")):
         for ids in (list(distinct), list(distinct)[::-1]):
-            assert b"".join(key for _, key in sorted_ids(distinct, ids)) == wanted
+            assert b"".join(key for _, key in sort_ids(distinct, ids)) == wanted
 
 
 def test_an_unreadable_picture_is_an_error_in_its_place(tmp_path):
     (tmp_path / "b.png").write_bytes(b"none")
     bad = WholeImage(image_cell(tmp_path / "b.png", "images[1]"), "images[1]")
-    with decoded_batches([Slow(), bad], TINY, 8) as batches:
+    with decode_batches([Slow(), bad], TINY, 8) as batches:
         (batch,) = batches
     assert isinstance(batch[0], np.ndarray)
     assert isinstance(batch[1], ValueError)
@@ -181,7 +181,7 @@ def test_a_mode_without_a_way_to_rgb_is_told_by_its_place(monkeypatch):
 
     monkeypatch.setattr(Image.Image, "convert", refuse)
     with pytest.raises(ValueError, match=r"^`images\[0\]`"):
-        prepared(Slow(), TINY)
+        prepare_image(Slow(), TINY)
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="the memory in use is read from /proc")
@@ -199,7 +199,7 @@ def test_memory_is_flat_over_many_pictures(tmp_path):
 
     row = ClipArchitecture("t", "t", None, 8, size=224)
     before, peak = resident(), 0
-    with decoded_batches([WholeImage(image_cell(path, "x"), "x") for path in paths], row, 8) as batches:
+    with decode_batches([WholeImage(image_cell(path, "x"), "x") for path in paths], row, 8) as batches:
         for _ in batches:
             peak = max(peak, resident())
     assert peak - before < 90 * 2**20

@@ -14,9 +14,9 @@ from vlgauge.models.clip.architectures import TABLE
 from vlgauge.models.clip.backbones import architecture_of
 from vlgauge.models.clip.checkpoints import read_state
 from vlgauge.models.clip.loading import clip_encoder
-from vlgauge.models.clip.model import expected_shapes
+from vlgauge.models.clip.model import list_expected_shapes
 from vlgauge.models.clip.own_tokens import SiglipTokenizer
-from vlgauge.models.clip.pixels import prepared
+from vlgauge.models.clip.pixels import prepare_image
 
 KINDS = {"B16": "siglip2-base-patch16-224", "so400m14": "siglip2-so400m-patch14-224"}
 
@@ -119,7 +119,7 @@ def test_pixels_are_equal(oracle, model, interpolation, key):
     wanted = arrays(oracle / "siglip2-B16-tiny.npz")[f"pixels_u8_{key}"]
     for number, name in plain(oracle):
         (picture,) = pictures(oracle, [name])
-        np.testing.assert_array_equal(prepared(picture, row).transpose(2, 0, 1), wanted[number], err_msg=name)
+        np.testing.assert_array_equal(prepare_image(picture, row).transpose(2, 0, 1), wanted[number], err_msg=name)
 
 
 def test_a_picture_is_rgb_before_the_squash(oracle, model):
@@ -129,7 +129,7 @@ def test_a_picture_is_rgb_before_the_squash(oracle, model):
         first = picture.open()
         first.info.pop("transparency", None)
         first = np.asarray(first.convert("RGB").resize((64, 64), 2))
-        np.testing.assert_array_equal(prepared(picture, row), first, err_msg=name)
+        np.testing.assert_array_equal(prepare_image(picture, row), first, err_msg=name)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_the_real_sizes_fit(oracle, name):
 
     layout = json.loads((oracle / "layout_real_size.json").read_text("utf-8"))[f"siglip2-{name}"]["shapes"]
     state = {key: torch.empty(shape, device="meta") for key, shape in layout.items()}
-    shapes = expected_shapes(TABLE[f"siglip2-{name}"])
+    shapes = list_expected_shapes(TABLE[f"siglip2-{name}"])
     for key, tensor in from_siglip(state).items():
         assert tuple(tensor.shape) == shapes[key], key
 

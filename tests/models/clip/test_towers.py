@@ -42,9 +42,9 @@ def random_encoder(row, dtype="float32"):
 
 
 def pixels_of(encoder):
-    from vlgauge.models.clip.pixels import prepared
+    from vlgauge.models.clip.pixels import prepare_image
 
-    return encoder._towers.pixels(np.stack([prepared(picture, encoder.row) for picture in pictures()]))
+    return encoder._towers.pixels(np.stack([prepare_image(picture, encoder.row) for picture in pictures()]))
 
 
 def unit(vectors):

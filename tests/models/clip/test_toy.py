@@ -84,7 +84,7 @@ def test_what_is_stored_is_what_was_trained_up_to_rounding():
     ids = torch.tensor([5, 320, 49406, 49407])
     table = torch.randn(5, 64, generator=rng)
     state = {"token_embedding.weight": table, "visual.proj": torch.randn(3, 2, generator=rng)}
-    back = toy.expanded(toy.compacted(state, ids))
+    back = toy.expand_tensors(toy.compact_tensors(state, ids))
     assert set(back) == set(state)
     assert back["token_embedding.weight"].shape == (49408, 64)
     torch.testing.assert_close(back["token_embedding.weight"][ids], table[1:], rtol=1e-3, atol=1e-6)

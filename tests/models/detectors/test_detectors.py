@@ -180,7 +180,7 @@ def norms(model):
 def test_published_weights_meet_the_model_that_torchvision_builds_for_them(name, monkeypatch, tmp_path):
     published = published_model(name, monkeypatch)
     monkeypatch.setattr(torchvision_models, "read_state", lambda path: ones(published))
-    ours = torchvision_models._built(name, tmp_path / "published.pth")
+    ours = torchvision_models._build_module(name, tmp_path / "published.pth")
     assert norms(ours) == norms(published)
     state = ours.state_dict()
     assert all(torch.equal(state[key], torch.ones_like(state[key])) for key in published.state_dict())
@@ -193,5 +193,5 @@ def test_a_detector_of_other_classes(monkeypatch, tmp_path):
     with torch.device("meta"):
         mine = get_model(name, weights=None, weights_backbone=None, num_classes=5)
     monkeypatch.setattr(torchvision_models, "read_state", lambda path: ones(mine))
-    model = torchvision_models._built(name, tmp_path / "mine.pth")
+    model = torchvision_models._build_module(name, tmp_path / "mine.pth")
     assert model.roi_heads.box_predictor.cls_score.out_features == 5

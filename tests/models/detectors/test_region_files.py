@@ -32,7 +32,7 @@ def test_authors_layout(authors):
     entries = detectors.read_authors_regions(authors / "regions.csv", authors)
     assert entries["a"]["boxes"] == [[2.5, 2, 9, 9], [0, 0, 4, 4], [5, 5, 9, 9]]
     assert entries["a"]["scores"] == [0.8, 0.3, 0.3]
-    story = detectors.arranged(entries, [["b", "a"]])
+    story = detectors.arrange_regions(entries, [["b", "a"]])
     first, second = detectors.regions_of([None], [story[0]], top_k=2)[0]
     assert (len(first), [region.box for region in second]) == (1, [(2, 2, 9, 9), (0, 0, 4, 4)])
     assert second[0].picture.open().size == (4, 4)
@@ -62,7 +62,7 @@ def test_broken_authors_table(authors, old, new, message):
 
 def test_an_image_that_the_file_lacks():
     with pytest.raises(ValueError, match=r"got none.*'c'.*\[0\]\[1\]"):
-        detectors.arranged({"a": {"boxes": [[0, 0, 1, 1]]}}, [["a", "c"]])
+        detectors.arrange_regions({"a": {"boxes": [[0, 0, 1, 1]]}}, [["a", "c"]])
 
 
 def test_a_table_in_another_encoding(authors):

@@ -49,10 +49,10 @@ def test_rounding_is_that_of_pillow():
 
 
 def test_kept_regions():
-    assert numbers.kept([0.2, 0.9, 0.9, 0.1], top_k=3, min_score=0.15) == [1, 2, 0]
-    assert numbers.kept([None, None, None], top_k=2, min_score=0.5) == [0, 1]
-    assert numbers.kept([], top_k=2, min_score=0.0) == []
-    assert numbers.kept([0.0, -0.1], top_k=None, min_score=0.0) == [0]
+    assert numbers.select_regions([0.2, 0.9, 0.9, 0.1], top_k=3, min_score=0.15) == [1, 2, 0]
+    assert numbers.select_regions([None, None, None], top_k=2, min_score=0.5) == [0, 1]
+    assert numbers.select_regions([], top_k=2, min_score=0.0) == []
+    assert numbers.select_regions([0.0, -0.1], top_k=None, min_score=0.0) == [0]
 
 
 def test_grid_covers_the_image():

@@ -14,7 +14,7 @@ from vlgauge.core.errors import WeightsNotFoundError
 from vlgauge.core.pool import pool
 from vlgauge.inputs.media.images import image_cell
 from vlgauge.inputs.media.pictures import ImageCrop, SharedImage, WholeImage
-from vlgauge.models.grounding.model import Heads, embedded, grounding_model
+from vlgauge.models.grounding.model import Heads, grounding_model, project_and_normalize
 from vlgauge.models.grounding.vit import VisionEncoder, build_vit, vit_config
 
 GOLDEN = json.loads((folders.GOLDEN / "rovist_vg.json").read_text("utf-8"))
@@ -55,7 +55,7 @@ def test_heads_of_the_authors():
     case = GOLDEN["text_encoder"]
     weight, bias, x = (np.array(case[name]) for name in ("W", "b", "x"))
     out = np.array(case["out"])
-    found = embedded(x, weight, bias)
+    found = project_and_normalize(x, weight, bias)
     assert found == pytest.approx(out / np.linalg.norm(out, axis=1, keepdims=True), abs=1e-6)
     assert np.linalg.norm(found, axis=1) == pytest.approx(np.ones(len(x)))
 
@@ -63,10 +63,10 @@ def test_heads_of_the_authors():
 def test_heads_refuse_other_widths_and_nan():
     weight, bias = np.ones((2, 3)), np.zeros(2)
     with pytest.raises(ValueError, match=r"3.*head.*1.*4"):
-        embedded(np.ones((1, 4)), weight, bias)
+        project_and_normalize(np.ones((1, 4)), weight, bias)
     with pytest.raises(ValueError, match="got NaN"):
-        embedded(np.array([[1.0, np.nan, 0.0]]), weight, bias)
-    assert embedded(np.zeros((1, 3)), weight, bias).tolist() == [[0.0, 0.0]]
+        project_and_normalize(np.array([[1.0, np.nan, 0.0]]), weight, bias)
+    assert project_and_normalize(np.zeros((1, 3)), weight, bias).tolist() == [[0.0, 0.0]]
 
 
 def test_pooled_vectors(encoder, pictures, images):

@@ -114,7 +114,7 @@ def test_settings_of_another_arithmetic(model, tmp_path, settings, told):
 
 
 def test_settings_are_looked_at_before_a_model_is_loaded(model, tmp_path, monkeypatch):
-    monkeypatch.setattr("vlgauge.models.judges.loading._loaded", lambda *_: pytest.fail("loaded"))
+    monkeypatch.setattr("vlgauge.models.judges.loading._load_judge", lambda *_: pytest.fail("loaded"))
     assert "got bias: 'all'" in refusal(model, tiny_judges.adapter(tmp_path / "adapter", bias="all"))
 
 

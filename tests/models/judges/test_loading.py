@@ -122,7 +122,7 @@ def test_old_versions_are_refused(model, monkeypatch):
 # -- size --------------------------------------------------------------------------------------------------------------
 def test_numbers_are_counted_without_reading_them(model):
     counted = sum(value.numel() for value in load_file(model / "model.safetensors").values())
-    assert sources.stored_numbers(model) == counted
+    assert sources.count_stored_numbers(model) == counted
 
 
 def test_what_does_not_fit_is_refused_with_the_remedy(tmp_path, monkeypatch):

@@ -128,7 +128,7 @@ def test_pictures_of_strangers_are_decoded_in_a_box(serving, monkeypatch):
     Image.fromarray(pictures(1)[0]).save(stream, "PNG")
     server = serving(lambda body: of_chance(0.75))
     rows = {"predictions": CAPTIONS[:1], "images": [stream.getvalue()]}
-    monkeypatch.setattr("vlgauge.inputs.media.images.decoded_image", None)
+    monkeypatch.setattr("vlgauge.inputs.media.images.decode_image", None)
     metric = vlgauge.load("vqascore", model=ServedJudge(server.url, "toy"), definition="v3.1", sandbox=True)
     assert metric.compute(**rows)["vqascore_scores"] == pytest.approx([0.75])
     direct = vlgauge.load("vqascore", model=ServedJudge(server.url, "toy"), definition="v3.1")
@@ -417,7 +417,7 @@ def test_what_looks_like_a_special_token_is_taken_apart(serving, caption, read):
     server = serving(lambda body: completion("x", [row("x", {"x": 0.9})]))
     judge = ServedJudge(server.url, "m")
     question = Question(("<s>", ""), (caption,))
-    assert judge.altered([question]) == [caption != read]
+    assert judge.find_altered([question]) == [caption != read]
     judge.answers([question], OPENING, longest=4)
     assert text_of(server.asked[0]["body"]) == f"<s>{read}"
 

@@ -13,7 +13,7 @@ import torch
 from vlgauge.inputs.media.pictures import WholeImage
 from vlgauge.models.judges import PromptTemplate, Question, picture_features
 from vlgauge.models.judges.loading import judge_of
-from vlgauge.models.judges.transformers_judge import squared
+from vlgauge.models.judges.transformers_judge import pad_to_square
 
 OPENING = PromptTemplate("test", "A chat.", " ")
 SEEING = (*tiny_judges.SEEING, "clip_t5")
@@ -83,9 +83,9 @@ def test_forced_scoring_is_generation(judges, kind):
     """Check that forced scoring of a generated answer has the same probability for each token."""
     judge = judges(kind)
     (asked, *_) = questions(kind)
-    written = judge._written([judge._prepared(asked, OPENING)], 4)[0]
-    prepared = judge._prepared(asked, OPENING, "x")
-    inputs = judge._collated([judge._prepared(asked, OPENING)], left=True)
+    written = judge._written([judge._prepare(asked, OPENING)], 4)[0]
+    prepared = judge._prepare(asked, OPENING, "x")
+    inputs = judge._collate([judge._prepare(asked, OPENING)], left=True)
     with torch.no_grad():
         made = judge._model.generate(**inputs, max_new_tokens=4, output_logits=True, return_dict_in_generate=True)
     ids = made.sequences[0, made.sequences.shape[1] - len(made.logits) :].tolist()
@@ -126,7 +126,7 @@ def test_the_opening_of_the_method_is_read_by_llava_alone(judges):
 def test_llava_is_asked_in_two_halves(judges):
     """Check the ids of LLaVA's code: halves tokenized separately, the prefix of the second one before its newline."""
     judge = judges("llava")
-    prepared = judge._prepared(questions("llava")[0], OPENING, "Yes")
+    prepared = judge._prepare(questions("llava")[0], OPENING, "Yes")
     image = judge._model.config.image_token_id
     expected = [1, *ids_of(judge, "A chat. USER: "), *[image] * 4, *ids_of(judge, "\nGrade a dog: ASSISTANT:")]
     assert prepared.inputs["input_ids"][0].tolist() == expected
@@ -135,21 +135,21 @@ def test_llava_is_asked_in_two_halves(judges):
 
 def test_a_model_may_have_no_token_for_pictures(judges, monkeypatch):
     judge, asked = judges("qwen2"), questions("qwen2")[0]
-    before = judge._prepared(asked, OPENING).inputs["input_ids"].tolist()
+    before = judge._prepare(asked, OPENING).inputs["input_ids"].tolist()
     monkeypatch.setattr(judge, "_model", SimpleNamespace(config=SimpleNamespace(), forward=judge._model.forward))
-    assert judge._prepared(asked, OPENING).inputs["input_ids"].tolist() == before
+    assert judge._prepare(asked, OPENING).inputs["input_ids"].tolist() == before
 
 
 def test_a_second_question_stands_behind_the_first_answer(judges):
     """Check the layout: after two end tokens in LLaVA, as in the released code, and as template turns elsewhere."""
     asked = Question(("Grade ", ":"), ("a dog",), picture(0), replied="0.5", again=Question(("Why?",), ()))
     llava = judges("llava")
-    ids = llava._prepared(asked, OPENING).inputs["input_ids"][0].tolist()
+    ids = llava._prepare(asked, OPENING).inputs["input_ids"][0].tolist()
     behind = ids_of(llava, "\nGrade a dog: ASSISTANT: 0.5</s></s>USER: Why? ASSISTANT:")
     assert ids[-len(behind) :] == behind
     assert behind.count(llava._tokenizer.eos_token_id) == 2
     qwen = judges("qwen2")
-    text = qwen._tokenizer.decode(qwen._prepared(asked, OPENING).inputs["input_ids"][0]).replace(" ", "")
+    text = qwen._tokenizer.decode(qwen._prepare(asked, OPENING).inputs["input_ids"][0]).replace(" ", "")
     turns = ("<|im_start|>assistant", "0.5<|im_end|>", "<|im_start|>user", "Why?<|im_end|>", "<|im_start|>assistant")
     places, at = [], 0
     for turn in turns:
@@ -164,7 +164,7 @@ def test_t5_reads_an_end_token_before_the_picture(tmp_path):
     folder, tower, (model, sight, between, tokenizer) = tiny_judges.clip_t5(tmp_path)
     judge = judge_of(folder, tower=tower, device="cpu")
     (asked, *_) = questions("clip_t5")
-    found = judge._prepared(asked, OPENING, "Yes")
+    found = judge._prepare(asked, OPENING, "Yes")
     halves = [tokenizer(text)["input_ids"] for text in ("A chat. USER: ", "\nGrade a dog: ASSISTANT: ")]
     assert [ids[-1] for ids in halves] == [1, 1]
     pixels = judge._pixels(judge._picture(asked))["pixel_values"]
@@ -191,7 +191,7 @@ def test_gradients_come_through(judges):
 def test_paligemma_reads_the_bare_question_behind_the_picture(judges):
     """Compare with its processor, which has no template, and with the layout of VQAScore's code of 2026."""
     judge = judges("paligemma")
-    prepared = judge._prepared(questions("paligemma")[0], OPENING, "Yes")
+    prepared = judge._prepare(questions("paligemma")[0], OPENING, "Yes")
     image, begin = judge._model.config.image_token_id, judge._tokenizer.bos_token_id
     assert prepared.inputs["input_ids"][0].tolist() == [*[image] * 4, begin, *ids_of(judge, "Grade a dog:\n")]
     with warnings.catch_warnings():
@@ -212,12 +212,12 @@ def test_special_tokens_in_captions_are_text(judges, kind):
     special = {judge._tokenizer.convert_tokens_to_ids(token) for token in judge._tokenizer.all_special_tokens}
     hostile = ["a dog" + "".join(judge._tokenizer.all_special_tokens), "<<s>s></</s>s>", "a <|im_end|>\n<|im_start|> b"]
     asked, plain = questions(kind, hostile), questions(kind, ["a dog", "x", "y"])
-    assert judge.altered(asked)[0]
-    assert judge.altered(plain) == [False] * 3
+    assert judge.find_altered(asked)[0]
+    assert judge.find_altered(plain) == [False] * 3
     for one, other in zip(asked, plain, strict=True):
         counts = []
         for question in (one, other):
-            ids = judge._prepared(question, OPENING).inputs["input_ids"][0].tolist()
+            ids = judge._prepare(question, OPENING).inputs["input_ids"][0].tolist()
             counts.append([sum(token == own for own in ids) for token in sorted(special)])
         # A character outside the tiny vocabulary becomes its unknown token, which does not depend on the caption.
         assert counts[0] == counts[1]
@@ -238,9 +238,9 @@ def test_signs_that_a_tokenizer_does_not_know_are_no_special_tokens(judges):
     judge = judges("t5")
     (asked,) = questions("t5", ["a dog \N{DOG FACE}"])
     unknown = judge._tokenizer.unk_token_id
-    assert judge._prepared(asked, OPENING).inputs["input_ids"][0].tolist().count(unknown) == 1
-    assert judge.altered([asked]) == [False]
-    assert judge.altered(questions("t5", ["a <unk> dog"])) == [True]
+    assert judge._prepare(asked, OPENING).inputs["input_ids"][0].tolist().count(unknown) == 1
+    assert judge.find_altered([asked]) == [False]
+    assert judge.find_altered(questions("t5", ["a <unk> dog"])) == [True]
 
 
 # -- inputs ------------------------------------------------------------------------------------------------------------
@@ -248,10 +248,10 @@ def test_pictures_are_padded_to_a_square_in_the_colour_of_the_mean():
     from PIL import Image
 
     wide = Image.new("RGB", (5, 2), (255, 0, 0))
-    found = np.asarray(squared(wide, (0.48145466, 0.4578275, 0.40821073)))
+    found = np.asarray(pad_to_square(wide, (0.48145466, 0.4578275, 0.40821073)))
     assert found.shape == (5, 5, 3)
     assert found[:, 0].tolist() == [[122, 116, 104], [255, 0, 0], [255, 0, 0], [122, 116, 104], [122, 116, 104]]
-    assert squared(found_image := Image.new("RGB", (3, 3)), (0, 0, 0)) is found_image
+    assert pad_to_square(found_image := Image.new("RGB", (3, 3)), (0, 0, 0)) is found_image
 
 
 def test_digits_must_be_tokens_of_their_own(tmp_path):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import vlgauge
-from vlgauge.research.studies.caption_pools import compared_once, together
+from vlgauge.research.studies.caption_pools import share_comparisons, together
 from vlgauge.research.studies.sensitivity import sensitivity
 
 WORDS = ["dog", "cat", "tree", "road", "sun", "child", "ball", "park"]
@@ -65,7 +65,7 @@ def test_numbers_are_those_of_calls_on_their_own(sets, name, settings, pairs):
     metric = vlgauge.load(name, pvalue="exact", keep_in_memory=True, **settings)
     nested = {"predictions": [row[:3] for row in predictions], "references": references}
     alone = metric.compute(**nested)
-    with compared_once({"x": metric}, together(predictions, references), references, pairs=pairs):
+    with share_comparisons({"x": metric}, together(predictions, references), references, pairs=pairs):
         among = metric.compute(**nested)
     assert among.keys() == alone.keys()
     for key, value in alone.items():
@@ -77,9 +77,9 @@ def test_a_context_ends_and_the_outer_one_counts(sets):
     metric = vlgauge.load("trm", distance="cider_d", df="pooled", keep_in_memory=True)
     alone = metric.compute(predictions=predictions, references=references)["trm_scores"]
     fewer = [row[:2] for row in references]
-    with compared_once({"x": metric}, together(predictions, references), references):
+    with share_comparisons({"x": metric}, together(predictions, references), references):
         outer = metric.compute(predictions=predictions, references=fewer)["trm_scores"]
-        with compared_once({"x": metric}, together(predictions, fewer), fewer):
+        with share_comparisons({"x": metric}, together(predictions, fewer), fewer):
             assert metric.compute(predictions=predictions, references=fewer)["trm_scores"] == outer
     assert metric.compute(predictions=predictions, references=references)["trm_scores"] == alone
     assert metric.compute(predictions=predictions, references=fewer)["trm_scores"] != outer  # other documents

@@ -11,9 +11,9 @@ import pytest
 from folders import GOLDEN
 
 from vlgauge.research.studies.published import (
-    Row,
+    PublishedRow,
     backbone_of,
-    published_tables,
+    list_published_tables,
     rows,
     rows_beside,
     spread_of_draws,
@@ -34,7 +34,9 @@ def paper(request, shared_folder):
 
 def numbered(name):
     return [
-        one.table for one in published_tables() if one.paper == name and one.table.startswith(("Table ", "Figure "))
+        one.table
+        for one in list_published_tables()
+        if one.paper == name and one.table.startswith(("Table ", "Figure "))
     ]
 
 
@@ -71,12 +73,12 @@ def test_every_row_stands_in_the_text(paper):
 
 
 def test_reasons_and_commands_are_whole():
-    for one in published_tables():
+    for one in list_published_tables():
         assert one.checked in ("yes", "with data", "no")
         assert one.why
         assert one.about
         assert one.checked == "no" or (one.command and one.needs)
-    listed = {(one.paper, one.table) for one in published_tables()}
+    listed = {(one.paper, one.table) for one in list_published_tables()}
     assert {(row.paper, row.table) for row in rows()} <= listed
 
 
@@ -120,7 +122,7 @@ def test_weights_that_nobody_published_have_no_row(signature):
 
 
 def row(apart="", metric="cider", **rules):
-    return Row("pac_s", "Table 1", "x", rules, "CIDEr", metric, None, {"tau_b": 43.6}, 1, apart)
+    return PublishedRow("pac_s", "Table 1", "x", rules, "CIDEr", metric, None, {"tau_b": 43.6}, 1, apart)
 
 
 def test_a_wrong_number_differs_although_other_images_would_explain_it():

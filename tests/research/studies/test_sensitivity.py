@@ -8,7 +8,7 @@ import pytest
 
 from vlgauge.cli import main
 from vlgauge.research.studies.sensitivity import human_split, rows_of_result, sensitivity, sizes_in_words
-from vlgauge.stats import calibrated_harmonic_pvalue
+from vlgauge.stats import compute_calibrated_harmonic_pvalue
 
 SETS = [
     {"predictions": ["a dog", "a dog", "a dog"], "references": ["a brown dog runs", "dog at play", "a hound", "a pup"]},
@@ -57,7 +57,7 @@ def test_rows_hold_the_corpus_numbers():
     assert {key: row[key] for key in tested} == tested
     # The corpus p is read first, and the harmonic one never in addition to it.
     assert list(row)[3:7] == ["pvalue", "excess", "excess_low", "excess_high"]
-    calibrated = calibrated_harmonic_pvalue([1 / 3, 1 / 3])
+    calibrated = compute_calibrated_harmonic_pvalue([1 / 3, 1 / 3])
     assert row["details"] == {"harmonic_pvalue": 1 / 3, "calibrated_harmonic_pvalue": calibrated}
     assert not [key for key in row if "harmonic" in key]
 

@@ -9,7 +9,7 @@ from style_definition import ASYMMETRIC, GOLDEN, TOY, columns_of, goemotions
 
 from vlgauge.families.style import StyleTable
 from vlgauge.research.studies.style_agreement import style_agreement
-from vlgauge.research.studies.style_report import parted_by_group, style_report
+from vlgauge.research.studies.style_report import split_by_group, style_report
 
 
 # -- the report -------------------------------------------------------------------------------------------------------
@@ -63,14 +63,14 @@ def test_wrong_reports_are_refused(options, message):
 
 def test_groups_are_not_parted():
     groups = [i // 4 for i in range(400)]
-    out = parted_by_group(groups, 0.15)
+    out = split_by_group(groups, 0.15)
     assert sum(out) == 60
     assert {sum(out[i : i + 4]) for i in range(0, 400, 4)} == {0, 4}
-    assert out == parted_by_group(groups, 0.15)
-    assert out != parted_by_group(groups, 0.15, seed=1)
-    assert sum(parted_by_group(groups, 0.0001)) == 4
-    assert sum(parted_by_group(groups, 0.9999)) == 396
-    assert sum(parted_by_group(["a", "b"], 0.9)) == 1
+    assert out == split_by_group(groups, 0.15)
+    assert out != split_by_group(groups, 0.15, seed=1)
+    assert sum(split_by_group(groups, 0.0001)) == 4
+    assert sum(split_by_group(groups, 0.9999)) == 396
+    assert sum(split_by_group(["a", "b"], 0.9)) == 1
 
 
 @pytest.mark.parametrize(
@@ -84,9 +84,9 @@ def test_groups_are_not_parted():
 )
 def test_wrong_parts_are_refused(groups, share, message):
     with pytest.raises(ValueError, match=message):
-        parted_by_group(groups, share)
+        split_by_group(groups, share)
     with pytest.raises(ValueError, match=r"^`seed`.*at least 0.*got -1"):
-        parted_by_group([1, 2], 0.5, seed=-1)
+        split_by_group([1, 2], 0.5, seed=-1)
 
 
 # -- real text --------------------------------------------------------------------------------------------------------

@@ -12,14 +12,18 @@ from safetensors import safe_open
 
 from vlgauge.core.run_locks import exclusive_run
 from vlgauge.core.writing import PART
-from vlgauge.research.training.loop import Checkpoint, Plan, Progressed, train
+from vlgauge.research.training.loop import Plan, Progressed, TrainingCheckpoint, train
 
 
 def parts(folder, identity="this"):
     """Return a weight, its optimizer, and the checkpoint of both."""
     weight = torch.nn.Parameter(torch.tensor([4.0, -3.0]))
     optimizer = torch.optim.Adam([weight], lr=0.5)
-    return weight, optimizer, Checkpoint(folder / "state.safetensors", identity, {"w": weight.detach()}, optimizer)
+    return (
+        weight,
+        optimizer,
+        TrainingCheckpoint(folder / "state.safetensors", identity, {"w": weight.detach()}, optimizer),
+    )
 
 
 def run(folder, rounds, keep=lambda: None):
@@ -72,7 +76,7 @@ def test_other_states_are_refused(tmp_path):
     other = r"state\.safetensors.*base"
     with pytest.raises(ValueError, match=other):
         parts(tmp_path, "that")[2].resumed()
-    wide = Checkpoint(checkpoint.file, "this", {"w": torch.zeros(3)}, optimizer)
+    wide = TrainingCheckpoint(checkpoint.file, "this", {"w": torch.zeros(3)}, optimizer)
     with pytest.raises(ValueError, match=other):
         wide.resumed()
     assert weight.tolist() == [4.0, -3.0]
@@ -106,7 +110,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 import torch
-from vlgauge.research.training.loop import Checkpoint, Progressed
+from vlgauge.research.training.loop import TrainingCheckpoint, Progressed
 
 folder = Path(sys.argv[1])
 weight = torch.nn.Parameter(torch.zeros(4_000_000))
@@ -119,7 +123,7 @@ def kill():
 threading.Thread(target=kill, daemon=True).start()
 fresh = SimpleNamespace(state_dict=lambda: {"state": {}})  # for a real one torch would import its compiler
 while True:
-    Checkpoint(folder / "state", "this", {"w": weight.detach()}, fresh).save(Progressed())
+    TrainingCheckpoint(folder / "state", "this", {"w": weight.detach()}, fresh).save(Progressed())
 """
 
 

@@ -7,8 +7,8 @@ from script_modules import script_module
 @pytest.mark.parametrize(("seconds", "status"), [(1e9, 0), (0.0, 1)])
 def test_the_bounds_are_held(capsys, monkeypatch, seconds, status):
     bench = script_module("bench/compare.py")
-    made = bench.made_runs
-    monkeypatch.setattr(bench, "made_runs", lambda systems, rows: made(3, 30))
+    made = bench.make_runs
+    monkeypatch.setattr(bench, "make_runs", lambda systems, rows: made(3, 30))
     monkeypatch.setattr(bench, "SECONDS", seconds)
     monkeypatch.setattr(bench, "GIGABYTES", 1e9)
     assert bench.main([]) == status

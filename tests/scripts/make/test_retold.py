@@ -1,10 +1,10 @@
 """Synthetic stories that are retold badly."""
 
-from retold import picture_columns, told_stories
+from retold import picture_columns, retell_stories
 
 
 def test_every_kind_stands_beside_the_same_pictures():
-    told = told_stories(3, 5)
+    told = retell_stories(3, 5)
     names = [story.name for story in told]
     assert len(set(names)) == len(names) == 12
     assert [story.seen for story in told] == [story.seen for story in told[:3]] * 4
@@ -18,7 +18,7 @@ def test_every_kind_stands_beside_the_same_pictures():
 
 
 def test_columns_of_pictures():
-    columns = picture_columns([told_stories(1, 5)[0].seen])
+    columns = picture_columns([retell_stories(1, 5)[0].seen])
     ((images,), (regions,)) = columns["images"], columns["regions"]
     assert len(images) == len(regions) == 5
     assert regions[0]["boxes"][-1] == (0, 0, 128, 128)

@@ -33,7 +33,7 @@ def test_codes_decide_the_truth_as_claims_do():
     chosen = [s for s in scenes.scenes(6000, 0) if {t.shape for t in s.objects} <= {"star", "ring"}]
     chosen = [s for s in chosen if {t.colour for t in s.objects} <= {"red", "blue", "green"}][:60]
     claims = [scenes.statement(scene, rng, complete=False).claim for scene in chosen]
-    claims += [scenes.Claim(), scenes.Claim((scenes.Mention(), scenes.Mention("star")), "above")]
+    claims += [scenes.Claim(), scenes.Claim((scenes.ObjectMention(), scenes.ObjectMention("star")), "above")]
     expected = [[true_of(claim, scene) for claim in claims] for scene in chosen]
     rows = (np.array([make(each) for each in values]) for make, values in ((scene_row, chosen), (claim_row, claims)))
     np.testing.assert_array_equal(truth(*rows), expected)
@@ -46,7 +46,11 @@ def test_of_a_crop_and_of_an_empty_cell_little_is_known():
 
     star = scenes.Scene((scenes.SceneObject("star", "red", "small"),), None, "black")
     seen = np.array([scene_row(star, sized=False), scene_row(star), ground_row("black")])
-    mentions = [scenes.Mention("star", "red", "large"), scenes.Mention("star", None, "small"), scenes.Mention()]
+    mentions = [
+        scenes.ObjectMention("star", "red", "large"),
+        scenes.ObjectMention("star", None, "small"),
+        scenes.ObjectMention(),
+    ]
     claims = [*(scenes.Claim((mention,)) for mention in mentions), scenes.Claim(background="black"), scenes.Claim()]
     found = truth(seen, np.array([claim_row(claim) for claim in claims]))
     assert found.tolist() == [[1, 1, 1, 1, 1], [0, 1, 1, 1, 1], [0, 0, 0, 1, 1]]
@@ -58,7 +62,9 @@ def test_targets_do_not_depend_on_the_order_of_naming():
     star, ring = scenes.SceneObject("star", "red", "small"), scenes.SceneObject("ring", "blue", "large")
     below = scenes.Scene((star, ring), "below", "black")
     alone = scenes.Scene((star,), None, "grey")
-    rows = np.array([scene_row(below), scene_row(below.turned()), scene_row(alone, sized=False), ground_row("white")])
+    rows = np.array(
+        [scene_row(below), scene_row(below.reverse_order()), scene_row(alone, sized=False), ground_row("white")]
+    )
     n_shapes, n_colours, n_sizes = (n - 1 for n in N_VALUES[:3])
     expected = [
         [5, 4, 1, 3, 0, 0, 2, 2],
@@ -68,9 +74,9 @@ def test_targets_do_not_depend_on_the_order_of_naming():
     ]
     assert targets(rows).tolist() == expected
     complete = scenes.statement(below, np.random.default_rng(0)).claim
-    loose = scenes.Claim((scenes.Mention("ring"), scenes.Mention()), "above")
-    one = scenes.Claim((scenes.Mention("star", "red"),))
-    both = scenes.Claim((scenes.Mention("star"), scenes.Mention("ring")), None, "black")
+    loose = scenes.Claim((scenes.ObjectMention("ring"), scenes.ObjectMention()), "above")
+    one = scenes.Claim((scenes.ObjectMention("star", "red"),))
+    both = scenes.Claim((scenes.ObjectMention("star"), scenes.ObjectMention("ring")), None, "black")
     ground = scenes.Claim(background="grey")
     claims = np.array([claim_row(claim) for claim in (complete, loose, one, one, both, ground)])
     seen = rows[[0, 0, 0, 2, 0, 2]]
@@ -224,7 +230,7 @@ def test_options_that_cannot_work_or_would_replace_the_shipped_toy(options, mess
     import train_toy_clip
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(train_toy_clip, "trained", lambda options: pytest.fail("it trains"))
+    monkeypatch.setattr(train_toy_clip, "train_clip", lambda options: pytest.fail("it trains"))
     with pytest.raises(SystemExit) as caught:
         train_toy_clip.main(options)
     assert caught.value.code == 2

@@ -20,7 +20,7 @@ def test_a_run_is_decided_as_compare_does(study, systems, rows):
     rng = np.random.default_rng([systems, rows])
     scores = np.stack([study.normal(rng, systems, rows) for _ in range(6)])
     scores[:, 0] += np.linspace(0.0, 2.0, 6)[:, None]
-    found = study.told_apart(scores, seed=4)
+    found = study.find_separated(scores, seed=4)
     pairs = list(itertools.combinations(range(systems), 2))
     for own, apart in zip(scores, found, strict=True):
         # Ids have the same number of digits, so that random signs belong to rows in the order of their ids.

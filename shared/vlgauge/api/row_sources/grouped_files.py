@@ -13,8 +13,8 @@ from typing import Any
 
 from vlgauge.api.row_sources.source import CLIPS, Kind, Origin, kind_of_cell
 from vlgauge.core.errors import UsageError
-from vlgauge.core.files import check_objects, current_limits, decoded, json_bytes, parse_json
-from vlgauge.inputs.media.archives import ListedFile, archive_files
+from vlgauge.core.files import check_objects, current_limits, decode_text, json_bytes, parse_json
+from vlgauge.inputs.media.archives import ArchiveFile, archive_files
 from vlgauge.inputs.media.limits import RowLimits
 
 KEY = "__key__"
@@ -31,7 +31,7 @@ _KINDS: Mapping[str, Kind] = {
 }
 
 
-def parted(name: str, *, at_first_dot: bool) -> tuple[str, str]:
+def split_path(name: str, *, at_first_dot: bool) -> tuple[str, str]:
     """Split a path into the key that the files of a row share (folders and stem) and the lowercase extension.
 
     Args:
@@ -64,7 +64,7 @@ class GroupedRows:
     def __init__(
         self,
         origin: Origin,
-        files: Iterable[ListedFile],
+        files: Iterable[ArchiveFile],
         limits: RowLimits,
         *,
         at_first_dot: bool,
@@ -72,11 +72,11 @@ class GroupedRows:
     ) -> None:
         self.origin = origin
         self._limits = limits
-        self._rows: dict[str, dict[str, ListedFile]] = {}
+        self._rows: dict[str, dict[str, ArchiveFile]] = {}
         self.n_rows: int | None = None
         last, is_scattered, has_several = "", False, False
         for number, one in enumerate(files):
-            key, ending = parted(one.name, at_first_dot=at_first_dot)
+            key, ending = split_path(one.name, at_first_dot=at_first_dot)
             if one.is_hidden or ending not in (*_KINDS, "json"):
                 continue
             if key != last:
@@ -130,7 +130,7 @@ class GroupedRows:
         for key, files in islice(self._rows.items(), start, None):
             yield {title: self._cell(title, key, files) for title in titles}
 
-    def _cell(self, title: str, key: str, files: Mapping[str, ListedFile]) -> Any:
+    def _cell(self, title: str, key: str, files: Mapping[str, ArchiveFile]) -> Any:
         if title == KEY:
             return key
         try:
@@ -144,12 +144,12 @@ class GroupedRows:
             most = self._limits.clip_bytes if ending in CLIPS else self._limits.picture_bytes
             content = files[ending].content(most)
             if ending in _TEXTS:
-                return decoded(content, f"`{ending}`", files[ending].name).strip()
+                return decode_text(content, f"`{ending}`", files[ending].name).strip()
             return {"bytes": content, "path": None}
         except UsageError as error:
             return error
 
-    def _any_of(self, title: str, files: Mapping[str, ListedFile]) -> str:
+    def _any_of(self, title: str, files: Mapping[str, ArchiveFile]) -> str:
         """Return the extension of the image or video of a row. Empty if it has none."""
         if in_all := self._in_all[title]:
             return in_all
@@ -170,14 +170,14 @@ class GroupedRows:
         raise UsageError(f"an image or video must be a file of the row itself, got the name {path[:60]!r}")
 
 
-def _object(file: ListedFile, most_bytes: int) -> dict[str, Any] | UsageError:
+def _object(file: ArchiveFile, most_bytes: int) -> dict[str, Any] | UsageError:
     """Return the object in a JSON file, or the error if there is none.
 
     It is parsed in this process. Python's parser is safe, and the size of the object is limited before parsing.
     """
     limit = current_limits().max_unpacked // _SHARE
     try:
-        text = decoded(file.content(most_bytes), "`json`", file.name)
+        text = decode_text(file.content(most_bytes), "`json`", file.name)
         check_objects(json_bytes(text, limit), limit, "`json`", file.name)
         cells = parse_json(text, "`json`", file.name)
     except UsageError as error:
@@ -204,6 +204,6 @@ def tar_rows(path: str, limits: RowLimits, most_rows: int | None = None) -> Grou
     return rows
 
 
-def in_order(files: Iterable[ListedFile]) -> list[ListedFile]:
+def in_order(files: Iterable[ArchiveFile]) -> list[ArchiveFile]:
     """Sort the files of a folder or zip archive by row."""
-    return sorted(files, key=lambda one: (parted(one.name, at_first_dot=False), one.name))
+    return sorted(files, key=lambda one: (split_path(one.name, at_first_dot=False), one.name))

@@ -39,7 +39,7 @@ _NAMES_ROWS = re.compile(r"(?:^|[\W_])(?:id|ids|key|index|uuid|file|filename|pat
 _NUMBERED = re.compile(r"(?:ref|reference|caption)s?_?\d+", re.IGNORECASE)
 
 
-def guessed_titles(columns: Sequence[Column], kinds: Mapping[str, Kind]) -> dict[str, list[str]]:
+def guess_titles(columns: Sequence[Column], kinds: Mapping[str, Kind]) -> dict[str, list[str]]:
     """Guess the source column of each metric column and of the column ``"id"``.
 
     Args:

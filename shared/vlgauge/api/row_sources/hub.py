@@ -95,7 +95,7 @@ def search(words: str, token: Token = None) -> list[str]:
         return [one.id for one in found]
 
 
-def pinned(identity: str, revision: str | None = None, token: Token = None) -> Pinned:
+def pin_dataset(identity: str, revision: str | None = None, token: Token = None) -> Pinned:
     """Return a dataset pinned to a revision or to its newest commit, and start the worker that opens it.
 
     Args:
@@ -109,10 +109,10 @@ def pinned(identity: str, revision: str | None = None, token: Token = None) -> P
     """
     if _ID.fullmatch(identity):
         start(_TASKS, _environment())  # callers open the dataset next
-    return pinned_with_files(identity, revision, token)[0]
+    return pin_with_files(identity, revision, token)[0]
 
 
-def pinned_with_files(identity: str, revision: str | None = None, token: Token = None) -> tuple[Pinned, list[str]]:
+def pin_with_files(identity: str, revision: str | None = None, token: Token = None) -> tuple[Pinned, list[str]]:
     """Return a dataset pinned like `pinned`, and the paths of its files.
 
     Raises:

@@ -139,10 +139,10 @@ class RowReader:
                         "groups", f"must be a column with a value in every row, got none in {titles[0]}"
                     )
                 label = str(row[titles[0]])
-            given = {column: self._given(column, row, files) for column in self.columns}
-            cells = {one.name: checked_cell(one, given[one.name], one.name, self.limits) for one in self.wanted}
+            given = {column: self._read_cell(column, row, files) for column in self.columns}
+            cells = {one.name: check_cell(one, given[one.name], one.name, self.limits) for one in self.wanted}
             if self.in_files:
-                cells = {column: _filed(cell, files) for column, cell in cells.items()}
+                cells = {column: _replace_bytes(cell, files) for column, cell in cells.items()}
         except Exception as error:
             self._n_bytes = before
             told = files.forgotten(str(error))
@@ -158,7 +158,7 @@ class RowReader:
             if (kept := self.columns[column]) is not None:
                 kept.append(cell)
 
-    def _given(self, column: str, row: Mapping[str, Any], files: "_RowFiles") -> Any:
+    def _read_cell(self, column: str, row: Mapping[str, Any], files: "_RowFiles") -> Any:
         """Return the cell of a row for a column, with images as bytes and videos as files."""
         titles = self.titles.get(column) or ()
         if not titles:
@@ -241,16 +241,16 @@ class _RowFiles:
         return message
 
 
-def _filed(cell: Any, files: _RowFiles) -> Any:
+def _replace_bytes(cell: Any, files: _RowFiles) -> Any:
     """Replace the bytes in a cell with paths of files."""
     if isinstance(cell, list):
-        return [_filed(one, files) for one in cell]
+        return [_replace_bytes(one, files) for one in cell]
     if isinstance(cell, dict):
-        return {key: _filed(value, files) for key, value in cell.items()}
+        return {key: _replace_bytes(value, files) for key, value in cell.items()}
     return files.add(cell) if isinstance(cell, bytes) else cell
 
 
-def checked_cell(column: Column, cell: Any, place: str, limits: RowLimits) -> Any:
+def check_cell(column: Column, cell: Any, place: str, limits: RowLimits) -> Any:
     """Check that a metric can score a cell: images and videos are readable and texts are short enough.
 
     Args:

@@ -7,10 +7,10 @@ from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any
 
-from vlgauge.api.row_sources.grouped_files import GroupedRows, in_order, parted
+from vlgauge.api.row_sources.grouped_files import GroupedRows, in_order, split_path
 from vlgauge.api.row_sources.source import Kind, Origin, Source, is_clip, kinds_of_rows
 from vlgauge.core.errors import UsageError
-from vlgauge.inputs.media.archives import TAR, ZIP, ListedFile, archive_files, folder_files
+from vlgauge.inputs.media.archives import TAR, ZIP, ArchiveFile, archive_files, folder_files
 from vlgauge.inputs.media.limits import RowLimits
 from vlgauge.inputs.media.tables import Rows, read_rows
 
@@ -57,9 +57,9 @@ class UploadedRows(TableRows):
         paths: Paths of the other uploads.
     """
 
-    def __init__(self, rows: Rows, origin: Origin, packed: Iterable[ListedFile], paths: Iterable[str] = ()) -> None:
+    def __init__(self, rows: Rows, origin: Origin, packed: Iterable[ArchiveFile], paths: Iterable[str] = ()) -> None:
         super().__init__(rows, origin)
-        self._packed: dict[str, list[ListedFile]] = {}
+        self._packed: dict[str, list[ArchiveFile]] = {}
         for one in packed:
             self._packed.setdefault(one.name.rpartition("/")[2], []).append(one)
         self._paths: dict[str, list[str]] = {}
@@ -107,7 +107,7 @@ class FolderTable(TableRows):
         files: Files in the folder.
     """
 
-    def __init__(self, rows: Rows, origin: Origin, files: Sequence[ListedFile]) -> None:
+    def __init__(self, rows: Rows, origin: Origin, files: Sequence[ArchiveFile]) -> None:
         super().__init__(rows, origin)
         self._files = {one.name: one for one in files}
 
@@ -166,7 +166,7 @@ def _n_alike(one: Sequence[str], other: Sequence[str]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
-def uploaded_rows(path: str, uploads: Sequence[str] = ()) -> UploadedRows:
+def read_uploaded_rows(path: str, uploads: Sequence[str] = ()) -> UploadedRows:
     """Return the rows of an uploaded table, with the other uploads and the files of uploaded archives.
 
     Raises:
@@ -202,11 +202,11 @@ def archive_rows(path: str, limits: RowLimits) -> Source:
     """
     files = list(archive_files(path))
     is_tar = path.lower().endswith(TAR)
-    keys = [parted(one.name, at_first_dot=is_tar)[0] for one in files]
+    keys = [split_path(one.name, at_first_dot=is_tar)[0] for one in files]
     tables = [one for one in files if one.name.lower().endswith(_TABLES) and not one.is_hidden]
     origin = Origin(Path(path).name)
     # A JSON file next to an image with the same name is part of a row, as in WebDataset.
-    if len(tables) == 1 and keys.count(parted(tables[0].name, at_first_dot=is_tar)[0]) == 1:
+    if len(tables) == 1 and keys.count(split_path(tables[0].name, at_first_dot=is_tar)[0]) == 1:
         return UploadedRows(_rows_of(tables[0], limits), origin, files)
     rows = GroupedRows(origin, files if is_tar else in_order(files), limits, at_first_dot=is_tar)
     if len(rows.kinds) == 1:
@@ -214,7 +214,7 @@ def archive_rows(path: str, limits: RowLimits) -> Source:
     return rows
 
 
-def _rows_of(table: ListedFile, limits: RowLimits) -> Rows:
+def _rows_of(table: ArchiveFile, limits: RowLimits) -> Rows:
     with tempfile.TemporaryDirectory(prefix="vlgauge-table-") as folder:
         path = Path(folder, f"table{Path(table.name).suffix.lower()}")
         path.write_bytes(table.content(limits.clip_bytes))

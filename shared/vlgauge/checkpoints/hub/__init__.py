@@ -137,12 +137,12 @@ def hub_file(
         if tell is not None and not is_here:
             tell(found.size)
         path = Path(hf_hub_download(repository, file, revision=revision, repo_type=kind, etag_timeout=answer_seconds()))
-    if not is_here and (expected := sha256 or announced_digest(path)) is not None:
+    if not is_here and (expected := sha256 or find_announced_digest(path)) is not None:
         _check_digest(path, expected, file, host)
     return path
 
 
-def announced_digest(path: Path) -> str | None:
+def find_announced_digest(path: Path) -> str | None:
     """Return the SHA-256 that the Hub announced for a file of its cache, or None for a small file."""
     # The name of a large file's blob. The blob itself may be a link into a store with other names.
     name = Path(os.readlink(path)).name if path.is_symlink() else ""

@@ -75,7 +75,7 @@ def complete(url: str, body: Mapping[str, Any], *, key_from: str | None, seconds
         trust_env=False,
         follow_redirects=False,
         headers={"Accept-Encoding": "identity"},
-        event_hooks={"request": [_drop_other_headers], "response": [_bound(host, seconds)]},
+        event_hooks={"request": [_drop_other_headers], "response": [_bound_response(host, seconds)]},
     ) as transport:
         client = openai.OpenAI(
             api_key=key or "none", base_url=url, http_client=transport, timeout=seconds, max_retries=MAX_RETRIES
@@ -102,7 +102,7 @@ def _drop_other_headers(request: Any) -> None:
             del request.headers[name]
 
 
-def _bound(host: str, seconds: float) -> Callable[[Any], None]:
+def _bound_response(host: str, seconds: float) -> Callable[[Any], None]:
     """Return a hook that bounds the size of a response and the time to read it."""
     import openai
 

@@ -12,7 +12,7 @@ from vlgauge.core.lean_imports import lean_import
 # torch.
 lean_import("evaluate")
 
-from vlgauge.core.progress import progress_bar, reported
+from vlgauge.core.progress import progress_bar, report_progress
 from vlgauge.core.validation import check_bool, check_choice, check_float, check_int, plain_number, valid_unicode
 from vlgauge.families.base.captions import SAMPLED_COLUMNS, CaptionMetric, TokenMetric, of_every_row
 from vlgauge.families.base.columns import Captions, Column, Images, References, Story, Text
@@ -42,6 +42,6 @@ __all__ = [
     "of_every_row",
     "plain_number",
     "progress_bar",
-    "reported",
+    "report_progress",
     "valid_unicode",
 ]

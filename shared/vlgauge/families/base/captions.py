@@ -7,19 +7,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from vlgauge.checkpoints.preflight import Preflight
-from vlgauge.core.progress import reported
+from vlgauge.core.progress import report_progress
 from vlgauge.families.base.columns import Captions, Column, References, Text
 from vlgauge.families.base.metric import Metric
 from vlgauge.inputs.text.coco_tokens import coco_tokens
-from vlgauge.inputs.text.ngrams import Ints, TokenIds, numbered, shared_ids, token_ids
+from vlgauge.inputs.text.ngrams import Ints, TokenIds, number_distinct, number_shared, token_ids
 from vlgauge.inputs.text.ptb.tokens import ptb_tokens
 from vlgauge.inputs.text.tokenizers import (
     DEFAULT,
     NAMES,
     OF_SPACED,
-    checked_tokenizer,
+    check_tokenizer,
     look_for_tokenizer,
-    opened_tokenizer,
+    open_tokenizer,
     tokenizer_setting,
     tokens_name,
     warn_of_unparted,
@@ -119,7 +119,7 @@ class TokenMetric(Metric):
         look_for_tokenizer(found, self.tokenizer)
         return found
 
-    def tokenized(
+    def tokenize_rows(
         self, predictions: Sequence[str], references: Sequence[Sequence[str]]
     ) -> tuple[list[list[str]], list[list[list[str]]], list[int]]:
         """Tokenize the rows that have references. See `numbered` for a compact form.
@@ -128,11 +128,11 @@ class TokenMetric(Metric):
             Tokens of the candidates, tokens of their references, and the indices of these rows. Other rows have no
             score.
         """
-        texts, row_of_text, rows = self.numbered(predictions, references)
+        texts, row_of_text, rows = self.tokenize_to_ids(predictions, references)
         of_rows = list(texts.grouped(row_of_text))
         return [own for own, *_ in of_rows], [theirs for _, *theirs in of_rows], rows
 
-    def numbered(
+    def tokenize_to_ids(
         self, predictions: Sequence[str], references: Sequence[Sequence[str]]
     ) -> tuple[TokenIds, Ints, list[int]]:
         """Tokenize the rows that have references into integers, splitting each distinct caption once.
@@ -143,29 +143,31 @@ class TokenMetric(Metric):
             have references.
         """
         rows = [row for row, captions in enumerate(references) if captions]
-        captions, which = numbered(caption for row in rows for caption in (predictions[row], *references[row]))
+        captions, which = number_distinct(caption for row in rows for caption in (predictions[row], *references[row]))
         sizes = np.fromiter((1 + len(references[row]) for row in rows), np.int64, len(rows))
         row_of_text = np.repeat(np.arange(len(rows)), sizes)
-        return self._numbered(captions).chosen(which), row_of_text, rows
+        return self._tokenize_captions(captions).chosen(which), row_of_text, rows
 
-    def _numbered(self, captions: Sequence[str]) -> TokenIds:
+    def _tokenize_captions(self, captions: Sequence[str]) -> TokenIds:
         if self.tokenizer in OF_SPACED:
             warn_of_unparted(captions, self.tokenizers)
         if self.tokenizer == DEFAULT:
-            found = shared_ids(captions, map(ptb_tokens, self._reported(captions)), DEFAULT)
+            found = number_shared(captions, map(ptb_tokens, self._report_captions(captions)), DEFAULT)
             if self.splits_again and not all(map(str.isprintable, found.tokens)):  # unusual whitespace is not printable
                 found = token_ids(map(coco_tokens, captions))
             return found
         if isinstance(self.tokenizer, str):
-            return shared_ids(captions, map(opened_tokenizer(self.tokenizer), self._reported(captions)), self.tokenizer)
+            return number_shared(
+                captions, map(open_tokenizer(self.tokenizer), self._report_captions(captions)), self.tokenizer
+            )
         try:
-            found = token_ids(map(_listing(self.tokenizer), self._reported(captions)))
+            found = token_ids(map(_listing(self.tokenizer), self._report_captions(captions)))
             if all(isinstance(token, str) for token in found.tokens):
                 return found
         except TypeError:
             pass
         # Check every token of every caption. This is slower, but finds the caption to name in the error.
-        return token_ids(map(checked_tokenizer(self.tokenizer), self._reported(captions)))
+        return token_ids(map(check_tokenizer(self.tokenizer), self._report_captions(captions)))
 
-    def _reported(self, captions: Collection[str]) -> Iterator[str]:
-        return reported(captions, len(captions), "Splitting captions", self.progress)
+    def _report_captions(self, captions: Collection[str]) -> Iterator[str]:
+        return report_progress(captions, len(captions), "Splitting captions", self.progress)

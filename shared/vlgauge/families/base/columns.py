@@ -15,7 +15,7 @@ import datasets
 import pyarrow as pa
 
 from vlgauge.core.errors import UsageError
-from vlgauge.core.validation import listed, plain_text, valid_unicode, warn, what_to_do
+from vlgauge.core.validation import as_list, plain_text, valid_unicode, warn, what_to_do
 from vlgauge.inputs.media.images import image_cell, images_of, is_single_image
 from vlgauge.inputs.media.tables import refuse_lists_as_text, without_blanks
 
@@ -116,7 +116,7 @@ class Story(Column):
         """
         if isinstance(row, str):
             return json.dumps(str(row))
-        sentences = listed(row)
+        sentences = as_list(row)
         if sentences is None:
             got = type(row).__name__
             hint = what_to_do(row)
@@ -175,7 +175,7 @@ class Captions(Column):
         """
         if row is None and self.optional:
             return None
-        captions = listed(row)
+        captions = as_list(row)
         if captions is None:
             hint = "; wrap a single caption: [caption]" if isinstance(row, str) else ""
             hint = hint or ("; pass [] for none" if what_to_do(row) else "")

@@ -8,7 +8,7 @@ from typing import Any
 import datasets
 
 from vlgauge.core.errors import UsageError
-from vlgauge.core.validation import LONGEST_SHOWN, meant, shown
+from vlgauge.core.validation import LONGEST_SHOWN, short_repr, suggest_word
 from vlgauge.families.base.columns import Column
 from vlgauge.families.base.metric import Metric
 
@@ -38,7 +38,7 @@ class Components(Column):
             raise UsageError.about(place, f"must be a dictionary of the scores {needed}, got {type(row).__name__}")
         if missing := [name for name in COMPONENTS if name not in row]:
             others = [str(key) for key in row if key not in COMPONENTS]  # a required score is not a misspelling
-            close = " ".join(filter(None, (meant(name, others) for name in missing)))
+            close = " ".join(filter(None, (suggest_word(name, others) for name in missing)))
             got = f"{', '.join(map(str, row)):.{LONGEST_SHOWN}}" if row else "an empty dictionary"
             names = ", ".join(f"`{name}`" for name in missing)
             plural = "s" if len(missing) > 1 else ""
@@ -66,7 +66,7 @@ def component(value: Any, name: str, place: str) -> float:
     except OverflowError:
         number = math.inf
     if math.isinf(number):
-        raise UsageError.about(place, f"must be finite, NaN or None, got {shown(value)}")
+        raise UsageError.about(place, f"must be finite, NaN or None, got {short_repr(value)}")
     smallest, largest = _RANGES[name]
     if number < smallest - _ROUNDING or number > largest + _ROUNDING:
         wanted = f"at most {largest:g}" if math.isinf(smallest) else f"from {smallest:g} to {largest:g}"

@@ -69,7 +69,7 @@ def check_unique_process(own: str) -> None:
         if any(_is_held(twin) for twin in twins):
             raise UsageError(
                 f"process {_rank(own)} has already joined this round from another object or another run named "
-                f"{_told(own)}; use a unique `experiment_id` for each run"
+                f"{_quote_name(own)}; use a unique `experiment_id` for each run"
             )
 
 
@@ -84,10 +84,10 @@ def meet(own: str, timeout: float) -> list[str]:
         ValueError: If a process does not join before the timeout, or joins more than once.
     """
     end = time.monotonic() + timeout
-    return _gathered(own, end, timeout) if _rank(own) == 0 else [_joined(own, end, timeout)]
+    return _gather_files(own, end, timeout) if _rank(own) == 0 else [_join_run(own, end, timeout)]
 
 
-def _gathered(own: str, end: float, timeout: float) -> list[str]:
+def _gather_files(own: str, end: float, timeout: float) -> list[str]:
     """Wait for all processes on the first process, and return their row files."""
     seen: list[str] = []
     while True:
@@ -100,7 +100,7 @@ def _gathered(own: str, end: float, timeout: float) -> list[str]:
         if len(set(ranks)) < len(ranks):
             twice = next(rank for rank in ranks if ranks.count(rank) > 1)
             raise UsageError(
-                f"process {twice} has joined this round of the run {_told(own)} more than once; use a unique "
+                f"process {twice} has joined this round of the run {_quote_name(own)} more than once; use a unique "
                 "`experiment_id` for each run"
             )
         if len(came) == _world(own) - 1:
@@ -112,7 +112,7 @@ def _gathered(own: str, end: float, timeout: float) -> list[str]:
         time.sleep(_PAUSE)
 
 
-def _joined(own: str, end: float, timeout: float) -> str:
+def _join_run(own: str, end: float, timeout: float) -> str:
     """Wait until the first process has listed this one, and return the row file of the first process."""
     name = os.path.basename(own)
     answered = None
@@ -133,7 +133,7 @@ def _joined(own: str, end: float, timeout: float) -> str:
 
 def _absent(own: str, ranks: Sequence[int], timeout: float) -> str:
     return (
-        f"all {_world(own)} processes of the run {_told(own)} must join a round within `timeout` ({timeout:g} "
+        f"all {_world(own)} processes of the run {_quote_name(own)} must join a round within `timeout` ({timeout:g} "
         f"s), but {_processes(ranks)} did not; start every process with the same `num_process`, `experiment_id` "
         "and `cache_dir`, and call `compute` in each of them in every round"
     )
@@ -147,7 +147,7 @@ def publish(own: str, first: str, n_rows: int) -> None:
         remove(own)
 
 
-def collected(party: Sequence[str], n_rows: int, timeout: float) -> pa.Table:
+def collect_rows(party: Sequence[str], n_rows: int, timeout: float) -> pa.Table:
     """Wait for the rows of all processes and return them, sorted by process number.
 
     Args:
@@ -176,7 +176,7 @@ def collected(party: Sequence[str], n_rows: int, timeout: float) -> pa.Table:
             if over and slow:
                 why.append(f"{_processes(slow)} had not called `compute` after `timeout` ({timeout:g} s)")
             raise UsageError(
-                f"`compute` must have the rows of all {len(party)} processes of the run {_told(party[0])}, but "
+                f"`compute` must have the rows of all {len(party)} processes of the run {_quote_name(party[0])}, but "
                 f"{' and '.join(why)}; the {n_there} rows of {_processes(there)} are not scored; run the round "
                 "again"
             )
@@ -192,7 +192,7 @@ def _table(path: str, n_rows: int) -> pa.Table:
         table, found = None, f"a file that fails with: {' '.join(str(error).split())[:200]}"
     if table is None or table.num_rows != n_rows:
         raise UsageError(
-            f"process {_rank(path)} of the run {_told(path)} wrote {n_rows} rows, got {found}; nothing is "
+            f"process {_rank(path)} of the run {_quote_name(path)} wrote {n_rows} rows, got {found}; nothing is "
             "scored, so run the round again"
         )
     return table
@@ -262,7 +262,7 @@ def _world(path: str) -> int:
     return int(path.rsplit("-", 2)[1])
 
 
-def _told(path: str) -> str:
+def _quote_name(path: str) -> str:
     """Return the name of the run as specified by the user, quoted."""
     name = _NAME.fullmatch(os.path.basename(path))
     assert name is not None

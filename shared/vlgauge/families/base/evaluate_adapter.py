@@ -148,7 +148,7 @@ class EvaluateAdapter(evaluate.Metric):
             table = pa.ipc.open_stream(self.buf_writer.getvalue()).read_all()
         else:
             self.file_paths, self.filelocks = [self.cache_file_name], [self.filelock]
-            table = distributed.collected(self.file_paths, self._n_rows, self.timeout)
+            table = distributed.collect_rows(self.file_paths, self._n_rows, self.timeout)
         self.data = StoredRows(table, self.columns)
 
     def _finalize_one_of_several(self) -> None:
@@ -160,7 +160,7 @@ class EvaluateAdapter(evaluate.Metric):
         self.writer = None
         if self.process_id == 0:
             self.file_paths, self.filelocks = self._party, [self.filelock]
-            self.data = StoredRows(distributed.collected(self._party, self._n_rows, self.timeout), self.columns)
+            self.data = StoredRows(distributed.collect_rows(self._party, self._n_rows, self.timeout), self.columns)
         else:
             distributed.publish(self.cache_file_name, self._party[0], self._n_rows)
             self.cache_file_name = None  # removed by the first process from now on

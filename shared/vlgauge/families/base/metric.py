@@ -16,7 +16,7 @@ from packaging.version import Version
 
 from vlgauge.core.catalog import Bounds, citation, metric_facts, metric_names
 from vlgauge.core.errors import MissingExtraError, UsageError, UsageTypeError
-from vlgauge.core.progress import Progress, checked_progress, progress_chosen
+from vlgauge.core.progress import Progress, check_progress, progress_chosen
 from vlgauge.core.results import result_record
 from vlgauge.core.signatures import format_signature
 from vlgauge.core.validation import (
@@ -32,7 +32,7 @@ from vlgauge.core.validation import (
 )
 from vlgauge.families.base.columns import Captions, Column, Images, Story, Text
 from vlgauge.families.base.evaluate_adapter import EvaluateAdapter, StoredRows, lock_of
-from vlgauge.families.base.parts import Counts, PartialResult, partial_result, shared_text
+from vlgauge.families.base.parts import Counts, PartialResult, find_shared_text, partial_result
 from vlgauge.inputs.media.animations import one_warning_for_animations
 from vlgauge.inputs.sandbox import use_sandbox
 from vlgauge.version import __version__
@@ -143,7 +143,7 @@ class Metric(EvaluateAdapter, ABC):
             raise UsageError.about("config_name", f"must be a configuration of {name}, got {config_name!r}", hint)
         usual = os.environ.get("VLGAUGE_PROFILE") or PROFILES[0]
         self.profile = check_choice("profile", usual if profile is None else profile, PROFILES)
-        self.progress = checked_progress(progress)
+        self.progress = check_progress(progress)
         self.sandbox = check_bool("sandbox", sandbox)
         if (seed := host.get("seed")) is not None:
             check_int("seed", seed, 0, 2**32 - 1)
@@ -165,7 +165,7 @@ class Metric(EvaluateAdapter, ABC):
         must not accept ``**kwargs``.
         """
 
-    def cited(self) -> str:
+    def cite(self) -> str:
         """Return the BibTeX entries of the metric card. Empty if there are none."""
         return citation(evaluate.naming.camelcase_to_snakecase(type(self).__name__))
 
@@ -173,7 +173,7 @@ class Metric(EvaluateAdapter, ABC):
         description, inputs = self.about
         return evaluate.MetricInfo(
             description=description,
-            citation=self.cited(),
+            citation=self.cite(),
             inputs_description=inputs,
             features=Features({column.name: column.feature() for column in self.columns}),
             homepage=REPOSITORY,
@@ -377,15 +377,15 @@ class Metric(EvaluateAdapter, ABC):
             if (stem := key.removesuffix("_scores")) == key:
                 found[key] = column
             else:
-                signature = shared_text(f"{stem}_signature", partial.texts[f"{stem}_signature"])
+                signature = find_shared_text(f"{stem}_signature", partial.texts[f"{stem}_signature"])
                 found |= result_record(stem, column, signature, {})
         n_defined = partial.n_rows - found[f"{self.name}_undefined"]
         found |= {key: total / n_defined if n_defined else math.nan for key, total in partial.totals.items()}
         found |= partial.sums
         texts = {key: texts for key, texts in partial.texts.items() if key not in found}
-        return found | {key: json.loads(shared_text(key, own)) for key, own in texts.items()}
+        return found | {key: json.loads(find_shared_text(key, own)) for key, own in texts.items()}
 
-    def stored_table(self, columns: Mapping[str, Any]) -> pa.Table:
+    def to_table(self, columns: Mapping[str, Any]) -> pa.Table:
         """Validate rows and return them in the storage format of `evaluate`, without adding them.
 
         Args:
@@ -403,8 +403,8 @@ class Metric(EvaluateAdapter, ABC):
         chunks = [pa.Table.from_pydict(chunk, schema=schema) for chunk in self._chunks(self._stored(own))]
         return pa.concat_tables(chunks) if chunks else schema.empty_table()
 
-    def restored(self, table: pa.Table) -> dict[str, Sequence[Any]]:
-        """Convert a table from `stored_table` to columns in the form that `_compute` expects.
+    def from_table(self, table: pa.Table) -> dict[str, Sequence[Any]]:
+        """Convert a table from `to_table` to columns in the form that `_compute` expects.
 
         Returns:
             Rows by column name, one value per row.
@@ -422,8 +422,8 @@ class Metric(EvaluateAdapter, ABC):
             TypeError: If a name is not a column of any metric.
             ValueError: If a column is missing or a row is invalid.
         """
-        table = self.stored_table(columns)
-        restored = self.restored(table)
+        table = self.to_table(columns)
+        restored = self.from_table(table)
         for i in range(table.num_rows):
             yield {name: cells[i] for name, cells in restored.items()}
 

@@ -79,7 +79,7 @@ def merge_partial_results(results: Iterable[PartialResult]) -> PartialResult:
     return found
 
 
-def shared_text(key: str, texts: Iterable[str]) -> str:
+def find_shared_text(key: str, texts: Iterable[str]) -> str:
     """Return the text that all rows share.
 
     Args:
@@ -98,7 +98,7 @@ def shared_text(key: str, texts: Iterable[str]) -> str:
     return some[0]
 
 
-def added_counts(tables: Iterable[Counts]) -> Counts:
+def add_counts(tables: Iterable[Counts]) -> Counts:
     """Sum the counts of several groups of rows."""
     total: Counts = {}
     for table in tables:

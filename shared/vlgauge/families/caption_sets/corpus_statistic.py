@@ -59,7 +59,7 @@ class CorpusStatistic:
 
     def partial(self, name: str, pvalue: str | None) -> PartialResult:
         """Return the contribution of these rows to a larger corpus."""
-        columns = {joined(name, "scores"): self.scores.tolist()}
+        columns = {join_key(name, "scores"): self.scores.tolist()}
         if pvalue is None:
             return PartialResult(len(self.scores), columns)
         columns |= {_column(name, key): getattr(self.test, key).tolist() for key in self.test.ROWS}
@@ -67,7 +67,7 @@ class CorpusStatistic:
 
     def restore(self, name: str, partial: PartialResult, pvalue: str | None) -> None:
         """Restore the statistic of a whole corpus from the partial result of all its rows."""
-        self.scores = np.array(partial.columns[joined(name, "scores")], dtype=np.float64)
+        self.scores = np.array(partial.columns[join_key(name, "scores")], dtype=np.float64)
         if pvalue is not None:
             rows = {key: partial.columns[_column(name, key)] for key in self.test.ROWS}
             # Each addition of a row rounds by half a unit in the last place. The order differs from a
@@ -89,10 +89,10 @@ class CorpusStatistic:
         """
         found: dict[str, Any] = {}
         if name:
-            found = {name: mean_of_defined(self.scores.tolist()), joined(name, "scores"): self.scores}
+            found = {name: mean_of_defined(self.scores.tolist()), join_key(name, "scores"): self.scores}
         if pvalue is None:
             return found
-        return found | {joined(name, key): value for key, value in self.test.summary().items()}
+        return found | {join_key(name, key): value for key, value in self.test.summary().items()}
 
 
 def _column(name: str, key: str) -> str:
@@ -100,6 +100,6 @@ def _column(name: str, key: str) -> str:
     return f"{name}:{key}"
 
 
-def joined(name: str, key: str) -> str:
+def join_key(name: str, key: str) -> str:
     """Return the key of a value of a statistic. Keys of the score, whose name is "", have no prefix."""
     return f"{name}_{key}" if name else key

@@ -11,21 +11,21 @@ import numpy.typing as npt
 
 from vlgauge import stats
 from vlgauge.checkpoints.preflight import Preflight
-from vlgauge.core.progress import reported
+from vlgauge.core.progress import report_progress
 from vlgauge.core.results import result_record
 from vlgauge.core.validation import check_int, warn
 from vlgauge.families.base.columns import Captions
 from vlgauge.families.base.encoding import EncoderSettings
 from vlgauge.families.base.evaluate_adapter import lock_of
 from vlgauge.families.base.metric import Metric
-from vlgauge.families.base.parts import SIZES, PartialResult, shared_text
+from vlgauge.families.base.parts import SIZES, PartialResult, find_shared_text
 from vlgauge.families.caption_sets.corpus_statistic import (
     CorpusStatistic,
     Details,
     GroupScores,
     GroupStatistics,
     Statistic,
-    joined,
+    join_key,
 )
 from vlgauge.families.caption_sets.details import null_histogram, principal_plane
 from vlgauge.families.caption_sets.permutation_settings import PermutationSettings
@@ -34,7 +34,7 @@ from vlgauge.families.caption_sets.vectors import (
     CaptionVectors,
     KnownVectors,
     check_lengths,
-    given_captions,
+    convert_embeddings,
     groups_of_equal_sizes,
 )
 from vlgauge.families.set_sizes import several_sizes
@@ -94,11 +94,11 @@ class CaptionSetMetric(Metric):
     ) -> CaptionVectors:
         """Return the embeddings of all captions, either the supplied ones or those of the encoder of the settings."""
         if embeddings is not None:
-            return given_captions(predictions, references, embeddings)
+            return convert_embeddings(predictions, references, embeddings)
         pooled = [[*ours, *theirs] for ours, theirs in zip(predictions, references, strict=True)]
-        return (self._known or self._encoded_captions(pooled)).of(predictions, references)
+        return (self._known or self._encode_captions(pooled)).of(predictions, references)
 
-    def _encoded_captions(self, captions: CaptionSets) -> KnownVectors:
+    def _encode_captions(self, captions: CaptionSets) -> KnownVectors:
         """Encode the distinct captions of all rows, each once."""
         texts = list(dict.fromkeys(chain.from_iterable(captions)))
         encoder = self.encoding.text_encoder(profile=self.profile, device=self.device, extra=self._extra)
@@ -200,7 +200,7 @@ class CaptionSetMetric(Metric):
         details: Details = [{} for _ in predictions]
         groups = list(groups_of_equal_sizes(predictions, references, minimum=minimum))
         order = [row for _, _, rows in groups for row in rows]
-        made = reported(inputs(order), len(order), "Comparing sets of captions", self.progress, block=20)
+        made = report_progress(inputs(order), len(order), "Comparing sets of captions", self.progress, block=20)
         for n, m, rows in groups:
             ways = self.test.partitions(n, m)
             step = max(1, self.test.chunk_bytes // row_bytes(n + m, 1 if ways is None else len(ways.candidates)))
@@ -253,7 +253,7 @@ class CaptionSetMetric(Metric):
         source = encoder if isinstance(encoder, str) else id(encoder)
         made_by = (source, self.profile, self.encoding.pooling, self.device)
         if made_by not in vectors:
-            vectors[made_by] = self._encoded_captions(captions)
+            vectors[made_by] = self._encode_captions(captions)
         self._known = vectors[made_by]
         try:
             yield
@@ -293,7 +293,7 @@ class CaptionSetMetric(Metric):
         for name, one in tested.items():
             one.restore(name, partial, self.test.pvalue)
         extra = {key: value for name, one in tested.items() for key, value in one.keys(name, self.test.pvalue).items()}
-        signature = shared_text(f"{self.name}_signature", partial.texts[f"{self.name}_signature"])
+        signature = find_shared_text(f"{self.name}_signature", partial.texts[f"{self.name}_signature"])
         return result_record(self.name, tested[""].scores.tolist(), signature, extra)
 
     def _statistics(self, n_rows: int) -> dict[str, CorpusStatistic]:
@@ -321,7 +321,7 @@ class CaptionSetMetric(Metric):
     ) -> dict[str, Any]:
         if ways is None:
             return {}
-        stds = {joined(name, "null_std"): float(one.test.null_stds[row]) for name, one in tested.items()}
+        stds = {join_key(name, "null_std"): float(one.test.null_stds[row]) for name, one in tested.items()}
         return {"n_partitions": ways.count, "exact": ways.exact, **stds}
 
     def _unseen_rows(self, vectors: CaptionVectors, predictions: CaptionSets, references: CaptionSets) -> set[int]:

@@ -54,7 +54,7 @@ class KnownVectors:
         return CaptionVectors(self.table, rows, self.identity)
 
 
-def given_captions(predictions: CaptionSets, references: CaptionSets, embeddings: Any) -> CaptionVectors:
+def convert_embeddings(predictions: CaptionSets, references: CaptionSets, embeddings: Any) -> CaptionVectors:
     """Check embeddings supplied by the caller.
 
     Args:
@@ -84,8 +84,8 @@ def given_captions(predictions: CaptionSets, references: CaptionSets, embeddings
             "must be a mapping from caption to embedding, or a pair (candidates, references) of lists of "
             f"arrays, got {type(embeddings).__name__}",
         )
-    sides = [_checked_side(*side) for side in ((0, embeddings[0], predictions), (1, embeddings[1], references))]
-    return _joined(*sides)
+    sides = [_check_side(*side) for side in ((0, embeddings[0], predictions), (1, embeddings[1], references))]
+    return _join_sides(*sides)
 
 
 def check_lengths(vectors: CaptionVectors, setting: str) -> None:
@@ -142,7 +142,7 @@ def _row_of_each(predictions: CaptionSets, references: CaptionSets, known: Mappi
     return row_of
 
 
-def _checked_side(number: int, arrays: Any, captions: CaptionSets) -> list[npt.NDArray[np.floating]]:
+def _check_side(number: int, arrays: Any, captions: CaptionSets) -> list[npt.NDArray[np.floating]]:
     if not hasattr(arrays, "__len__") or len(arrays) != len(captions):
         got = len(arrays) if hasattr(arrays, "__len__") else type(arrays).__name__
         raise UsageError.about(
@@ -173,7 +173,9 @@ def _real(values: Any, place: str) -> npt.NDArray[np.floating]:
     return array
 
 
-def _joined(candidates: list[npt.NDArray[np.floating]], references: list[npt.NDArray[np.floating]]) -> CaptionVectors:
+def _join_sides(
+    candidates: list[npt.NDArray[np.floating]], references: list[npt.NDArray[np.floating]]
+) -> CaptionVectors:
     """Join all embeddings in one table, pooled example by example."""
     pooled = [vectors for pair in zip(candidates, references, strict=True) for vectors in pair]
     filled = [vectors for vectors in pooled if len(vectors)]

@@ -19,7 +19,7 @@ from vlgauge.families.clip_score.long_text import POLICIES
 from vlgauge.families.clip_score.rows import TextRows, text_rows
 from vlgauge.families.clip_score.vectors import ClipVectors
 from vlgauge.inputs.media.pictures import PREPROCESSING, unique_images
-from vlgauge.models.clip.backbones import known_backbone
+from vlgauge.models.clip.backbones import find_backbone
 from vlgauge.models.clip.loading import clip_tokens, clip_with_checkpoint, look_for_clip, weights_name
 from vlgauge.models.clip.tokens import SPELLED, Tokens
 from vlgauge.models.clip.towers import DTYPES
@@ -91,7 +91,7 @@ class Backbone(ClipSettings):
             ValueError: If the backbone is made for another metric.
         """
         found = cls(**{one.name: getattr(metric, one.name) for one in fields(cls) if hasattr(metric, one.name)})
-        row = known_backbone(found.backbone)
+        row = find_backbone(found.backbone)
         if row is not None and row.only_for not in (None, found.name):
             raise UsageError.about(
                 "backbone",

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from vlgauge.core.errors import MissingFileError, UsageError, UsageTypeError
 from vlgauge.core.files import read_json
-from vlgauge.core.validation import shown
+from vlgauge.core.validation import short_repr
 from vlgauge.core.writing import write
 from vlgauge.families.clip_score.formula import Floats, Positions, Vectors
 from vlgauge.stats import percentile_interval
@@ -107,7 +107,7 @@ def read_calibration(path: str | PathLike[str]) -> Calibration:
         record = read_json(Path(path), "`calibration`")
     except OSError as error:
         kind = MissingFileError if isinstance(error, FileNotFoundError) else UsageError
-        raise kind(f"`calibration` must be a file, got {shown(fspath(path))}: {error.strerror}") from None
+        raise kind(f"`calibration` must be a file, got {short_repr(fspath(path))}: {error.strerror}") from None
     try:
         assert isinstance(record, dict)
         own = {key: value for key, value in record.items() if key not in ("format", "sha256")}
@@ -150,7 +150,7 @@ def mean_cosines(
     return float(weights @ right / np.sum(weights)), (float(texts @ pictures) - same) / (n_all - n_same)
 
 
-def fitted(
+def fit_scale(
     read: Vectors, seen: Vectors, picture_of: Positions, *, level: float, resamples: int, seed: int, **about: Any
 ) -> Calibration:
     """Fit the scale on which matching pairs have mean 1 and shuffled pairs have mean 0.
@@ -199,7 +199,7 @@ def fitted(
     )
 
 
-def fitted_on(
+def fit_on_metric(
     metric: Any, rows: Sequence[Mapping[str, Any]], *, level: float, resamples: int, seed: int
 ) -> Calibration:
     """Fit the scale of the backbone of a metric on rows of captions and images.
@@ -218,4 +218,4 @@ def fitted_on(
     read, seen, picture_of, encoder = metric.clip.unit_vectors(predictions, cells, metric.progress)
     about = {"backbone": encoder.row.name, "architecture": encoder.architecture, "weights": encoder.digest}
     how: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
-    return fitted(read, seen, picture_of, prompt=metric.prompt, **about, **how)
+    return fit_scale(read, seen, picture_of, prompt=metric.prompt, **about, **how)

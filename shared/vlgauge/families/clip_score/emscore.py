@@ -39,7 +39,7 @@ class Bags:
 
 
 @dataclass(frozen=True)
-class Matches:
+class GreedyMatches:
     """Matching scores of pairs of sequences, shape ``(n_pairs,)`` each. NaN if undefined.
 
     Attributes:
@@ -75,7 +75,7 @@ def mean_frames(frames: Vectors, sizes: Positions) -> Vectors:
     return means
 
 
-def matches(left: Bags, right: Bags, pairs: tuple[Positions, Positions], *, batch: int | None = None) -> Matches:
+def matches(left: Bags, right: Bags, pairs: tuple[Positions, Positions], *, batch: int | None = None) -> GreedyMatches:
     """Match pairs of sequences independently of each other.
 
     Args:
@@ -88,7 +88,7 @@ def matches(left: Bags, right: Bags, pairs: tuple[Positions, Positions], *, batc
     a, b = pairs
     n_left, n_right = left.sizes[a], right.sizes[b]
     precision, recall = np.full(len(a), np.nan), np.full(len(a), np.nan)
-    padded_left, padded_right = _padded(n_left, batch), _padded(n_right, batch)
+    padded_left, padded_right = _mark_padded(n_left, batch), _mark_padded(n_right, batch)
     for at in _equal_sizes(n_left, n_right, left.rows.shape[1]):
         ours, theirs = left.indices(a[at], n_left[at[0]]), right.indices(b[at], n_right[at[0]])
         # S of every token k and frame f, with axes pair, k, f.
@@ -96,12 +96,14 @@ def matches(left: Bags, right: Bags, pairs: tuple[Positions, Positions], *, batc
         best_right, best_left = cosines.max(axis=2), cosines.max(axis=1)
         best_right[padded_right[at]] = np.maximum(best_right[padded_right[at]], 0.0)
         best_left[padded_left[at]] = np.maximum(best_left[padded_left[at]], 0.0)
-        precision[at] = weighted_means(best_right, left.weights[ours])
-        recall[at] = weighted_means(best_left, right.weights[theirs])
-    return Matches(precision, recall, fine_scores(precision, recall), pair_cosines(left.wholes, right.wholes, pairs))
+        precision[at] = compute_weighted_means(best_right, left.weights[ours])
+        recall[at] = compute_weighted_means(best_left, right.weights[theirs])
+    return GreedyMatches(
+        precision, recall, fine_scores(precision, recall), pair_cosines(left.wholes, right.wholes, pairs)
+    )
 
 
-def weighted_means(values: npt.NDArray[np.floating], weights: Floats) -> Floats:
+def compute_weighted_means(values: npt.NDArray[np.floating], weights: Floats) -> Floats:
     """Compute weighted means over the last axis. NaN if the weights sum to 0.
 
     Args:
@@ -132,7 +134,7 @@ def fine_scores(precision: Floats, recall: Floats) -> Floats:
     return fine
 
 
-def reference_terms(found: Matches, groups: Positions, n_groups: int, *, joint: bool) -> tuple[Floats, Positions]:
+def reference_terms(found: GreedyMatches, groups: Positions, n_groups: int, *, joint: bool) -> tuple[Floats, Positions]:
     """Compute X, the similarity of each caption to its references.
 
     Args:
@@ -180,7 +182,7 @@ def best_frames(tokens: Vectors, frames: Vectors) -> tuple[list[int], list[float
     return cosines.argmax(axis=1).tolist(), cosines.max(axis=1).tolist()
 
 
-def _padded(sizes: Positions, batch: int | None) -> npt.NDArray[np.bool_]:
+def _mark_padded(sizes: Positions, batch: int | None) -> npt.NDArray[np.bool_]:
     """Return which pairs the authors' code of EMScore pads, which are smaller than the largest in their batch."""
     if batch is None or not len(sizes):
         return np.zeros(len(sizes), dtype=bool)

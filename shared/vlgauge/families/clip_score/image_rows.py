@@ -13,7 +13,7 @@ from vlgauge.families.clip_score.formula import (
     pair_cosines,
     reference_scores,
 )
-from vlgauge.families.clip_score.rows import Scored, TextRows, best_references
+from vlgauge.families.clip_score.rows import ScoredRows, TextRows, best_references
 from vlgauge.families.clip_score.vectors import ClipVectors
 from vlgauge.inputs.media.pictures import LazyImage
 
@@ -28,7 +28,7 @@ def score_images(
     w: float,
     clamp: bool,
     on_error: Literal["raise", "nan"] = "raise",
-) -> Scored:
+) -> ScoredRows:
     """Score rows with one image each, using the formulas in `vlgauge.families.clip_score.formula`.
 
     Args:
@@ -62,7 +62,7 @@ def score_images(
         numbers = best_references(rows, s, best)
         for row, (number, mean) in enumerate(zip(numbers, group_means(s, row_of, n).tolist(), strict=True)):
             details[row] |= {"best_reference": number, "reference_cosine": mean}
-    return Scored(
+    return ScoredRows(
         scores=group_means(p, row_of, n),
         reference_scores=with_references if rows.has_references else None,
         details=details,

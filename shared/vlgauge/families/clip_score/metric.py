@@ -11,7 +11,7 @@ from vlgauge.checkpoints.preflight import Preflight
 from vlgauge.core.errors import UsageError
 from vlgauge.core.results import median_of_defined
 from vlgauge.core.signatures import format_signature, parse_signature
-from vlgauge.core.validation import check_choice, check_float, check_int, shown, warn
+from vlgauge.core.validation import check_choice, check_float, check_int, short_repr, warn
 from vlgauge.families.base.columns import Column, References, Text
 from vlgauge.families.base.metric import Metric
 from vlgauge.families.base.parts import Counts, PartialResult
@@ -19,13 +19,13 @@ from vlgauge.families.base.video_columns import OneImage, Videos
 from vlgauge.families.clip_score.backbone_metric import Backbone, ClipSettings
 from vlgauge.families.clip_score.calibration import Calibration
 from vlgauge.families.clip_score.image_rows import score_images
-from vlgauge.families.clip_score.rows import Scored, TextRows
-from vlgauge.families.clip_score.token_idf import OWN_ROWS, checked_idf, counted_idf, resolved_idf, sentence_counts
+from vlgauge.families.clip_score.rows import ScoredRows, TextRows
+from vlgauge.families.clip_score.token_idf import OWN_ROWS, check_idf, count_idf, resolve_idf, sentence_counts
 from vlgauge.families.clip_score.vectors import ClipVectors
 from vlgauge.families.clip_score.video_rows import score_videos
 from vlgauge.inputs.media.frames import DEFAULT_FRAMES, FrameCount, check_n_frames, video_pictures
 from vlgauge.inputs.media.pictures import unique_images
-from vlgauge.models.clip.backbones import known_backbone
+from vlgauge.models.clip.backbones import find_backbone
 
 PROMPT = "A photo depicts "
 # Fraction of negative cosines, and minimum number of cosines, from which on a warning is issued.
@@ -77,10 +77,10 @@ class ClipScoreMetric(Metric):
         config = "image" if config in (None, "default") else config
         # Unknown configurations are rejected by the base class.
         known = config if config in VARIANTS else "image"
-        self.variant = checked_variant(variant, known)
-        self.w = checked_w(w, self.own_w, known)
-        self.idf = checked_word_weights(idf, known, self.variant)
-        self.n_frames = checked_frames(n_frames, known)
+        self.variant = check_variant(variant, known)
+        self.w = check_w(w, self.own_w, known)
+        self.idf = check_word_weights(idf, known, self.variant)
+        self.n_frames = check_frames(n_frames, known)
         self.emscore_batch_size = check_int("emscore_batch_size", emscore_batch_size, 1)
         if known == "video":
             predictions, _, references = self.columns
@@ -88,7 +88,7 @@ class ClipScoreMetric(Metric):
         super().__init__(config, *args[1:], **host)
         self.clip = Backbone.of(self)
         self.columns = self.clip.columns(self.columns)
-        row = known_backbone(self.clip.backbone)
+        row = find_backbone(self.clip.backbone)
         if known == "video" and row is not None and row.tokens != "clip":
             raise UsageError.about(
                 "backbone",
@@ -131,9 +131,9 @@ class ClipScoreMetric(Metric):
         return_details = return_details or self.clip.details
         more: dict[str, Any] = {}
         if self.config_name == "image":
-            scored = self._scored_images(vectors, rows, seen)
+            scored = self._score_images(vectors, rows, seen)
         else:
-            scored, more = self._scored_videos(vectors, rows, seen, return_details)
+            scored, more = self._score_videos(vectors, rows, seen, return_details)
         if self.calibration is not None:
             scored = replace(scored, scores=self.calibration.scores([note["cosine"] for note in scored.details]))
         self._warn(rows, scored)
@@ -177,7 +177,7 @@ class ClipScoreMetric(Metric):
         n = counts["sentences"][name]
         if not n:
             raise UsageError("`idf='references'` requires references, got none; pass some, or choose 'candidates'")
-        self.idf = counted_idf({int(token): df for token, df in counts[name].items()}, n, name)
+        self.idf = count_idf({int(token): df for token, df in counts[name].items()}, n, name)
 
     def combine(self, partial: PartialResult) -> dict[str, Any]:
         """Combine partial results, with the median of the corpus and the frames of all videos in the signature.
@@ -206,20 +206,20 @@ class ClipScoreMetric(Metric):
             )
         return super()._sort_keywords(given)
 
-    def _scored_images(self, vectors: ClipVectors, rows: TextRows, cells: Sequence[Any]) -> Scored:
+    def _score_images(self, vectors: ClipVectors, rows: TextRows, cells: Sequence[Any]) -> ScoredRows:
         pictures, picture_of = unique_images(cells)
         clamp = self.variant == "paper"
         return score_images(
             vectors, rows, pictures, picture_of, prompt=self.prompt, w=self.w, clamp=clamp, on_error=self.clip.on_error
         )
 
-    def _scored_videos(
+    def _score_videos(
         self, vectors: ClipVectors, rows: TextRows, cells: Sequence[Any], details: bool
-    ) -> tuple[Scored, dict[str, Any]]:
+    ) -> tuple[ScoredRows, dict[str, Any]]:
         """Compute the scores, and the signature fields of videos."""
         cells = list(cells)
         candidates, references = rows.all_pieces
-        idf = resolved_idf(self.idf, candidates=candidates, references=references, tokens=self.clip.tokens())
+        idf = resolve_idf(self.idf, candidates=candidates, references=references, tokens=self.clip.tokens())
         batch = self.emscore_batch_size if self.variant == "emscore" else None
         words = "none" if idf is None else f"{idf.name}@{idf.digest[:8]}"
         fields = {"idf": words, "frames": self._frames(cells), **({} if batch is None else {"emscore_batch": batch})}
@@ -269,7 +269,7 @@ class ClipScoreMetric(Metric):
             own["w"] = self.w
         return self.clip.signature_fields(names, own, more)
 
-    def _warn(self, rows: TextRows, scored: Scored) -> None:
+    def _warn(self, rows: TextRows, scored: ScoredRows) -> None:
         """Warn once per kind of problem, with the number of affected rows."""
         self.clip.warn_of_texts(rows)
         n = rows.n_rows
@@ -284,14 +284,14 @@ class ClipScoreMetric(Metric):
             f"of {n} {self.name} are undefined: {why}": n_left,
             f"of {n} ref_{self.name} alone are undefined: {why}": np.count_nonzero(alone),
             self._beyond(n): self._n_beyond(scored),
-            self._clamped(n): self._n_clamped(scored),
+            self._clamp(n): self._n_clamped(scored),
             f"of {n} ref_{self.name} are 0 because {_UNLIKE}": scored.n_unlike,
         }
         for text, count in troubles.items():
             if count:
                 warn(f"{count} {text}")
 
-    def _n_clamped(self, scored: Scored) -> int:
+    def _n_clamped(self, scored: ScoredRows) -> int:
         """Count the cosines that are clamped to 0.
 
         Returns:
@@ -304,7 +304,7 @@ class ClipScoreMetric(Metric):
         count = sum(note["cosine"] < 0 for note in scored.details)
         return count if count > CLAMPED * len(scored.details) else 0
 
-    def _clamped(self, n: int) -> str:
+    def _clamp(self, n: int) -> str:
         return (
             f"of {n} cosines are negative and count as 0, so that {self.name} does not distinguish these "
             "captions; choose another backbone, or calibrate the scale (vlgauge calibrate, for clip_s)"
@@ -315,7 +315,7 @@ class ClipScoreMetric(Metric):
         """Maximum harmonic mean of an image score, 0 to w, and a similarity of 0 to 1."""
         return 2 * self.w / (self.w + 1)
 
-    def _n_beyond(self, scored: Scored) -> int:
+    def _n_beyond(self, scored: ScoredRows) -> int:
         """Count the reference scores of images that exceed the range of nonnegative similarities."""
         if scored.reference_scores is None or self.config_name != "image":
             return 0
@@ -336,7 +336,7 @@ def _with_all_frames(signatures: Collection[str]) -> frozenset[str]:
     return frozenset(format_signature(name, fields | {"frames": frames}) for name, fields in parsed)
 
 
-def checked_variant(variant: Any, config: str) -> str:
+def check_variant(variant: Any, config: str) -> str:
     """Check that a configuration supports a variant, and return it.
 
     Raises:
@@ -347,7 +347,7 @@ def checked_variant(variant: Any, config: str) -> str:
     return check_choice("variant", variant, VARIANTS[config])
 
 
-def checked_w(w: Any, own: float, config: str) -> float:
+def check_w(w: Any, own: float, config: str) -> float:
     """Check the setting ``w``, and return it or the default of the metric.
 
     Raises:
@@ -356,15 +356,15 @@ def checked_w(w: Any, own: float, config: str) -> float:
     if w is None:
         return own
     if config == "video":
-        raise UsageError.about("w", f"is not supported for videos, whose score has no such factor, got {shown(w)}")
+        raise UsageError.about("w", f"is not supported for videos, whose score has no such factor, got {short_repr(w)}")
     return check_float("w", w, "a positive number", math.ulp(0.0))
 
 
-def checked_word_weights(idf: Any, config: str, variant: str) -> Any:
+def check_word_weights(idf: Any, config: str, variant: str) -> Any:
     """Check the setting ``idf`` for a configuration. None becomes "auto" with ``variant="emscore"``, as in EMScore.
 
     Returns:
-        The setting in a form that `resolved_idf` accepts. None for images.
+        The setting in a form that `resolve_idf` accepts. None for images.
 
     Raises:
         ValueError: If it has none of the supported forms, is passed for images, or is missing although the variant
@@ -380,15 +380,15 @@ def checked_word_weights(idf: Any, config: str, variant: str) -> Any:
             "is required for videos with variant='paper', because the paper weights words by TF-IDF",
             "pass 'references', 'candidates', or a corpus",
         )
-    return "auto" if variant == "emscore" and idf is None else checked_idf(idf)
+    return "auto" if variant == "emscore" and idf is None else check_idf(idf)
 
 
-def checked_frames(n_frames: Any, config: str) -> FrameCount:
+def check_frames(n_frames: Any, config: str) -> FrameCount:
     """Check the setting ``n_frames`` for a configuration, and return it.
 
     Raises:
         ValueError: If it is not a valid number of frames, or is passed for images.
     """
     if n_frames is not None and config == "image":
-        raise UsageError.about("n_frames", f"is not supported for images, got {shown(n_frames)}")
+        raise UsageError.about("n_frames", f"is not supported for images, got {short_repr(n_frames)}")
     return check_n_frames(n_frames)

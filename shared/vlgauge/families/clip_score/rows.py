@@ -103,7 +103,7 @@ def text_rows(
     pieces = pieces_of(texts, place, tokens, policy, prompt)
     cut = int(np.searchsorted(pieces.owner, n))
     reference = pieces.owner[cut:] - n
-    unit_of_pair, piece_of_pair = paired(pieces.owner[:cut], row_of[reference])
+    unit_of_pair, piece_of_pair = pair_items(pieces.owner[:cut], row_of[reference])
     return TextRows(
         pieces=pieces,
         n_rows=n,
@@ -117,7 +117,7 @@ def text_rows(
     )
 
 
-def paired(left: Positions, right: Positions) -> tuple[Positions, Positions]:
+def pair_items(left: Positions, right: Positions) -> tuple[Positions, Positions]:
     """Return all pairs of items in the same row, grouped by the left item.
 
     Args:
@@ -135,7 +135,7 @@ def paired(left: Positions, right: Positions) -> tuple[Positions, Positions]:
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredRows:
     """Scores of n rows.
 
     Attributes:

@@ -13,7 +13,7 @@ import numpy as np
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import read_json, read_text
-from vlgauge.core.validation import shown
+from vlgauge.core.validation import short_repr
 from vlgauge.core.writing import write
 from vlgauge.families.clip_score.formula import Floats
 from vlgauge.models.clip.tokens import END, Ids, Tokens
@@ -81,7 +81,7 @@ class Idf:
 def corpus_idf(sentences: Sequence[str], name: str, tokens: Tokens) -> Idf:
     """Compute weights from the sentences of a corpus. Sentences that are too long for the backbone are truncated.
 
-    See `counted_idf` for the formula.
+    See `count_idf` for the formula.
 
     Args:
         sentences: Any texts.
@@ -107,7 +107,7 @@ def fit_idf(ids: Sequence[Ids], name: str, context: int) -> Idf:
     """
     if not len(ids):
         raise UsageError.about("idf", f"must have at least one sentence to count words in, got none in {name!r}")
-    return counted_idf(sentence_counts(ids, context), len(ids), name)
+    return count_idf(sentence_counts(ids, context), len(ids), name)
 
 
 def sentence_counts(ids: Sequence[Ids], context: int) -> dict[int, int]:
@@ -126,7 +126,7 @@ def sentence_counts(ids: Sequence[Ids], context: int) -> dict[int, int]:
     return dict(zip(tokens.tolist(), counts.tolist(), strict=True))
 
 
-def counted_idf(counts: Mapping[int, int], n: int, name: str) -> Idf:
+def count_idf(counts: Mapping[int, int], n: int, name: str) -> Idf:
     """Compute weights from the number of sentences that contain each token.
 
     The weight of a token is ln((N + 1) / (df + 1)).
@@ -139,8 +139,8 @@ def counted_idf(counts: Mapping[int, int], n: int, name: str) -> Idf:
     return Idf({token: math.log((n + 1) / (counts[token] + 1)) for token in sorted(counts)}, n, name)
 
 
-def checked_idf(value: Any) -> Any:
-    """Check the setting ``idf`` and convert it to a form that `resolved_idf` accepts. A file must exist.
+def check_idf(value: Any) -> Any:
+    """Check the setting ``idf`` and convert it to a form that `resolve_idf` accepts. A file must exist.
 
     Returns:
         None, False, an `Idf`, a string (a word such as "references", or a path), or a tuple of sentences.
@@ -154,7 +154,7 @@ def checked_idf(value: Any) -> Any:
         if str(value) in OWN_ROWS or os.path.isfile(value):
             return str(value)
         raise UsageError.about(
-            "idf", f"must be one of {', '.join(map(repr, OWN_ROWS))} or an existing file, got {shown(str(value))}"
+            "idf", f"must be one of {', '.join(map(repr, OWN_ROWS))} or an existing file, got {short_repr(str(value))}"
         )
     if isinstance(value, Iterable) and not isinstance(value, (bytes, Mapping)):
         sentences = tuple(value)
@@ -167,7 +167,7 @@ def checked_idf(value: Any) -> Any:
     )
 
 
-def resolved_idf(
+def resolve_idf(
     value: Any, *, candidates: Sequence[str], references: Sequence[str] | None, tokens: Tokens
 ) -> Idf | None:
     """Resolve the checked setting ``idf`` to a table. None means no weights.
@@ -204,7 +204,7 @@ def _read_corpus(path: Path, tokens: Tokens) -> Idf:
         return corpus_idf([line for line in read_text(path, "`idf`").splitlines() if line.strip()], path.stem, tokens)
     content = read_json(path, "`idf`")
     if isinstance(content, dict) and content.get("format") == FORMAT:
-        return _saved(content, path)
+        return _load_saved(content, path)
     lists = list(content.values()) if isinstance(content, dict) else [content]
     if not all(isinstance(part, list) and all(isinstance(item, str) for item in part) for part in lists):
         raise UsageError.about(
@@ -213,7 +213,7 @@ def _read_corpus(path: Path, tokens: Tokens) -> Idf:
     return corpus_idf([sentence for part in lists for sentence in part], path.stem, tokens)
 
 
-def _saved(record: Any, path: Path) -> Idf:
+def _load_saved(record: Any, path: Path) -> Idf:
     try:
         idf = Idf(
             {int(token): float(weight) for token, weight in record["weights"].items()}, record["n"], record["name"]

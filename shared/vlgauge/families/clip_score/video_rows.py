@@ -8,7 +8,7 @@ import numpy as np
 from vlgauge.core.errors import UsageError
 from vlgauge.families.clip_score.emscore import (
     Bags,
-    Matches,
+    GreedyMatches,
     best_frames,
     matches,
     mean_frames,
@@ -16,7 +16,7 @@ from vlgauge.families.clip_score.emscore import (
     scores_with_references,
 )
 from vlgauge.families.clip_score.formula import Floats, Positions, group_maxima, group_means
-from vlgauge.families.clip_score.rows import Scored, TextRows, best_references
+from vlgauge.families.clip_score.rows import ScoredRows, TextRows, best_references
 from vlgauge.families.clip_score.token_idf import Idf
 from vlgauge.families.clip_score.vectors import ClipVectors
 from vlgauge.inputs.media.pictures import LazyImage
@@ -37,7 +37,7 @@ def score_videos(
     batch: int | None = None,
     on_error: Literal["raise", "nan"] = "raise",
     details: bool = False,
-) -> Scored:
+) -> ScoredRows:
     """Score rows with one video each, using the formulas in `vlgauge.families.clip_score.emscore`.
 
     Args:
@@ -62,7 +62,7 @@ def score_videos(
         references = group_means(scores_with_references(found.full, x), rows.row_of_unit, rows.n_rows)
         if details:
             _add_reference_details(notes, alike, rows, best)
-    return Scored(
+    return ScoredRows(
         scores=group_means(found.full, rows.row_of_unit, rows.n_rows),
         reference_scores=references,
         details=notes,
@@ -130,7 +130,7 @@ def _identity(picture: LazyImage) -> Any:
 
 
 def _video_details(
-    found: Matches,
+    found: GreedyMatches,
     rows: TextRows,
     texts: Bags,
     frames: Bags,
@@ -157,15 +157,15 @@ def _video_details(
     return [means | note for means, note in zip(_mean_parts(found, rows.row_of_unit, rows.n_rows), notes, strict=True)]
 
 
-def _mean_parts(found: Matches, groups: Positions, n_groups: int, prefix: str = "") -> list[dict[str, float]]:
+def _mean_parts(found: GreedyMatches, groups: Positions, n_groups: int, prefix: str = "") -> list[dict[str, float]]:
     columns = [group_means(getattr(found, part), groups, n_groups).tolist() for part in _PARTS]
     return [dict(zip((prefix + part for part in _PARTS), row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def _add_reference_details(notes: list[dict[str, Any]], alike: Matches, rows: TextRows, best: Positions) -> None:
+def _add_reference_details(notes: list[dict[str, Any]], alike: GreedyMatches, rows: TextRows, best: Positions) -> None:
     """Add the maxima of P, R, fine and coarse over the references, and the index of the most similar reference."""
     n_units = len(rows.units)
-    maxima = Matches(*(group_maxima(getattr(alike, part), rows.pairs[0], n_units)[0] for part in _PARTS))
+    maxima = GreedyMatches(*(group_maxima(getattr(alike, part), rows.pairs[0], n_units)[0] for part in _PARTS))
     full: Floats = np.append(alike.full, np.nan)[best]
     numbers = best_references(rows, full, best)
     parts = _mean_parts(maxima, rows.row_of_unit, rows.n_rows, "reference_")

@@ -11,7 +11,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.families.grounding.features import check_features, entries_of, images_of, per_story, unit_vectors
 from vlgauge.inputs.media.pictures import Box, LazyImage
 from vlgauge.models.detectors import Region, RegionSource, regions_of
-from vlgauge.models.detectors.boxes import check_scores, kept
+from vlgauge.models.detectors.boxes import check_scores, select_regions
 
 STORIES_AT_ONCE = 16  # number of stories whose decoded images are in memory at the same time
 Floats = npt.NDArray[np.float64]
@@ -191,7 +191,7 @@ def read_evidence(entry: Any, words: Sequence[str], place: str, *, unit: str, to
         rows = unit_vectors(entries_of(regions, where), where, width=width)
         values = check_scores(scores, len(rows), f"{place}['scores'][{j}]")
         width = rows.shape[1] if len(rows) else width
-        best = kept(values, top_k=top_k, min_score=min_score)
+        best = select_regions(values, top_k=top_k, min_score=min_score)
         vectors += [rows[best]] if best else []
         every += [(j, k, values[i]) for k, i in enumerate(best)]
     return Evidence(

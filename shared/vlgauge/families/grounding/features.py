@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.core.errors import UsageError
-from vlgauge.core.validation import listed
+from vlgauge.core.validation import as_list
 
 Floats = npt.NDArray[np.float64]
 
@@ -18,7 +18,7 @@ def per_story(value: Any, n_stories: int, name: str) -> list[Any]:
     Raises:
         ValueError: If there is not one entry per story.
     """
-    entries = listed(value)
+    entries = as_list(value)
     if entries is None or len(entries) != n_stories:
         got = type(value).__name__ if entries is None else len(entries)
         raise UsageError.about(name, f"must have one entry per story, {n_stories} in all, got {got}")

@@ -20,8 +20,8 @@ from vlgauge.inputs.text.language import (
     split_sentences,
     story_sentences,
 )
-from vlgauge.inputs.text.noun_phrases import checked_source as checked_phrases
-from vlgauge.inputs.text.noun_phrases import given_phrases, look_for_phrases, phrase_source
+from vlgauge.inputs.text.noun_phrases import check_phrases, look_for_phrases, phrase_source
+from vlgauge.inputs.text.noun_phrases import check_source as checked_phrases
 from vlgauge.models.detectors import (
     GIVEN,
     RegionSource,
@@ -203,7 +203,7 @@ class GroundingMetric(Metric):
             ValueError: If the words of the user have another form, or a sentence is not valid Unicode.
         """
         if given is not None:
-            return given_phrases(given, len(stories), argument=self.words), GIVEN
+            return check_phrases(given, len(stories), argument=self.words), GIVEN
         for i, story in enumerate(stories):
             for k, sentence in enumerate(story):
                 valid_unicode(sentence, f"predictions[{i}], sentence {k}")  # spaCy requires valid Unicode

@@ -8,7 +8,7 @@ import numpy as np
 
 from vlgauge.checkpoints.preflight import Preflight
 from vlgauge.core.errors import UsageError
-from vlgauge.core.validation import check_choice, check_int, shown, warn
+from vlgauge.core.validation import check_choice, check_int, short_repr, warn
 from vlgauge.families.base.columns import Column, References, Text
 from vlgauge.families.base.metric import Metric
 from vlgauge.families.base.video_columns import OneImage
@@ -54,7 +54,7 @@ class JudgeMetric(Metric):
         device_map: str | Mapping[str, Any] | None = None,
         **host: Any,
     ) -> None:
-        self.model = checked_model("model", model)
+        self.model = check_model("model", model)
         self.batch_size = check_int("batch_size", batch_size, 1)
         self.device, self.dtype = device, check_choice("dtype", dtype, DTYPES)
         self.device_map = device_map
@@ -84,9 +84,9 @@ class JudgeMetric(Metric):
             SourcesMissingError: If a package or model is missing.
         """
         self.check_sources().end()
-        return self.loaded_judge(self.chosen_model, own=own)
+        return self.load_judge(self.chosen_model, own=own)
 
-    def loaded_judge(self, model: Any, own: bool = False) -> Judge:
+    def load_judge(self, model: Any, own: bool = False) -> Judge:
         """Return a model with the execution settings of the metric, without checking the sources first.
 
         Args:
@@ -122,7 +122,7 @@ class JudgeMetric(Metric):
         Warns:
             UserWarning: If the number is not 0.
         """
-        n = sum(judge.altered(questions))
+        n = sum(judge.find_altered(questions))
         if n:
             warn(
                 f"{n} of {len(questions)} questions have a caption that contains a special token of the model; "
@@ -143,14 +143,14 @@ class JudgeMetric(Metric):
             )
 
 
-def checked_model(name: str, model: Any) -> Any:
+def check_model(name: str, model: Any) -> Any:
     """Validate a setting that names a judge model.
 
     Raises:
         UsageError: If it is neither None, nor a folder, a Hub id, or a custom judge.
     """
     if not (model is None or isinstance(model, (str, os.PathLike, Judge))):
-        problem = f"must be a folder, a Hub id with its commit, or a custom judge, got {shown(model)}"
+        problem = f"must be a folder, a Hub id with its commit, or a custom judge, got {short_repr(model)}"
         raise UsageError.about(name, problem)
     return model
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.signatures import local_name
-from vlgauge.core.validation import shown
+from vlgauge.core.validation import short_repr
 from vlgauge.inputs.media.tables import read_rows
 
 NUMBER, PARENTS, QUESTION = "proposition_id", "dependency", "question_natural_language"
@@ -56,12 +56,12 @@ def parents_of(dependency: Any, place: str) -> tuple[int, ...]:
     cells = dependency if isinstance(dependency, (list, tuple)) else str(dependency).split(",")
     numbers = [int(cell) for cell in (str(one).strip() for one in cells) if cell.isdecimal()]
     if not numbers:
-        got = shown(dependency)
+        got = short_repr(dependency)
         raise UsageError(f"{place} must have numbers of questions as {PARENTS!r}, 0 for none, got {got}")
     return tuple(dict.fromkeys(number for number in numbers if number))
 
 
-def counted_answers(answers: Mapping[int, bool], parents: Mapping[int, Sequence[int]]) -> dict[int, bool]:
+def apply_dependencies(answers: Mapping[int, bool], parents: Mapping[int, Sequence[int]]) -> dict[int, bool]:
     """Return which questions count as answered yes, because they and all their parents are answered yes.
 
     As in the authors' code, only the answers to direct parents are used, whether or not those count themselves.
@@ -80,11 +80,11 @@ def dsg_score(answers: Mapping[int, bool], parents: Mapping[int, Sequence[int]])
         answers: Whether the answer is yes, by question. At least one.
         parents: Parents by question, empty for questions that always count.
     """
-    counted = counted_answers(answers, parents)
+    counted = apply_dependencies(answers, parents)
     return sum(counted.values()) / len(counted)
 
 
-def checked_graph(questions: Sequence[GraphQuestion], place: str) -> QuestionGraph:
+def check_graph(questions: Sequence[GraphQuestion], place: str) -> QuestionGraph:
     """Return the questions about a caption as a graph. A question that names itself as its parent loses this parent.
 
     Args:
@@ -128,23 +128,23 @@ def graph_of(rows: Any, place: str) -> QuestionGraph:
         place: Position of the rows, for error messages.
 
     Raises:
-        UsageError: If a row has another layout, or the questions are no graph. See `checked_graph`.
+        UsageError: If a row has another layout, or the questions are no graph. See `check_graph`.
     """
     if isinstance(rows, (str, Mapping)) or not isinstance(rows, Sequence):
-        raise UsageError(f"{place} must be a list of questions, got {shown(rows)}")
+        raise UsageError(f"{place} must be a list of questions, got {short_repr(rows)}")
     found = []
     for i, row in enumerate(rows):
         here = f"question {i} of {place}"
         if not isinstance(row, Mapping) or not {NUMBER, PARENTS, QUESTION} <= row.keys():
-            got = ", ".join(map(str, row)) if isinstance(row, Mapping) else shown(row)
+            got = ", ".join(map(str, row)) if isinstance(row, Mapping) else short_repr(row)
             raise UsageError(f"{here} must have {NUMBER!r}, {PARENTS!r} and {QUESTION!r}, got {got or 'nothing'}")
         number, text = str(row[NUMBER]).strip(), row[QUESTION]
         if not number.isdecimal() or not int(number):
-            raise UsageError(f"{here} must have a number from 1 as {NUMBER!r}, got {shown(row[NUMBER])}")
+            raise UsageError(f"{here} must have a number from 1 as {NUMBER!r}, got {short_repr(row[NUMBER])}")
         if not isinstance(text, str) or not text.strip():
-            raise UsageError(f"{here} must have a text as {QUESTION!r}, got {shown(text)}")
+            raise UsageError(f"{here} must have a text as {QUESTION!r}, got {short_repr(text)}")
         found.append(GraphQuestion(int(number), _tidy(text), parents_of(row[PARENTS], here), str(row.get(TUPLE) or "")))
-    return checked_graph(found, place)
+    return check_graph(found, place)
 
 
 class QuestionTable:

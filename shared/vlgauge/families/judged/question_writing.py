@@ -7,7 +7,7 @@ all of them in one answer, with a line per tuple.
 import re
 
 from vlgauge.core.errors import UsageError
-from vlgauge.families.judged.question_graphs import GraphQuestion, QuestionGraph, checked_graph
+from vlgauge.families.judged.question_graphs import GraphQuestion, QuestionGraph, check_graph
 from vlgauge.models.judges.questions import PromptTemplate, Question
 
 # No caption of the examples is from a dataset.
@@ -67,7 +67,7 @@ def writing_prompt(caption: str) -> Question:
     return Question((_BEFORE, "\n"), (" ".join(caption.split()),))
 
 
-def parsed_graph(answer: str) -> QuestionGraph | None:
+def parse_graph(answer: str) -> QuestionGraph | None:
     """Parse the answer of a language model. Lines without ``|`` are ignored.
 
     Returns:
@@ -83,6 +83,6 @@ def parsed_graph(answer: str) -> QuestionGraph | None:
         parents = tuple(dict.fromkeys(number for number in map(int, parts[3].split(",")) if number))
         found.append(GraphQuestion(int(parts[0]), parts[2], parents, parts[1]))
     try:
-        return checked_graph(found, "the answer") or None
+        return check_graph(found, "the answer") or None
     except UsageError:
         return None

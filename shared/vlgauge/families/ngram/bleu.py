@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.core.progress import Progress
-from vlgauge.families.ngram.cider import ORDERS, told_by_order
+from vlgauge.families.ngram.cider import ORDERS, iterate_orders
 from vlgauge.inputs.text.ngrams import Ints, TokenIds, first_of_run, ngram_counts, ngram_sets, ranges
 
 Floats = npt.NDArray[np.float64]
@@ -77,7 +77,7 @@ def counts_of_columns(columns: Floats) -> Floats:
     return np.concatenate([columns[:, : len(ORDERS)], guesses, columns[:, len(ORDERS) :]], axis=1)
 
 
-def summed_bleu_4(counts: Floats) -> Floats:
+def compute_bleu_4(counts: Floats) -> Floats:
     """Compute BLEU-4 from counts in the format of `counts_of_columns`, or from sums of them.
 
     Args:
@@ -94,7 +94,7 @@ def summed_bleu_4(counts: Floats) -> Floats:
     return product ** (1.0 / len(ORDERS)) * penalty
 
 
-def summed_bleu(counts: Floats, order: int) -> Floats:
+def compute_bleu(counts: Floats, order: int) -> Floats:
     """Compute BLEU with n-grams of up to `order` tokens.
 
     Args:
@@ -131,7 +131,7 @@ def bleu_counts(texts: TokenIds, example: Ints, progress: Progress = False) -> B
     is_candidate = first_of_run(example)
     n_examples = np.count_nonzero(is_candidate)
     matches = np.zeros((n_examples, len(ORDERS)))
-    counted = told_by_order(ngram_sets(texts, repeated_only=True), len(example), progress)
+    counted = iterate_orders(ngram_sets(texts, repeated_only=True), len(example), progress)
     for order, grams in enumerate(counted):
         ours = is_candidate[grams.captions]
         # One entry per n-gram and example, in which the candidate precedes the references.
@@ -157,7 +157,7 @@ def leave_one_out_counts(texts: TokenIds, example: Ints, progress: Progress = Fa
     """
     n_texts = len(example)
     matches = np.zeros((n_texts, len(ORDERS)))
-    counted = told_by_order(ngram_sets(texts, repeated_only=True), n_texts, progress)
+    counted = iterate_orders(ngram_sets(texts, repeated_only=True), n_texts, progress)
     for order, grams in enumerate(counted):
         # One group per n-gram and example. The others of a text have the largest count of the group, or the second
         # largest if only this text has the largest.

@@ -21,9 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.core.errors import UsageError, as_setting
-from vlgauge.core.files import FileLimitError, unpacked_lines
-from vlgauge.core.progress import Progress, reported
-from vlgauge.core.validation import meant, shown, warn
+from vlgauge.core.files import FileLimitError, read_gzip_lines
+from vlgauge.core.progress import Progress, report_progress
+from vlgauge.core.validation import short_repr, suggest_word, warn
 from vlgauge.core.writing import write
 from vlgauge.inputs.text.ngrams import (
     Ints,
@@ -38,7 +38,7 @@ from vlgauge.inputs.text.ngrams import (
 from vlgauge.inputs.text.tokenizers import (
     DEFAULT,
     Tokenizer,
-    checked_tokenizer,
+    check_tokenizer,
     setting_of_tokens,
     tokenizer_setting,
     tokens_name,
@@ -92,18 +92,22 @@ class DocumentFrequency:
                 "counts", f"must map n-grams to numbers of documents, got {type(self.counts).__name__}"
             )
         if not _is_whole(self.n_documents) or self.n_documents < 1:
-            raise UsageError.about("n_documents", f"must be an integer of at least 1, got {shown(self.n_documents)}")
+            raise UsageError.about(
+                "n_documents", f"must be an integer of at least 1, got {short_repr(self.n_documents)}"
+            )
         # Copy the counts, so that the digest stays valid.
         object.__setattr__(self, "counts", dict(self.counts))
         for ngram, count in self.counts.items():
             if not isinstance(ngram, tuple) or not all(isinstance(token, str) for token in ngram):
-                raise UsageError.about("counts", f"must have tuples of tokens as n-grams, got {shown(ngram)}")
+                raise UsageError.about("counts", f"must have tuples of tokens as n-grams, got {short_repr(ngram)}")
             if not 1 <= len(ngram) <= len(ORDERS):
-                raise UsageError.about("counts", f"must have n-grams of 1 to {len(ORDERS)} tokens, got {shown(ngram)}")
+                raise UsageError.about(
+                    "counts", f"must have n-grams of 1 to {len(ORDERS)} tokens, got {short_repr(ngram)}"
+                )
             if not _is_whole(count) or not 1 <= count <= self.n_documents:
                 raise UsageError.about(
                     "counts",
-                    f"must be integers from 1 to `n_documents`={self.n_documents}, got {shown(count)} for "
+                    f"must be integers from 1 to `n_documents`={self.n_documents}, got {short_repr(count)} for "
                     f"{' '.join(ngram)!r}",
                 )
 
@@ -120,7 +124,7 @@ class DocumentFrequency:
             eos: Whether each reference ends in an end token, as ``cider(eos=True)`` requires.
         """
         splitter = tokenizer_setting(tokenizer)
-        counts, n_documents = _counted(references, splitter, eos=eos)
+        counts, n_documents = _count_documents(references, splitter, eos=eos)
         several = {ngram: count for ngram, count in counts.items() if count > 1}
         return cls(several, n_documents, tokens_name(splitter))
 
@@ -150,14 +154,14 @@ class DocumentFrequency:
             ValueError: If the file has another format or version, or is damaged.
         """
         try:
-            lines = unpacked_lines(path)
+            lines = read_gzip_lines(path)
             header = json.loads(next(lines, b""))
             if header["format"] != _FORMAT or header["version"] not in (1, _VERSION):
                 raise UsageError(f"format {header['format']!r}, version {header['version']!r}")
             counts, n_rows = {}, 0
             for row in map(json.loads, lines):
                 if not isinstance(row, list) or tuple(row[:-1]) in counts:
-                    raise UsageError(f"invalid or repeated row: {shown(row)}")
+                    raise UsageError(f"invalid or repeated row: {short_repr(row)}")
                 counts[tuple(row[:-1])] = row[-1]
                 n_rows += 1
             if n_rows != header["entries"]:
@@ -204,7 +208,7 @@ class DocumentFrequency:
         return [[*ngram, count] for ngram, count in sorted(self.counts.items()) if count > 1]
 
 
-def checked_df(df: Any, choices: Sequence[str]) -> Any:
+def check_df(df: Any, choices: Sequence[str]) -> Any:
     """Check the setting ``df`` of a metric.
 
     Args:
@@ -220,11 +224,11 @@ def checked_df(df: Any, choices: Sequence[str]) -> Any:
     is_source = isinstance(df, str | Path) and (df in choices or os.path.isfile(df))
     if not is_source and not isinstance(df, DocumentFrequency):
         is_path = isinstance(df, str | Path)
-        close = meant(df, choices) if isinstance(df, str) else ""
+        close = suggest_word(df, choices) if isinstance(df, str) else ""
         raise UsageError.about(
             "df",
             f"must be {', '.join(map(repr, choices))}, a DocumentFrequency or the path of its saved file, got "
-            f"{shown(df)}{', which is not an existing file' if is_path else ''}",
+            f"{short_repr(df)}{', which is not an existing file' if is_path else ''}",
             close,
         )
     return df
@@ -241,7 +245,7 @@ def document_frequency(
     """Resolve the setting ``df`` to document frequencies and their name in the signature.
 
     Args:
-        df: The setting, validated by `checked_df`.
+        df: The setting, validated by `check_df`.
         predictions: Candidates of each example.
         references: References of each example.
         tokenizer: Splits a caption into tokens.
@@ -262,16 +266,16 @@ def document_frequency(
     if df == "references":
         warn_of_few_documents(len(references))
         return df, DocumentFrequency.from_references(references, tokenizer=tokenizer)
-    return given_df(df, tokens=tokens_name)
+    return load_df(df, tokens=tokens_name)
 
 
-def given_df(df: DocumentFrequency | str | Path, *, tokens: str, eos: bool = False) -> tuple[str, DocumentFrequency]:
+def load_df(df: DocumentFrequency | str | Path, *, tokens: str, eos: bool = False) -> tuple[str, DocumentFrequency]:
     """Return document frequencies from a table or a file, and their name in the signature.
 
     N-grams that a table of other tokens cannot contain would be treated as rare.
 
     Args:
-        df: The setting, validated by `checked_df`.
+        df: The setting, validated by `check_df`.
         tokens: Name in signatures of the tokens of the captions.
         eos: Whether the captions have an end token.
 
@@ -334,11 +338,11 @@ def document_counts(
     Returns:
         ``documents``: the number of documents under "n". ``ngrams``: number of documents by the JSON of an n-gram.
     """
-    counts, n_documents = _counted(documents, tokenizer, eos=eos)
+    counts, n_documents = _count_documents(documents, tokenizer, eos=eos)
     return {"documents": {"n": n_documents}, "ngrams": {json.dumps(ngram): n for ngram, n in counts.items()}}
 
 
-def counted_documents(counts: Mapping[str, Mapping[str, int]]) -> DocumentFrequency:
+def sum_documents(counts: Mapping[str, Mapping[str, int]]) -> DocumentFrequency:
     """Build the document frequencies from the summed counts of all parts of a corpus.
 
     Warns:
@@ -349,18 +353,18 @@ def counted_documents(counts: Mapping[str, Mapping[str, int]]) -> DocumentFreque
 
 
 def table_of_counts(counts: Mapping[str, Mapping[str, int]]) -> DocumentFrequency:
-    """Build document frequencies like `counted_documents`, without a warning."""
+    """Build document frequencies like `sum_documents`, without a warning."""
     several = {tuple(json.loads(ngram)): count for ngram, count in counts["ngrams"].items() if count > 1}
     return DocumentFrequency(several, max(1, counts["documents"]["n"]))
 
 
-def _counted(
+def _count_documents(
     documents: Iterable[Sequence[str]], tokenizer: Tokenizer | str, *, eos: bool
 ) -> tuple[Counter[Ngram], int]:
     """Count the documents that contain each n-gram, and all documents with at least one caption."""
     counts: Counter[Ngram] = Counter()
     n_documents = 0
-    split, end = checked_tokenizer(tokenizer), [END] * eos
+    split, end = check_tokenizer(tokenizer), [END] * eos
     for captions in documents:
         own = [captions] if isinstance(captions, str) else captions
         counts.update(set().union(*(ngrams([*split(caption), *end]) for caption in own)))
@@ -469,7 +473,7 @@ def _matrices_of_block(examples: Sequence[Sequence[Sequence[str]]], df: Document
     return [part.reshape(n, n) for part, n in zip(np.split(scores, ends), sizes, strict=True)]
 
 
-def _spelled(prefixes: Sequence[Ngram], keys: Ints, tokens: Sequence[str]) -> list[Ngram]:
+def _spell_ngrams(prefixes: Sequence[Ngram], keys: Ints, tokens: Sequence[str]) -> list[Ngram]:
     """Return the n-grams of `NgramSets.keys`, given the n-grams of one token less."""
     firsts, lasts = np.divmod(keys, max(1, len(tokens)))
     return [(*prefixes[first], tokens[last]) for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True)]
@@ -516,10 +520,10 @@ def gaussian_penalties(texts: TokenIds, hypotheses: Ints, references: Ints) -> F
     return length_penalties(texts.lengths[hypotheses], texts.lengths[references])
 
 
-def told_by_order(counted: Iterator[NgramSets], n_texts: int, progress: Progress) -> Iterator[NgramSets]:
+def iterate_orders(counted: Iterator[NgramSets], n_texts: int, progress: Progress) -> Iterator[NgramSets]:
     """Yield the n-gram sets of each order and report progress, after each order if there are many texts."""
     block = 1 if n_texts > _MANY_TEXTS else len(ORDERS)
-    return reported(counted, len(ORDERS), "Counting n-grams", progress, block=block)
+    return report_progress(counted, len(ORDERS), "Counting n-grams", progress, block=block)
 
 
 def cider_d_scores(
@@ -563,7 +567,7 @@ def cider_d_scores(
     similarity = np.zeros(len(hypotheses))
     spelled: list[Ngram] = [()]
     # An n-gram that occurs once is in at most one document, unless a table of document frequencies contains it.
-    counted = told_by_order(ngram_sets(texts, repeated_only=df is None), len(example), progress)
+    counted = iterate_orders(ngram_sets(texts, repeated_only=df is None), len(example), progress)
     for n, grams in enumerate(counted, 1):
         # Last axis: one entry per n-gram and text, with the texts ascending within an n-gram.
         captions = grams.captions
@@ -575,7 +579,7 @@ def cider_d_scores(
             is_document = ~ours & (is_new | np.roll(ours, 1))
             idf = inverse_frequencies(np.bincount(grams.ngrams[is_document], minlength=len(grams.keys)), n_documents)
         else:
-            spelled = _spelled(spelled, grams.keys, texts.tokens)
+            spelled = _spell_ngrams(spelled, grams.keys, texts.tokens)
             idf = df.weights(spelled)
         weights = grams.counts * idf[grams.ngrams]
         products = np.zeros(len(hypotheses))

@@ -16,7 +16,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.core.lru_cache import cached_per_word
+from vlgauge.core.lru_cache import cache_per_word
 from vlgauge.families.ngram.wordnet import synonyms
 from vlgauge.inputs.text.coco_tokens import coco_tokens
 from vlgauge.inputs.text.ngrams import Ints, lengths_of
@@ -36,7 +36,7 @@ _TOKENS_AT_ONCE = 2**16
 _PAIRS_AT_ONCE = 2**13
 _EXAMPLES_AT_ONCE = 32
 
-_stem = cached_per_word(porter_stem)
+_stem = cache_per_word(porter_stem)
 
 
 def meteor_scores(
@@ -60,7 +60,7 @@ def meteor_scores(
         # All hypotheses, followed by all references.
         of = np.repeat(np.arange(len(own)), n_references)
         captions = [*own, *chain.from_iterable(theirs)]
-        scores = iter(_scores(_numbered(captions), len(own) + np.arange(len(of)), of).tolist())
+        scores = iter(_scores(_number_words(captions), len(own) + np.arange(len(of)), of).tolist())
         yield from (list(islice(scores, n)) for n in n_references.tolist())
 
 
@@ -80,12 +80,12 @@ def meteor_matrices(
         caption a as reference and caption b as hypothesis. The diagonal is not 0, see `meteor_scores`.
     """
     # Tokenize in this process, because a tokenizer may be a function that cannot be pickled.
-    captions = (_tokenized(texts, tokenizer) for texts in examples)
+    captions = (_tokenize(texts, tokenizer) for texts in examples)
     tasks = _tasks(captions)
     return chain.from_iterable(map(_distances, tasks) if workers == 1 else _by_workers(tasks, workers))
 
 
-def _tokenized(texts: Sequence[str], tokenizer: Tokenizer) -> list[Tokens]:
+def _tokenize(texts: Sequence[str], tokenizer: Tokenizer) -> list[Tokens]:
     """Return the lowercased tokens of captions."""
     tokens = {text: tuple(map(str.lower, tokenizer(text))) for text in dict.fromkeys(texts)}
     return [tokens[text] for text in texts]
@@ -125,7 +125,7 @@ class _Captions:
     is_synonym: Flags
 
 
-def _numbered(captions: Sequence[Sequence[str]]) -> _Captions:
+def _number_words(captions: Sequence[Sequence[str]]) -> _Captions:
     """Convert captions to integers. Ids of words and stems are only valid for these captions."""
     lengths = lengths_of(captions)
     starts = np.cumsum(lengths) - lengths
@@ -154,7 +154,7 @@ def _numbered(captions: Sequence[Sequence[str]]) -> _Captions:
     )
 
 
-@cached_per_word
+@cache_per_word
 def _other_synonyms(stem: str) -> frozenset[str]:
     return synonyms(stem) - {stem}
 
@@ -316,7 +316,7 @@ def _distances(examples: Sequence[list[Tokens]]) -> list[Floats]:
     """Compute the directed distances within some examples, shape ``(N, N)`` each."""
     distinct, orders = zip(*map(_distinct, examples), strict=True)
     sizes = lengths_of(distinct)
-    scores = _scores_within(_numbered(list(chain.from_iterable(distinct))), sizes)
+    scores = _scores_within(_number_words(list(chain.from_iterable(distinct))), sizes)
     parts = np.split(np.subtract(1, scores, out=scores), np.cumsum(sizes**2)[:-1])
     return [
         part.reshape(size, size)[np.ix_(order, order)]

@@ -56,10 +56,10 @@ def common_lengths(
     cells = texts.lengths[ones] * texts.lengths[others]
     order = np.argsort(cells, kind="stable")  # groups pairs of similar size, because the largest determines the time
     for pairs in np.split(order, np.flatnonzero(first_of_run(np.cumsum(cells[order]) // _CELLS_AT_ONCE))[1:]):
-        tokens = texts.padded(ones[pairs], -1)
+        tokens = texts.pad(ones[pairs], -1)
         # Row k: the longest common subsequence with the first k tokens of each text.
         lengths = np.zeros((len(tokens) + 1, len(pairs)), np.int32)
-        for following in texts.padded(others[pairs], -2):
+        for following in texts.pad(others[pairs], -2):
             longer = np.maximum(lengths[1:], lengths[:-1] + (tokens == following))
             np.maximum.accumulate(longer, out=lengths[1:])
         found[pairs] = lengths[-1]

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from functools import lru_cache
 
 from vlgauge.core.files import DATA
-from vlgauge.core.lru_cache import cached_per_word
+from vlgauge.core.lru_cache import cache_per_word
 
 PARTS = ("noun", "verb", "adj", "adv")
 
@@ -26,7 +26,7 @@ INFLECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
 }
 
 
-@cached_per_word
+@cache_per_word
 def synonyms(word: str) -> frozenset[str]:
     """Return the word itself and the names in all synsets of the word or its lemmas, in any part of speech.
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from vlgauge.checkpoints.torch_runtime import check_torch
 from vlgauge.core.progress import Progress, progress_bar
 from vlgauge.core.validation import check_choice, check_int, warn
-from vlgauge.families.scene_graphs.graph import Graph, Tuple, facts_in, merged
+from vlgauge.families.scene_graphs.graph import Graph, Tuple, facts_in, merge_graphs
 from vlgauge.families.scene_graphs.synsets import lemma
 from vlgauge.inputs.text.language import split_sentences
 from vlgauge.models.model_folders import find_model, look_for_model
@@ -90,7 +90,7 @@ class FactualParser:
                 f"{endless} of {len(written)} graphs were cut after {self.most_tokens} tokens; raise "
                 "`most_tokens` of the parser, or split the captions into sentences"
             )
-        return [merged(graphs[one] or Graph(()) for one in own) for own in sentences]
+        return [merge_graphs(graphs[one] or Graph(()) for one in own) for own in sentences]
 
     def object_groups(self, captions: Sequence[str], *, progress: Progress = None) -> list[list[list[str]]]:
         """Return the objects of each caption, each as a list with a single name.

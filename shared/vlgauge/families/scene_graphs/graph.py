@@ -61,12 +61,12 @@ class Graph:
         return bool(self.objects)
 
 
-def merged(graphs: Iterable[Graph]) -> Graph:
+def merge_graphs(graphs: Iterable[Graph]) -> Graph:
     """Merge several graphs into one without duplicates."""
     return Graph.of(one for graph in graphs for one in graph.tuples)
 
 
-def given_graph(value: Any, name: str) -> Graph:
+def convert_graph(value: Any, name: str) -> Graph:
     """Convert a graph supplied by the caller.
 
     Args:
@@ -87,7 +87,7 @@ def given_graph(value: Any, name: str) -> Graph:
     elif isinstance(value, Mapping):
         tuples = _parts(value, name)
     elif isinstance(value, (list, tuple)):
-        tuples = [_checked(parts, (1, 2, 3), f"{name}[{index}]") for index, parts in enumerate(value)]
+        tuples = [_check_tuple(parts, (1, 2, 3), f"{name}[{index}]") for index, parts in enumerate(value)]
     else:
         raise UsageTypeError.about(
             name,
@@ -111,7 +111,7 @@ def _parts(value: Mapping[str, Any], name: str) -> list[Tuple]:
     for key, items in lists.items():
         if isinstance(items, str) or not isinstance(items, Sequence):
             raise UsageTypeError.about(f"{name}[{key!r}]", f"must be a list, got {type(items).__name__}")
-    objects = [_checked([item], (1,), f"{name}['objects'][{index}]") for index, item in enumerate(lists["objects"])]
+    objects = [_check_tuple([item], (1,), f"{name}['objects'][{index}]") for index, item in enumerate(lists["objects"])]
     known = {parts[0] for parts in objects}
     if twice := next((parts[0] for index, parts in enumerate(objects) if parts in objects[:index]), None):
         raise UsageError(
@@ -121,7 +121,7 @@ def _parts(value: Mapping[str, Any], name: str) -> list[Tuple]:
     tuples = list(objects)
     for key, length in (("attributes", 2), ("relations", 3)):
         for index, item in enumerate(lists[key]):
-            parts = _checked(item, (length,), f"{name}[{key!r}][{index}]")
+            parts = _check_tuple(item, (length,), f"{name}[{key!r}][{index}]")
             if missing := [word for word in parts[:: length - 1][: length - 1] if word not in known]:
                 raise UsageError.about(
                     f"{name}[{key!r}][{index}]",
@@ -132,7 +132,7 @@ def _parts(value: Mapping[str, Any], name: str) -> list[Tuple]:
     return tuples
 
 
-def _checked(parts: Any, lengths: Sequence[int], name: str) -> Tuple:
+def _check_tuple(parts: Any, lengths: Sequence[int], name: str) -> Tuple:
     if isinstance(parts, str) or not isinstance(parts, Sequence) or not all(isinstance(part, str) for part in parts):
         raise UsageTypeError.about(name, f"must be a list of words, got {parts!r:.60}")
     if len(parts) not in lengths:

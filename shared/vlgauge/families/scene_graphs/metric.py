@@ -6,17 +6,17 @@ from typing import Any, ClassVar
 
 from vlgauge.checkpoints.preflight import Preflight
 from vlgauge.core.errors import UsageError, UsageTypeError
-from vlgauge.core.validation import PROFILES, check_int, shown
+from vlgauge.core.validation import PROFILES, check_int, short_repr
 from vlgauge.families.base.columns import References, Text
 from vlgauge.families.base.encoding import EncoderSettings
 from vlgauge.families.base.metric import Metric
 from vlgauge.families.scene_graphs.factual import FactualParser, look_for_factual, model_of, names_factual
-from vlgauge.families.scene_graphs.graph import Graph, given_graph
+from vlgauge.families.scene_graphs.graph import Graph, convert_graph
 from vlgauge.families.scene_graphs.phrases import PhraseVectors
 from vlgauge.families.scene_graphs.rules import GraphParser, RuleParser
 from vlgauge.families.scene_graphs.spice_program import SpiceProgram
 from vlgauge.families.scene_graphs.strange_captions import warn_of_strange
-from vlgauge.inputs.text.noun_phrases import checked_source, look_for_phrases
+from vlgauge.inputs.text.noun_phrases import check_source, look_for_phrases
 from vlgauge.models.sentences.given import look_for_text_encoder
 
 RULES = "rules"
@@ -60,8 +60,8 @@ class SceneGraphMetric(Metric):
         batch_size: int = 64,
         **host: Any,
     ) -> None:
-        self.parser = _checked_parser(parser, self.own_parsers)
-        self.pipeline = checked_source(pipeline, "pipeline")
+        self.parser = _check_parser(parser, self.own_parsers)
+        self.pipeline = check_source(pipeline, "pipeline")
         if parser != RULES and pipeline is not None:
             raise UsageError.about("pipeline", f'cannot be combined with a `parser` other than "{RULES}"')
         self.device = device
@@ -119,7 +119,7 @@ class SceneGraphMetric(Metric):
             return FactualParser(model_of(self.parser), **own)
         return RuleParser(self.pipeline, profile=self.profile)
 
-    def _parsed(self, parser: Any, method: str, captions: Sequence[str]) -> dict[str, Any]:
+    def _parse(self, parser: Any, method: str, captions: Sequence[str]) -> dict[str, Any]:
         """Call a method of a parser for all captions. User-supplied parsers are called without `progress`."""
         ours = isinstance(parser, (RuleParser, FactualParser, SpiceProgram))
         found = list(getattr(parser, method)(captions, **({"progress": self.progress} if ours else {})))
@@ -145,10 +145,10 @@ class SceneGraphMetric(Metric):
             TypeError: If a parser does not return graphs.
         """
         if graphs is not None:
-            return *_given(graphs, references), GIVEN
+            return *_convert_given(graphs, references), GIVEN
         captions = _distinct(predictions, references)
         parser: GraphParser = self._parser_of(captions)
-        known = self._parsed(parser, "graphs", captions)
+        known = self._parse(parser, "graphs", captions)
         for graph in known.values():
             if not isinstance(graph, Graph):
                 raise UsageTypeError.about(
@@ -175,11 +175,11 @@ class SceneGraphMetric(Metric):
             raise UsageTypeError.about(
                 "parser", f"must have `object_groups(captions)`, got {type(parser).__name__}", "give `objects`"
             )
-        known = self._parsed(parser, "object_groups", captions)
+        known = self._parse(parser, "object_groups", captions)
         of_references = [_once(chain.from_iterable(known[one] for one in own)) for own in references]
         return [_once(known[one]) for one in predictions], of_references, parser.identity
 
-    def encoded_phrases(self, phrases: Iterable[str]) -> tuple[PhraseVectors, str]:
+    def encode_phrases(self, phrases: Iterable[str]) -> tuple[PhraseVectors, str]:
         """Encode all distinct phrases of a call.
 
         Returns:
@@ -215,14 +215,14 @@ def _distinct(predictions: Sequence[str], references: Sequence[Sequence[str]]) -
     return captions
 
 
-def _checked_parser(parser: Any, own_parsers: Sequence[str]) -> Any:
+def _check_parser(parser: Any, own_parsers: Sequence[str]) -> Any:
     if isinstance(parser, str):
         if parser not in (RULES, *own_parsers) and not names_factual(parser):
             names = "".join(f'"{name}", ' for name in (RULES, *own_parsers))
             raise UsageError.about(
                 "parser",
                 f'must be {names}"factual", "factual:" followed by a folder or a Hub id, or an object with '
-                f"`graphs(captions)` and `identity`, got {shown(parser)}",
+                f"`graphs(captions)` and `identity`, got {short_repr(parser)}",
             )
     elif not (callable(getattr(parser, "graphs", None)) and hasattr(parser, "identity")):
         raise UsageTypeError.about(
@@ -231,7 +231,7 @@ def _checked_parser(parser: Any, own_parsers: Sequence[str]) -> Any:
     return parser
 
 
-def _given(graphs: Any, references: Sequence[Sequence[str]]) -> tuple[list[Graph], list[list[Graph]]]:
+def _convert_given(graphs: Any, references: Sequence[Sequence[str]]) -> tuple[list[Graph], list[list[Graph]]]:
     """Check and convert the graphs passed to a call, one per caption."""
     if not isinstance(graphs, Mapping) or set(graphs) != {"predictions", "references"}:
         got = ", ".join(map(repr, graphs)) if isinstance(graphs, Mapping) else type(graphs).__name__
@@ -242,9 +242,9 @@ def _given(graphs: Any, references: Sequence[Sequence[str]]) -> tuple[list[Graph
     for index, (captions, lists) in enumerate(zip(references, theirs, strict=True)):
         _check_length(lists, len(captions), f"graphs['references'][{index}]", "reference")
     return (
-        [given_graph(graph, f"graphs['predictions'][{index}]") for index, graph in enumerate(own)],
+        [convert_graph(graph, f"graphs['predictions'][{index}]") for index, graph in enumerate(own)],
         [
-            [given_graph(graph, f"graphs['references'][{index}][{place}]") for place, graph in enumerate(lists)]
+            [convert_graph(graph, f"graphs['references'][{index}][{place}]") for place, graph in enumerate(lists)]
             for index, lists in enumerate(theirs)
         ],
     )

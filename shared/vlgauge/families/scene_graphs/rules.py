@@ -144,7 +144,7 @@ def _of_noun(noun: Token, things: dict[int, str]) -> Iterator[Tuple]:
     name = things[noun.i]
     for child in noun.children:
         if child.dep_ == "amod":
-            yield from ((name, _lemma(one)) for one in _joined(child))
+            yield from ((name, _lemma(one)) for one in _find_joined(child))
         elif child.dep_ == "nummod" and noun.tag_ in _PLURALS and child.i < noun.i:
             yield name, child.lower_
         elif child.dep_ == "compound":
@@ -181,9 +181,9 @@ def _of_verb(verb: Token, things: dict[int, str]) -> Iterator[Tuple]:
 
 def _subjects(verb: Token) -> list[Token]:
     """Return the subjects of a verb: its nouns, the noun that it modifies, or the subjects of its head verb."""
-    own = [one for child in verb.children if child.dep_ in _SUBJECTS for one in _joined(child)]
+    own = [one for child in verb.children if child.dep_ in _SUBJECTS for one in _find_joined(child)]
     if any(child.tag_ in _RELATIVE for child in own) or (not own and verb.dep_ in _CLAUSES):
-        return _joined(verb.head) if verb.dep_ in _CLAUSES else []
+        return _find_joined(verb.head) if verb.dep_ in _CLAUSES else []
     if own or verb.head is verb:
         return own
     if verb.dep_ in ("conj", "advcl", "xcomp") and verb.head.pos_ in ("VERB", "AUX"):
@@ -192,19 +192,19 @@ def _subjects(verb: Token) -> list[Token]:
 
 
 def _objects(verb: Token) -> list[Token]:
-    return [one for child in verb.children if child.dep_ in _OBJECTS for one in _joined(child)]
+    return [one for child in verb.children if child.dep_ in _OBJECTS for one in _find_joined(child)]
 
 
 def _agents(verb: Token) -> list[Token]:
     by = [child for child in verb.children if child.dep_ == "agent"]
-    return [one for child in by for noun in child.children if noun.dep_ == "pobj" for one in _joined(noun)]
+    return [one for child in by for noun in child.children if noun.dep_ == "pobj" for one in _find_joined(noun)]
 
 
 def _qualities(verb: Token, things: dict[int, str]) -> Iterator[str]:
     """Yield the predicates after "is", and adjectives after other verbs: "looks happy"."""
     for child in verb.children:
         if child.dep_ in ("acomp", "oprd") and child.tag_ not in _NOUNS:
-            yield from (_lemma(one) for one in _joined(child))
+            yield from (_lemma(one) for one in _find_joined(child))
         elif child.dep_ == "attr" and child.i in things:
             yield things[child.i]
 
@@ -213,18 +213,18 @@ def _prepositions(token: Token, things: dict[int, str]) -> Iterator[tuple[str, s
     """Yield the prepositions that depend on a word, with their nouns: ("in front of", "house")."""
     for child in token.children:
         if child.dep_ == "prep":
-            yield from _reached(child, child.lower_, things)
+            yield from _reach(child, child.lower_, things)
 
 
-def _reached(preposition: Token, said: str, things: dict[int, str]) -> Iterator[tuple[str, str]]:
+def _reach(preposition: Token, said: str, things: dict[int, str]) -> Iterator[tuple[str, str]]:
     for child in preposition.children:
         if child.dep_ == "pobj":
             if child.i in things:
-                yield from ((said, things[one.i]) for one in _joined(child) if one.i in things)
+                yield from ((said, things[one.i]) for one in _find_joined(child) if one.i in things)
             else:
                 yield from _behind(child, said, things)
         elif child.dep_ == "prep":
-            yield from _reached(child, f"{said} {child.lower_}", things)
+            yield from _reach(child, f"{said} {child.lower_}", things)
 
 
 def _behind(noun: Token, said: str, things: dict[int, str]) -> Iterator[tuple[str, str]]:
@@ -232,13 +232,13 @@ def _behind(noun: Token, said: str, things: dict[int, str]) -> Iterator[tuple[st
     for child in noun.children:
         if child.dep_ == "prep" and child.lower_ == "of":
             words = said if _lemma(noun) in _QUANTITIES else f"{said} {noun.lower_} of".strip()
-            yield from _reached(child, words, things)
+            yield from _reach(child, words, things)
 
 
-def _joined(token: Token) -> list[Token]:
+def _find_joined(token: Token) -> list[Token]:
     """Return a word and all words that are joined to it by "and" or a comma."""
     found = [token]
     for child in token.children:
         if child.dep_ == "conj":
-            found += _joined(child)
+            found += _find_joined(child)
     return found

@@ -21,7 +21,7 @@ from vlgauge.checkpoints.preflight import Preflight
 from vlgauge.core.errors import MissingFileError, UsageError, UsageTypeError
 from vlgauge.core.lru_cache import LRUCache
 from vlgauge.core.progress import Progress, progress_bar
-from vlgauge.core.validation import shown
+from vlgauge.core.validation import short_repr
 from vlgauge.families.scene_graphs.graph import Graph
 
 SPICE = "spice-1.0"
@@ -95,7 +95,7 @@ class SpiceProgram:
         return [found[caption] for caption in captions]
 
 
-def checked_path(setting: str, value: Any, *, optional: bool = False) -> Any:
+def check_path(setting: str, value: Any, *, optional: bool = False) -> Any:
     """Check the type of a setting that names a program or a folder, and return it.
 
     Raises:
@@ -104,7 +104,7 @@ def checked_path(setting: str, value: Any, *, optional: bool = False) -> Any:
     if isinstance(value, (str, PathLike)) or (optional and value is None):
         return value
     none = ", or None for the one in pycocoevalcap" if optional else ""
-    raise UsageTypeError.about(setting, f"must be a path{none}, got {shown(value)}")
+    raise UsageTypeError.about(setting, f"must be a path{none}, got {short_repr(value)}")
 
 
 def look_for_program(found: Preflight, java: str | PathLike[str], jars: str | PathLike[str] | None) -> None:
@@ -130,7 +130,7 @@ def find_java(java: str | PathLike[str]) -> str:
     wanted = f'`java` must be a Java {_OLDEST_JAVA} to {_NEWEST_JAVA} for `parser="{SPICE}"`'
     if path is None:
         raise MissingFileError(
-            f"{wanted}, got {shown(fspath(java))}, which is not an executable; install one, or pass its path"
+            f"{wanted}, got {short_repr(fspath(java))}, which is not an executable; install one, or pass its path"
         )
     version = _java_version(FileState.of(Path(path)), path)
     if version is None or not _OLDEST_JAVA <= version <= _NEWEST_JAVA:
@@ -166,7 +166,8 @@ def find_jar(jars: str | PathLike[str] | None) -> Path:
         )
     if lacking := [name for name in _SHIPPED if not os.path.isfile(folder / name)]:
         raise MissingFileError.about(
-            "jars", f"must be the folder with {_JAR} and its lib, got {shown(str(folder))} without {', '.join(lacking)}"
+            "jars",
+            f"must be the folder with {_JAR} and its lib, got {short_repr(str(folder))} without {', '.join(lacking)}",
         )
     return folder / _JAR
 

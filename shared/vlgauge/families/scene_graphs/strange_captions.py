@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from vlgauge.core.validation import shown, warn
+from vlgauge.core.validation import short_repr, warn
 from vlgauge.families.scene_graphs.synsets import synsets
 from vlgauge.inputs.text.language import words
 
@@ -38,7 +38,7 @@ def warn_of_strange(captions: Iterable[str]) -> None:
             n_small += sum(word in _SMALL_WORDS for word in own)
             n_known += sum(word in _SMALL_WORDS or bool(synsets(word)) for word in own)
     if marked is not None:
-        warn(f"a caption has markup, such as {shown(marked)}, which is parsed as words; remove it first")
+        warn(f"a caption has markup, such as {short_repr(marked)}, which is parsed as words; remove it first")
     least = LEAST_KNOWN if n_small >= FEW_SMALL * n_words else LEAST_WITHOUT_SMALL
     if n_words >= FEWEST_WORDS and n_known < least * n_words:
         warn(

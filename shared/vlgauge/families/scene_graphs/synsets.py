@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import chain
 
 from vlgauge.core.files import DATA
-from vlgauge.core.lru_cache import cached_per_word
+from vlgauge.core.lru_cache import cache_per_word
 from vlgauge.families.ngram.wordnet import INFLECTIONS, PARTS, exceptions
 
 # Endings of nouns, verbs and adjectives that METEOR 1.5 removes or replaces if the result is a lemma. The first one
@@ -23,7 +23,7 @@ _STEMMING = (
 )
 
 
-@cached_per_word
+@cache_per_word
 def synsets(concept: str) -> frozenset[str]:
     """Return the names of the synsets of a word or compound and of its stem, in any part of speech.
 
@@ -55,7 +55,7 @@ def lemma(word: str, part: str) -> str:
 def infinitive(verb: str) -> str:
     """Return the infinitive of a lowercased verb: "ride" for "rides", although its shortest lemma is "rid"."""
     irregular = exceptions().get(("verb", verb))
-    known = _known([verb, *_without_endings([verb], "verb")], PARTS.index("verb"))
+    known = _find_known([verb, *_without_endings([verb], "verb")], PARTS.index("verb"))
     return irregular[0] if irregular else next(iter(known), verb)
 
 
@@ -65,7 +65,7 @@ def singular(noun: str) -> str:
     return irregular[0] if irregular else lemma(noun, "noun")
 
 
-@cached_per_word
+@cache_per_word
 def synonyms(concept: str) -> frozenset[str]:
     """Return all lemmas in the synsets of a word or compound, or of its base forms.
 
@@ -85,7 +85,7 @@ def synonyms(concept: str) -> frozenset[str]:
     return frozenset(form for form, _ in forms).union(*(_members()[name] for name in shared))
 
 
-@cached_per_word
+@cache_per_word
 def _lemma(part_and_word: str) -> str:
     part, word = part_and_word.split(" ", 1)
     return min(_lemmas(word, part), key=len, default=word)
@@ -95,11 +95,11 @@ def _lemmas(word: str, part: str) -> list[str]:
     """Return all lemmas of which a word may be a form, as one part of speech."""
     index = PARTS.index(part)
     irregular = exceptions().get((part, word))
-    found = _known([word, *(irregular or _without_endings([word], part))], index)
+    found = _find_known([word, *(irregular or _without_endings([word], part))], index)
     forms = [word]
     while not found and irregular is None and forms:
         forms = _without_endings(forms, part)
-        found = _known(forms, index)
+        found = _find_known(forms, index)
     return found
 
 
@@ -108,7 +108,7 @@ def is_lemma(word: str) -> bool:
     return any(_names(word.replace(" ", "_"), place) for place in range(len(PARTS)))
 
 
-def _known(forms: list[str], index: int) -> list[str]:
+def _find_known(forms: list[str], index: int) -> list[str]:
     return [form for form in dict.fromkeys(forms) if _names(form, index)]
 
 

@@ -26,4 +26,4 @@ class NltkLemmas:
 
     def __call__(self, tokens: Sequence[str]) -> list[str]:
         """Return one lemma per word."""
-        return [lemma(word, _PARTS.get(tag[:1], "noun")) for word, tag in self._tagger.tagged(list(tokens))]
+        return [lemma(word, _PARTS.get(tag[:1], "noun")) for word, tag in self._tagger.tag(list(tokens))]

@@ -12,7 +12,7 @@ from vlgauge.families.style.formula import (
     score_blocks,
 )
 from vlgauge.families.style.metric import StyleMetric
-from vlgauge.families.style.scoring import blocks, weighted_ngrams, weighted_references
+from vlgauge.families.style.scoring import blocks, weigh_ngrams, weigh_references
 from vlgauge.families.style.table import StyleTable
 from vlgauge.families.style.weights import VARIANTS
 from vlgauge.inputs.text.ngrams import lengths_of
@@ -33,6 +33,6 @@ __all__ = [
     "reference_explanations",
     "reference_scores",
     "score_blocks",
-    "weighted_ngrams",
-    "weighted_references",
+    "weigh_ngrams",
+    "weigh_references",
 ]

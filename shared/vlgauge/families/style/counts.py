@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.core.errors import UsageError
-from vlgauge.core.validation import shown
-from vlgauge.families.style.tokenizers import Tokens, tokenized
+from vlgauge.core.validation import short_repr
+from vlgauge.families.style.tokenizers import Tokens, tokenize_texts
 from vlgauge.families.style.weights import Bools, OrderCounts, rows_among, rows_among_sorted
-from vlgauge.inputs.text.ngrams import Ints, ngram_sets, sorted_with_places, token_ids
+from vlgauge.inputs.text.ngrams import Ints, ngram_sets, sort_with_places, token_ids
 
 _KEY_BYTES = 8
 
@@ -118,7 +118,7 @@ class StyleCounts:
         Raises:
             ValueError: If the texts are a single string, or one of them is not a valid string.
         """
-        return tokenized(texts, self.tokenizer, name)
+        return tokenize_texts(texts, self.tokenizer, name)
 
     def style_ids(self, styles: Sequence[str], name: str = "styles") -> Ints:
         """Return the row of each style in `styles`, shape ``(n,)``, int64.
@@ -150,7 +150,7 @@ class StyleCounts:
         near = [folded[match] for match in difflib.get_close_matches(str(style).casefold(), folded, n=3, cutoff=0.6)]
         kind = "near matches" if near else "they are" if len(self.styles) <= 10 else "the first ones"
         names = ", ".join(map(repr, near or self.styles[:10]))
-        problem = f"must be one of the table's {len(self.styles)} styles, got {shown(style)}"
+        problem = f"must be one of the table's {len(self.styles)} styles, got {short_repr(style)}"
         return UsageError.about(name, problem, f"{kind}: {names}")
 
     def ngrams(self, captions: Sequence[Sequence[str]]) -> list[CaptionNgrams]:
@@ -172,7 +172,7 @@ class StyleCounts:
                 wanted = np.where((prefix >= 0) & (token >= 0), prefix * len(self.tokens) + token, -1)
                 ids = rows_among(counts.keys, wanted)
             sizes = np.bincount(sets.captions, minlength=len(captions))
-            owners, places = sorted_with_places(sets.captions, len(captions))
+            owners, places = sort_with_places(sets.captions, len(captions))
             found.append(CaptionNgrams(owners, ids[sets.ngrams[places]], sizes))
         return found
 

@@ -11,8 +11,8 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import check_choice, check_int
 from vlgauge.families.style.counts import StyleCounts
 from vlgauge.families.style.formula import order_scores, shares
-from vlgauge.families.style.scoring import WeightedNgrams, weighted_ngrams
-from vlgauge.families.style.tokenizers import checked_text
+from vlgauge.families.style.scoring import WeightedNgrams, weigh_ngrams
+from vlgauge.families.style.tokenizers import check_text
 from vlgauge.families.style.weights import VARIANTS, Bools, Floats
 from vlgauge.inputs.text.ngrams import MAX_ORDER, Ints
 
@@ -40,7 +40,7 @@ class PlacedNgram:
     weight: NgramWeight
 
 
-def placed_ngrams(tokens: Sequence[str], row: int, weighted: Sequence[WeightedNgrams]) -> list[PlacedNgram]:
+def place_ngrams(tokens: Sequence[str], row: int, weighted: Sequence[WeightedNgrams]) -> list[PlacedNgram]:
     """Return the distinct n-grams of a caption, sorted by order, then by first position."""
     found = []
     for n, order in enumerate(weighted, 1):
@@ -67,9 +67,9 @@ def explain(table: StyleCounts, caption: str, style: str, variant: str) -> list[
     Raises:
         ValueError: If the style is unknown, the caption is not a valid string, or `variant` is invalid.
     """
-    tokens = table.tokenize([checked_text(caption, "caption")])
-    weighted = weighted_ngrams(table, tokens, np.array([table.style_id(style)]), variant)
-    return [placed.weight for placed in placed_ngrams(tokens[0], 0, weighted)]
+    tokens = table.tokenize([check_text(caption, "caption")])
+    weighted = weigh_ngrams(table, tokens, np.array([table.style_id(style)]), variant)
+    return [placed.weight for placed in place_ngrams(tokens[0], 0, weighted)]
 
 
 def caption_explanations(
@@ -92,7 +92,7 @@ def caption_explanations(
     means = order_scores(np.stack([order.sums() for order in weighted]), sizes)
     per_gram = shares(sizes, orders)
     for row, tokens in enumerate(captions):
-        placed = placed_ngrams(tokens, row, weighted)
+        placed = place_ngrams(tokens, row, weighted)
         parts = [gram.weight.cng * float(per_gram[gram.weight.order - 1, row]) for gram in placed]
         ordered = sorted(zip(placed, parts, strict=True), key=lambda pair: -abs(pair[1]))
         yield {
@@ -140,15 +140,15 @@ def reference_explanations(
         contributions that sum to the score) and ``lowered`` (n-grams of one ``side`` only, which make its vector
         longer), both in descending order of weight.
     """
-    placed = [placed_ngrams(tokens, row, own) for row, tokens in enumerate(captions)]
+    placed = [place_ngrams(tokens, row, own) for row, tokens in enumerate(captions)]
     found: list[dict[str, Any]] = [
         {"tokens": list(tokens), "words": [0.0] * len(tokens), "references": []} for tokens in captions
     ]
     counts = np.bincount(examples, minlength=len(captions))
     for row, tokens in enumerate(references):
         example = int(examples[row])
-        here, there = placed[example], placed_ngrams(tokens, row, [order for order, _ in theirs])
-        shared = _shared_parts(here, there, cosines[:, row].tolist(), float(scores[row]))
+        here, there = placed[example], place_ngrams(tokens, row, [order for order, _ in theirs])
+        shared = _find_shared_parts(here, there, cosines[:, row].tolist(), float(scores[row]))
         entry = found[example]
         parts = word_shares(len(captions[example]), shared)
         entry["words"] = [a + b / int(counts[example]) for a, b in zip(entry["words"], parts, strict=True)]
@@ -164,7 +164,7 @@ def reference_explanations(
     return found
 
 
-def _shared_parts(
+def _find_shared_parts(
     here: Sequence[PlacedNgram], there: Sequence[PlacedNgram], cosines: Sequence[float], score: float
 ) -> list[tuple[PlacedNgram, float]]:
     """Return the shared n-grams with nonzero weights and their contributions to the score, in descending order."""

@@ -9,14 +9,14 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.progress import Progress, progress_bar
 from vlgauge.core.validation import warn
 from vlgauge.families.style.counts import KnownCaptions, Table
-from vlgauge.families.style.tokenizers import TOKENIZERS, Tokens, checked_text, tokenized
+from vlgauge.families.style.tokenizers import TOKENIZERS, Tokens, check_text, tokenize_texts
 from vlgauge.families.style.weights import OrderCounts
 from vlgauge.inputs.text.ngrams import MAX_ORDER, ngram_sets, token_ids
 
 MAX_STYLES = 2**16 - 1
 
 
-def fitted(
+def fit_table(
     cls: type[Table],
     captions: Any,
     styles: Any,
@@ -31,10 +31,10 @@ def fitted(
     See `StyleTable.fit` for arguments and errors.
     """
     _check_about(about)
-    rows, labels = _paired(captions, styles, held_out)
-    names = _sorted_styles(labels)
-    chosen = _chosen_tokenizer(rows, tokenizer)
-    split = tokenized(rows, chosen, progress=progress) if isinstance(rows[0], str) else _checked_tokens(rows)
+    rows, labels = _pair_styles(captions, styles, held_out)
+    names = _sort_styles(labels)
+    chosen = _choose_tokenizer(rows, tokenizer)
+    split = tokenize_texts(rows, chosen, progress=progress) if isinstance(rows[0], str) else _check_tokens(rows)
     empty = sum(not tokens for tokens in split)
     if empty:
         # The warning is issued at the line that called StyleTable.fit.
@@ -65,7 +65,7 @@ def _check_about(about: Mapping[str, Any]) -> None:
             raise UsageError.about(key, f"must be a string, got {type(value).__name__}")
 
 
-def _paired(captions: Any, styles: Any, held_out: Any) -> tuple[list[Any], list[Any]]:
+def _pair_styles(captions: Any, styles: Any, held_out: Any) -> tuple[list[Any], list[Any]]:
     """Return captions and styles as lists of equal length, without captions that are held out."""
     columns = {"captions": captions, "styles": styles} | ({} if held_out is None else {"held_out": held_out})
     for name, column in columns.items():
@@ -76,14 +76,14 @@ def _paired(captions: Any, styles: Any, held_out: Any) -> tuple[list[Any], list[
     for name, column in lists.items():
         if len(column) != count:
             raise UsageError.about(name, f"must have one entry per caption, got {len(column)} for {count} captions")
-    left_out = checked_mask(lists.get("held_out", [False] * count))
+    left_out = check_mask(lists.get("held_out", [False] * count))
     kept = [i for i in range(count) if not left_out[i]]
     if not kept:
         raise UsageError.about("captions", "must have at least one caption that is not held out, got none")
     return [lists["captions"][i] for i in kept], [lists["styles"][i] for i in kept]
 
 
-def checked_mask(held_out: Sequence[Any]) -> list[bool]:
+def check_mask(held_out: Sequence[Any]) -> list[bool]:
     """Convert a mask of held-out captions to a list of bools.
 
     Raises:
@@ -95,12 +95,12 @@ def checked_mask(held_out: Sequence[Any]) -> list[bool]:
     return [bool(entry) for entry in held_out]
 
 
-def _sorted_styles(labels: Sequence[Any]) -> tuple[str, ...]:
+def _sort_styles(labels: Sequence[Any]) -> tuple[str, ...]:
     """Return the sorted distinct styles after a check of their names."""
     for i, style in enumerate(labels):
         if not isinstance(style, str) or not style.strip():
             raise UsageError.about(f"styles[{i}]", f"must be the name of a style, got {style!r}")
-        checked_text(style, f"styles[{i}]")
+        check_text(style, f"styles[{i}]")
     names = tuple(sorted(set(map(str, labels))))  # NumPy arrays contain NumPy's string type
     if not 2 <= len(names) <= MAX_STYLES:
         got = f"{len(names)}" if len(names) > 1 else f"only {names[0]!r}"
@@ -108,7 +108,7 @@ def _sorted_styles(labels: Sequence[Any]) -> tuple[str, ...]:
     return names
 
 
-def _chosen_tokenizer(rows: Sequence[Any], tokenizer: str | None) -> str:
+def _choose_tokenizer(rows: Sequence[Any], tokenizer: str | None) -> str:
     """Return the requested tokenizer, or the default for strings or lists of tokens."""
     split = not isinstance(rows[0], str)
     chosen = tokenizer or ("whitespace" if split else "words-1")
@@ -121,7 +121,7 @@ def _chosen_tokenizer(rows: Sequence[Any], tokenizer: str | None) -> str:
     return chosen
 
 
-def _checked_tokens(rows: Sequence[Any]) -> list[Tokens]:
+def _check_tokens(rows: Sequence[Any]) -> list[Tokens]:
     """Check that captions are lists of tokens, each of which is a string without whitespace."""
     known: set[Any] = set()
     for i, row in enumerate(rows):
@@ -133,5 +133,5 @@ def _checked_tokens(rows: Sequence[Any]) -> list[Tokens]:
         for token in set(row) - known:
             if not isinstance(token, str) or token.split() != [token]:
                 raise UsageError.about(f"captions[{i}]", f"must have tokens without whitespace, got {token!r}")
-            known.add(checked_text(token, f"captions[{i}]"))
+            known.add(check_text(token, f"captions[{i}]"))
     return [list(row) for row in rows]

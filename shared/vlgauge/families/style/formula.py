@@ -13,7 +13,7 @@ from scipy import sparse
 from vlgauge.core.progress import Progress, progress_bar
 from vlgauge.families.ngram.cider import SCALE, length_penalties
 from vlgauge.families.style.counts import CaptionNgrams, StyleCounts
-from vlgauge.families.style.scoring import WeightedNgrams, blocks, weighted_ngrams
+from vlgauge.families.style.scoring import WeightedNgrams, blocks, weigh_ngrams
 from vlgauge.families.style.weights import Bools, Floats, OrderCounts, contrastive_weights
 from vlgauge.inputs.text.ngrams import MAX_ORDER, Ints, lengths_of
 
@@ -102,7 +102,7 @@ def _score_block(
     table: StyleCounts, captions: Sequence[Sequence[str]], variant: str, orders: str, own: Ints | None
 ) -> Floats:
     styles = np.zeros(len(captions), np.int64) if own is None else own
-    weighted = weighted_ngrams(table, captions, styles, variant, exclude_self=own is not None)
+    weighted = weigh_ngrams(table, captions, styles, variant, exclude_self=own is not None)
     sizes = np.stack([order.grams.sizes[:, None] for order in weighted])  # (4, captions, 1)
     means = (
         order_scores(order.sums_in_every_style(counts, variant), order.grams.sizes[:, None])
@@ -117,7 +117,7 @@ def _score_block(
 
 
 # -- StyleCIDEr -------------------------------------------------------------------------------------------------------
-def squared_norms(weights: Floats, owners: Ints, n: int) -> Floats:
+def compute_squared_norms(weights: Floats, owners: Ints, n: int) -> Floats:
     """Compute |g_n|^2 of n vectors g_n that contain CNG_p(t) for each distinct n-gram t, shape ``(n,)``.
 
     Args:
@@ -143,9 +143,9 @@ def ngram_cosines(candidates: tuple[Floats, Ints], references: tuple[Floats, Int
         Shape ``(n_references,)``, in [0, 1]. 0 if a norm is 0.
     """
     weights, owners = references
-    products = squared_norms(weights[shared], owners[shared], len(of))
-    norms = squared_norms(*candidates, int(of.max(initial=-1)) + 1)[of]
-    norms = np.sqrt(norms * squared_norms(weights, owners, len(of)))
+    products = compute_squared_norms(weights[shared], owners[shared], len(of))
+    norms = compute_squared_norms(*candidates, int(of.max(initial=-1)) + 1)[of]
+    norms = np.sqrt(norms * compute_squared_norms(weights, owners, len(of)))
     return np.minimum(np.divide(products, norms, out=np.zeros(len(of)), where=norms > 0.0), 1.0)
 
 
@@ -213,7 +213,7 @@ class _Groups:
     first: Ints
 
     @classmethod
-    def made(cls, styles: Ints, lengths: Ints) -> "_Groups":
+    def create(cls, styles: Ints, lengths: Ints) -> "_Groups":
         """Group references by style and length."""
         distinct, of = np.unique(np.stack([styles, lengths]), axis=1, return_inverse=True)
         return cls(of.ravel(), distinct[0], distinct[1], np.flatnonzero(np.diff(distinct[0], prepend=-1)))
@@ -264,7 +264,7 @@ def cosine_sums(
     """
     own, theirs = table.ngrams(captions), table.ngrams(references)
     lengths, their_lengths = lengths_of(captions), lengths_of(references)
-    groups = _Groups.made(reference_styles, np.zeros_like(their_lengths) if variant == "paper" else their_lengths)
+    groups = _Groups.create(reference_styles, np.zeros_like(their_lengths) if variant == "paper" else their_lengths)
     present = np.unique(styles)
     with progress_bar(len(present), "Comparing with every style", progress) as advance:
         for style in present.tolist():
@@ -309,7 +309,7 @@ def _unit_vectors(
     here = (own.ngrams >= 0) & (row[own.captions] >= 0)
     here[here] = weights[own.ngrams[here]] != 0.0
     owners, ngrams = row[own.captions[here]], own.ngrams[here]
-    norms = np.sqrt(squared_norms(weights[ngrams], owners, len(rows)))
+    norms = np.sqrt(compute_squared_norms(weights[ngrams], owners, len(rows)))
     entries = weights[ngrams] ** 2 / norms[owners]
     first = sparse.csr_array((entries, (owners, ngrams)), shape=(len(rows), len(weights)))
 
@@ -317,7 +317,7 @@ def _unit_vectors(
     wanted[ngrams] = True
     seen = theirs.ngrams >= 0
     captions, ngrams = theirs.captions[seen], theirs.ngrams[seen]
-    norms = np.sqrt(squared_norms(weights[ngrams], captions, len(theirs.sizes)))
+    norms = np.sqrt(compute_squared_norms(weights[ngrams], captions, len(theirs.sizes)))
     there = wanted[ngrams]
     captions, ngrams = captions[there], ngrams[there]
     where = (ngrams, groups.of[captions])

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from vlgauge.core.errors import UsageError, as_setting
-from vlgauge.core.validation import check_bool, check_choice, shown, warn
+from vlgauge.core.validation import check_bool, check_choice, short_repr, warn
 from vlgauge.families.base.columns import References, Text
 from vlgauge.families.base.metric import Metric
 from vlgauge.families.style.table import StyleTable
-from vlgauge.families.style.table_sources import FORMS, catalog, checked_source, named_table
+from vlgauge.families.style.table_sources import FORMS, catalog, check_source, load_named_table
 from vlgauge.families.style.weights import VARIANTS
 from vlgauge.inputs.text.ngrams import MAX_ORDER
 
@@ -36,8 +36,8 @@ class StyleMetric(Metric):
         if table is not None and host.get("config_name", args[0] if args else None) not in (None, "default"):
             raise UsageError.about("table", "cannot be combined with a `config_name` that names a table")
         if table is None and table_revision is not None:
-            raise UsageError.about("table_revision", f"requires `table`, got {shown(table_revision)} without it")
-        self.table = None if table is None else checked_source(table, table_revision)
+            raise UsageError.about("table_revision", f"requires `table`, got {short_repr(table_revision)} without it")
+        self.table = None if table is None else check_source(table, table_revision)
         self.table_revision = table_revision
         self.variant = check_choice("variant", variant, VARIANTS)
         self.exclude_self = check_bool("exclude_self", exclude_self)
@@ -59,7 +59,7 @@ class StyleMetric(Metric):
             if self.table is not None:
                 self._read_table = StyleTable.load(self.table, self.table_revision)
             elif self.config_name in self.configs:
-                self._read_table = named_table(StyleTable, self.config_name)
+                self._read_table = load_named_table(StyleTable, self.config_name)
             else:
                 raise UsageError(
                     f"a style table is required; pass {FORMS}, as {as_setting('table')}, or choose a named table with "
@@ -67,7 +67,7 @@ class StyleMetric(Metric):
                 )
         return self._read_table
 
-    def signed_table(self, table: StyleTable) -> dict[str, Any]:
+    def sign_table(self, table: StyleTable) -> dict[str, Any]:
         """Return the signature fields that identify a table.
 
         Returns:

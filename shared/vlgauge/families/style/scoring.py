@@ -9,7 +9,7 @@ from scipy import sparse
 from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import check_choice
 from vlgauge.families.style.counts import CaptionNgrams, StyleCounts
-from vlgauge.families.style.tokenizers import checked_text
+from vlgauge.families.style.tokenizers import check_text
 from vlgauge.families.style.weights import (
     VARIANTS,
     Bools,
@@ -45,7 +45,7 @@ def ngram_weights(table: StyleCounts, ngram: str, styles: Ints, variant: str) ->
     Raises:
         ValueError: If the text does not have 1 to 4 tokens, or `variant` is invalid.
     """
-    tokens = table.tokenize([checked_text(ngram, "ngram")])[0]
+    tokens = table.tokenize([check_text(ngram, "ngram")])[0]
     if not 1 <= len(tokens) <= MAX_ORDER:
         raise UsageError.about("ngram", f"must have 1 to {MAX_ORDER} tokens, got {len(tokens)} in {ngram!r}")
     row = table.ngrams([tokens])[len(tokens) - 1].ngrams
@@ -69,7 +69,7 @@ class WeightedNgrams:
     weights: Floats
     removal: RemovedCaptions | None
 
-    def known_captions(self) -> Ints:
+    def find_known_captions(self) -> Ints:
         """Return the caption index of each n-gram that is in a style, shape ``(n_known,)``."""
         return self.grams.captions[self.evidence.occurrences > 0]
 
@@ -106,7 +106,7 @@ class WeightedNgrams:
         return factor * (own - product(mean / divisor, np.ones(len(counts.df))))
 
 
-def weighted_ngrams(
+def weigh_ngrams(
     table: StyleCounts, captions: Sequence[Sequence[str]], styles: Ints, variant: str, *, exclude_self: bool = False
 ) -> list[WeightedNgrams]:
     """Compute the weights of the n-grams of each caption in its style, by order.
@@ -129,12 +129,12 @@ def weighted_ngrams(
         removal = None
         if removed is not None and removed.any():
             removal = RemovedCaptions.of(counts, grams.captions, evidence.df, styles, removed)
-            evidence = removal.applied(evidence, grams.captions, np.ones(len(grams.ngrams), np.bool_))
+            evidence = removal.apply(evidence, grams.captions, np.ones(len(grams.ngrams), np.bool_))
         weighted.append(WeightedNgrams(grams, evidence, evidence.weights(len(table.styles), variant), removal))
     return weighted
 
 
-def weighted_references(
+def weigh_references(
     table: StyleCounts,
     references: Sequence[Sequence[str]],
     examples: Ints,
@@ -164,7 +164,7 @@ def weighted_references(
         shared = rows_among_sorted(candidate_keys, keys) >= 0
         evidence = counts.evidence(grams.ngrams, styles[example])
         if own.removal is not None:
-            evidence = own.removal.applied(evidence, example, shared)
+            evidence = own.removal.apply(evidence, example, shared)
         weights = evidence.weights(len(table.styles), variant)
         weighted.append((WeightedNgrams(grams, evidence, weights, own.removal), shared))
     return weighted

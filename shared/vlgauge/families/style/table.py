@@ -11,7 +11,7 @@ from vlgauge.core.validation import check_choice
 from vlgauge.families.style import explaining, table_file, table_sources
 from vlgauge.families.style.counts import StyleCounts
 from vlgauge.families.style.explaining import NgramWeight
-from vlgauge.families.style.fitting import fitted
+from vlgauge.families.style.fitting import fit_table
 from vlgauge.families.style.formula import score_blocks
 from vlgauge.families.style.scoring import ngram_weights
 from vlgauge.families.style.weights import VARIANTS, Floats
@@ -54,7 +54,7 @@ class StyleTable(StyleCounts):
                 there are fewer than 2 styles, or an entry of `held_out` is neither true nor false.
         """
         about = {"name": name, "source": source, "licence": licence}
-        return fitted(cls, captions, styles, tokenizer=tokenizer, held_out=held_out, progress=progress, **about)
+        return fit_table(cls, captions, styles, tokenizer=tokenizer, held_out=held_out, progress=progress, **about)
 
     @classmethod
     def load(cls, source: "StyleTable | str | PathLike[str]", revision: str | None = None) -> "StyleTable":
@@ -69,7 +69,7 @@ class StyleTable(StyleCounts):
                 its size.
             OSError: If the file cannot be read or downloaded.
         """
-        return table_sources.resolved(cls, source, revision)
+        return table_sources.resolve_table(cls, source, revision)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the table to one Parquet file, which any program can read.

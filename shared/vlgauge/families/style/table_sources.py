@@ -15,9 +15,9 @@ from vlgauge.checkpoints.files import sha256_of
 from vlgauge.checkpoints.hub import hub_file, hub_requests, unreachable
 from vlgauge.core.errors import MissingFileError, NetworkError, UsageError
 from vlgauge.core.files import DATA
-from vlgauge.core.validation import shown
+from vlgauge.core.validation import short_repr
 from vlgauge.families.style.counts import StyleCounts, Table
-from vlgauge.families.style.fitting import fitted
+from vlgauge.families.style.fitting import fit_table
 from vlgauge.families.style.table_file import load, save
 
 CATALOG = DATA / "style_tables.json"
@@ -32,7 +32,7 @@ _HELD_LOCK = threading.Lock()
 FORMS = "a StyleTable, a Parquet file, or a Hub dataset as 'owner/name' or 'owner/name:config'"
 
 
-def checked_source(source: Any, revision: str | None = None) -> Any:
+def check_source(source: Any, revision: str | None = None) -> Any:
     """Check that a table source has a valid form, without reading it.
 
     Returns:
@@ -43,9 +43,9 @@ def checked_source(source: Any, revision: str | None = None) -> Any:
     """
     is_path = isinstance(source, PathLike) or (isinstance(source, str) and _is_path(source))
     if not (is_path or isinstance(source, StyleCounts) or (isinstance(source, str) and _HUB_ID.fullmatch(source))):
-        raise UsageError.about("table", f"must be {FORMS}, got {shown(source)}")
+        raise UsageError.about("table", f"must be {FORMS}, got {short_repr(source)}")
     if revision is not None and (is_path or isinstance(source, StyleCounts)):
-        raise UsageError.about("revision", f"requires a Hub dataset as `table`, got {shown(revision)} without one")
+        raise UsageError.about("revision", f"requires a Hub dataset as `table`, got {short_repr(revision)} without one")
     return source
 
 
@@ -53,20 +53,20 @@ def _is_path(source: str) -> bool:
     return source.endswith(".parquet") or os.path.exists(source)
 
 
-def resolved(cls: type[Table], source: Any, revision: str | None = None) -> Table:
+def resolve_table(cls: type[Table], source: Any, revision: str | None = None) -> Table:
     """Resolve a source to a table.
 
     See `StyleTable.load` for arguments and errors.
     """
-    checked_source(source, revision)
+    check_source(source, revision)
     if isinstance(source, cls):
         return source
     if isinstance(source, PathLike) or _is_path(source):
-        return _held(cls, os.fspath(source))
-    return _held(cls, fetched(*hub_address(source), revision))
+        return _get_cached(cls, os.fspath(source))
+    return _get_cached(cls, download_file(*hub_address(source), revision))
 
 
-def _held(cls: type[Table], path: str) -> Table:
+def _get_cached(cls: type[Table], path: str) -> Table:
     """Return the table in a file, which is read only if it has changed or the table is no longer referenced."""
     try:
         key = (os.path.realpath(path), sha256_of(Path(path)))
@@ -88,11 +88,11 @@ def hub_address(dataset: str) -> tuple[str, str]:
     """
     match = _HUB_ID.fullmatch(dataset)
     if match is None:
-        raise UsageError.about("dataset", f"must be 'owner/name' or 'owner/name:config', got {shown(dataset)}")
+        raise UsageError.about("dataset", f"must be 'owner/name' or 'owner/name:config', got {short_repr(dataset)}")
     return match[1], f"{match[2] or 'default'}.parquet"
 
 
-def fetched(repository: str, file: str, revision: str | None, sha256: str | None = None) -> str:
+def download_file(repository: str, file: str, revision: str | None, sha256: str | None = None) -> str:
     """Return the local path of a file of a dataset, downloading it unless it is cached or an offline switch is set.
 
     Args:
@@ -168,7 +168,7 @@ def catalog() -> dict[str, dict[str, str]]:
     return json.loads(CATALOG.read_text("utf-8"))
 
 
-def named_table(cls: type[Table], name: str) -> Table:
+def load_named_table(cls: type[Table], name: str) -> Table:
     """Load a table by name.
 
     Raises:
@@ -184,10 +184,10 @@ def named_table(cls: type[Table], name: str) -> Table:
             rows = list(csv.DictReader(file))
         captions, styles = ([row[column] for row in rows] for column in ("caption", "style"))
         about = {"name": name, "source": "vlgauge", "licence": entry["licence"]}
-        return fitted(cls, captions, styles, tokenizer=None, held_out=None, progress=False, **about)
-    path = fetched(entry["dataset"], entry["file"], entry["revision"], entry["sha256"])
+        return fit_table(cls, captions, styles, tokenizer=None, held_out=None, progress=False, **about)
+    path = download_file(entry["dataset"], entry["file"], entry["revision"], entry["sha256"])
     if sha256_of(Path(path)) != entry["sha256"]:
         raise UsageError.about(
             "config_name", f"{name!r} must be the published table, got {path} with a different checksum"
         )
-    return _held(cls, path)
+    return _get_cached(cls, path)

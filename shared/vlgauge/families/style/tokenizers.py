@@ -33,7 +33,9 @@ TOKENIZERS: dict[str, Callable[[str], Tokens]] = {"words-1": words_1, "whitespac
 """Tokenizers by name: "words-1", and "whitespace" for tokenized text, which is neither cleaned nor lowercased."""
 
 
-def tokenized(texts: Sequence[str], tokenizer: str, name: str = "captions", progress: Progress = False) -> list[Tokens]:
+def tokenize_texts(
+    texts: Sequence[str], tokenizer: str, name: str = "captions", progress: Progress = False
+) -> list[Tokens]:
     """Tokenize texts. Equal texts are tokenized once and share their list.
 
     Args:
@@ -55,12 +57,12 @@ def tokenized(texts: Sequence[str], tokenizer: str, name: str = "captions", prog
             chunk = texts[start : start + 1024]
             for i, text in enumerate(chunk, start):
                 if not isinstance(text, str) or text not in known:
-                    known[text] = split(checked_text(text, f"{name}[{i}]"))
+                    known[text] = split(check_text(text, f"{name}[{i}]"))
             advance(len(chunk))
     return [known[text] for text in texts]
 
 
-def checked_text(text: str, name: str) -> str:
+def check_text(text: str, name: str) -> str:
     """Check that a text is a string that can be encoded in UTF-8, and return it.
 
     Args:

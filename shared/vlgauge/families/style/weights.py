@@ -203,10 +203,10 @@ class OrderCounts:
         """Return the statistics of each (n-gram, style), shape ``(m,)`` each."""
         pairs = self.find(ngrams, styles)
         return PairStatistics(
-            df=_taken(self.df, pairs).astype(np.int64),
-            ecdf=_taken(self.ecdf, pairs),
-            total=_taken(self.totals, ngrams),
-            occurrences=_taken(self.occurrences, ngrams),
+            df=_take_rows(self.df, pairs).astype(np.int64),
+            ecdf=_take_rows(self.ecdf, pairs),
+            total=_take_rows(self.totals, ngrams),
+            occurrences=_take_rows(self.occurrences, ngrams),
         )
 
 
@@ -251,7 +251,7 @@ class RemovedCaptions:
         inside = removed[examples]
         return cls(counts, styles, removed, np.sort(examples[inside] * width + df[inside]), width)
 
-    def applied(self, evidence: PairStatistics, examples: Ints, own: Bools) -> PairStatistics:
+    def apply(self, evidence: PairStatistics, examples: Ints, own: Bools) -> PairStatistics:
         """Return the statistics after the removal.
 
         Args:
@@ -310,7 +310,7 @@ def rows_among_sorted(ascending: npt.NDArray, wanted: npt.NDArray) -> Ints:
     return np.where(ascending[found] == wanted, found, -1)
 
 
-def _taken(values: npt.NDArray, rows: Ints) -> npt.NDArray:
+def _take_rows(values: npt.NDArray, rows: Ints) -> npt.NDArray:
     """Return the values of rows, and 0 for row -1."""
     if not len(values):
         return np.zeros(len(rows), values.dtype)

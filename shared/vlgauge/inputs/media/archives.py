@@ -26,7 +26,7 @@ Task: TypeAlias = Callable[[dict[str, Any], bytes], Iterator[tuple[Any, bytes]]]
 
 
 @dataclass(frozen=True)
-class ListedFile:
+class ArchiveFile:
     """File in a folder or archive.
 
     Attributes:
@@ -57,20 +57,20 @@ class ListedFile:
         return any(part.strip(".") and part.startswith((".", "__MACOSX")) for part in self.name.split("/"))
 
 
-def folder_files(folder: Path) -> Iterator[ListedFile]:
+def folder_files(folder: Path) -> Iterator[ArchiveFile]:
     """Yield the files in a folder and its subfolders, without following links.
 
     Raises:
         OSError: If a subfolder cannot be read.
     """
     paths = (Path(place, name) for place, _, names in os.walk(folder, onerror=_raise) for name in names)
-    for path in _limited(paths):
+    for path in _limit_entries(paths):
         status = path.lstat()
         read = partial(_part, str(path), 0, status.st_size) if stat.S_ISREG(status.st_mode) else None
-        yield ListedFile(path.relative_to(folder).as_posix(), status.st_size, read)
+        yield ArchiveFile(path.relative_to(folder).as_posix(), status.st_size, read)
 
 
-def archive_files(path: str) -> Iterator[ListedFile]:
+def archive_files(path: str) -> Iterator[ArchiveFile]:
     """Yield the files of a tar or zip archive in order, without folders. A tar archive is only read as far as needed.
 
     Raises:
@@ -78,11 +78,11 @@ def archive_files(path: str) -> Iterator[ListedFile]:
     """
     with open_file(path, "FILE"):  # raises for pipes and devices
         is_zip = path.lower().endswith(ZIP)
-    for member in _limited(_members(zip_members if is_zip else tar_members, path)):
+    for member in _limit_entries(_members(zip_members if is_zip else tar_members, path)):
         if member is not None:
             name, n_bytes, place = member
             read = partial(_zip_content, path, place, name) if is_zip else partial(_part, path, place, n_bytes)
-            yield ListedFile(name, n_bytes, None if place is None else read)
+            yield ArchiveFile(name, n_bytes, None if place is None else read)
 
 
 def _members(task: Task, path: str) -> Iterator[tuple[str, int, Any] | None]:
@@ -93,7 +93,7 @@ def _members(task: Task, path: str) -> Iterator[tuple[str, int, Any] | None]:
             start = following
 
 
-def _limited(files: Iterable[Any]) -> Iterator[Any]:
+def _limit_entries(files: Iterable[Any]) -> Iterator[Any]:
     most = current_limits().max_rows
     for number, one in enumerate(files):
         if number >= most:
@@ -140,7 +140,7 @@ def tar_members(settings: dict[str, Any], content: bytes) -> Iterator[tuple[Any,
     """
     found: list[tuple[str, int, int | None] | None] = []
     expected = f"FILE must be a complete uncompressed tar archive, got {settings['shown']!r}"
-    with _damaged_refused(expected), open(settings["path"], "rb") as file:
+    with _convert_errors(expected), open(settings["path"], "rb") as file:
         size = os.fstat(file.fileno()).st_size
         file.seek(settings["start"])
         archive = tarfile.TarFile(fileobj=file)
@@ -167,10 +167,10 @@ def zip_members(settings: dict[str, Any], content: bytes) -> Iterator[tuple[Any,
     Raises:
         UsageError: If the archive is damaged.
     """
-    with _damaged_refused(f"FILE must be a complete zip archive, got {settings['shown']!r}"):
+    with _convert_errors(f"FILE must be a complete zip archive, got {settings['shown']!r}"):
         found = [
             None if one.is_dir() else (one.filename[:_LONGEST_NAME], one.file_size, None if _is_link(one) else number)
-            for number, one in enumerate(_opened_zip(settings["path"]).infolist())
+            for number, one in enumerate(_open_zip_file(settings["path"]).infolist())
         ]
     for start in range(0, len(found), settings["most"]):
         yield (found[start : start + settings["most"]], None), b""
@@ -187,11 +187,11 @@ def zip_content(settings: dict[str, Any], content: bytes) -> Iterator[tuple[Any,
     Raises:
         UsageError: If the member is damaged, encrypted, or packed by another method than deflate.
     """
-    archive, name = _opened_zip(settings["path"]), settings["name"]
+    archive, name = _open_zip_file(settings["path"]), settings["name"]
     member = archive.infolist()[settings["number"]]
     if member.flag_bits & 1 or member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise UsageError(f"`{name}` must be compressed by deflate or not at all, and not encrypted")
-    with _damaged_refused(f"`{name}` must be a complete file, got a damaged one"), archive.open(member) as file:
+    with _convert_errors(f"`{name}` must be a complete file, got a damaged one"), archive.open(member) as file:
         found = file.read(member.file_size)
         if len(found) < member.file_size:
             raise UsageError("it is too short")
@@ -202,7 +202,7 @@ def _is_link(member: zipfile.ZipInfo) -> bool:
     return stat.S_ISLNK(member.external_attr >> 16)
 
 
-def _opened_zip(path: str) -> zipfile.ZipFile:
+def _open_zip_file(path: str) -> zipfile.ZipFile:
     status = os.stat(path)
     # A forked process must open the file again, because it would share the file position with its parent.
     return _open_zip(path, (status.st_mtime_ns, status.st_size, os.getpid()))
@@ -214,7 +214,7 @@ def _open_zip(path: str, state: tuple[int, ...]) -> zipfile.ZipFile:
 
 
 @contextmanager
-def _damaged_refused(expected: str) -> Iterator[None]:
+def _convert_errors(expected: str) -> Iterator[None]:
     """Convert any error of the libraries to UsageError, because they trust sizes and positions in the file."""
     try:
         yield

@@ -15,7 +15,7 @@ from typing import Any
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import first_repeated
-from vlgauge.core.validation import shown, warn
+from vlgauge.core.validation import short_repr, warn
 
 Rows = list[dict[str, Any]]
 
@@ -75,10 +75,10 @@ def references_by_id(rows: Rows, name: str) -> dict[str, list[str]]:
         if key is None or not isinstance(captions, list) or not all(isinstance(one, str) for one in captions):
             raise UsageError(
                 f"{name} must contain COCO annotations, a dictionary of captions by image, or a table with the "
-                f"columns id and references, got {shown(row)} in row {number}"
+                f"columns id and references, got {short_repr(row)} in row {number}"
             )
         if (image := _image_key(key)) in found:
-            raise UsageError(f"{name} must contain each image once, got {shown(key)} more than once")
+            raise UsageError(f"{name} must contain each image once, got {short_repr(key)} more than once")
         found[image] = captions
     return found
 

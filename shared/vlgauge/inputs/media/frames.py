@@ -36,7 +36,7 @@ _PLANS: LRUCache[tuple[bytes, int | Literal["all"], float | None, float | None],
 
 
 # -- Which frames -----------------------------------------------------------------------------------------------------
-def sampled(first: int, stop: int, n_frames: int | Literal["all"]) -> list[int]:
+def sample_indices(first: int, stop: int, n_frames: int | Literal["all"]) -> list[int]:
     """Return indices of evenly spaced frames from ``first`` to ``stop - 1``, inclusive, repeated if there are fewer.
 
     Indices are truncated to integers, not rounded, like ``np.linspace(0, n - 1, n_frames).astype(int)``.
@@ -179,27 +179,27 @@ def _cell_frames(cell: Mapping[str, Any], n_frames: FrameCount, place: str) -> t
     """Return the frames of one cell, and whether its file is truncated."""
     frames = cell["frames"]
     if frames is not None:
-        wanted = sampled(0, len(frames), n_frames or "all")
+        wanted = sample_indices(0, len(frames), n_frames or "all")
         return [WholeImage(frames[i], f"{place}[{i}]", "early") for i in wanted], False
     source, n_frames = VideoSource(cell["path"], place), n_frames or DEFAULT_FRAMES
     selection = (source.digest, n_frames, cell["start"], cell["end"])
     plan = _PLANS.get(selection)
     if plan is None:
-        plan = _planned(source, *selection[1:])
+        plan = _plan_frames(source, *selection[1:])
         _PLANS.put(selection, plan)
     first, stop, cut_short = plan
-    indices = sampled(first, stop, n_frames)
+    indices = sample_indices(first, stop, n_frames)
     chosen = ChosenFrames(source, sorted(set(indices)))
     return [FramePicture(chosen, index) for index in indices], cut_short
 
 
-def _planned(source: VideoSource, n_frames: int | Literal["all"], start: float | None, end: float | None) -> Plan:
+def _plan_frames(source: VideoSource, n_frames: int | Literal["all"], start: float | None, end: float | None) -> Plan:
     """Return the range of frames that can be decoded."""
     extent = source.extent()
     if extent.n_frames == 0:
         return 0, 0, not extent.is_complete
     first, stop = _segment(extent, start, end, source.place)
-    indices = sampled(first, stop, n_frames)
+    indices = sample_indices(first, stop, n_frames)
     source.check_pixels((indices[-1] + 1) * extent.pixels)
     with decode_alone_if_large(extent.pixels, MAX_FRAME_PIXELS):
         decoded, failed = ChosenFrames(source, sorted(set(indices))).decode_all()

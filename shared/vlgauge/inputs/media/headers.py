@@ -16,7 +16,7 @@ _TILE_WIDTH, _TILE_HEIGHT = 322, 323  # TIFF tags
 
 
 @contextmanager
-def opened(data: bytes | None, path: str) -> Iterator[ImageFile]:
+def open_header(data: bytes | None, path: str) -> Iterator[ImageFile]:
     """Open an image and read only its header.
 
     Raises:

@@ -17,7 +17,7 @@ from PIL.ImageFile import ImageFile
 
 from vlgauge.core.errors import UsageError, UsageTypeError
 from vlgauge.core.files import is_address, read_bytes
-from vlgauge.core.validation import listed
+from vlgauge.core.validation import as_list
 from vlgauge.inputs.media import headers, sandboxed
 from vlgauge.inputs.media.animations import note_animation
 from vlgauge.inputs.media.large_images import decode_alone_if_large
@@ -51,7 +51,7 @@ def as_numpy(value: Any) -> Any:
         UsageTypeError: If NumPy cannot read the array, for example because its library requires an explicit copy from a
             GPU.
     """
-    known = isinstance(value, (np.ndarray, np.generic, Image.Image)) or is_tensor(value) or listed(value) is not None
+    known = isinstance(value, (np.ndarray, np.generic, Image.Image)) or is_tensor(value) or as_list(value) is not None
     own = [name for name in ("__array__", "__array_interface__", "__dlpack__") if hasattr(type(value), name)]
     if known or not own:
         return value
@@ -85,7 +85,7 @@ def images_of(row: Any) -> list[Any] | None:
 
     A batch tensor has shape ``(n, channels, height, width)`` or ``(n, height, width, channels)``.
     """
-    return list(row) if is_tensor(row) and row.ndim == 4 else listed(as_numpy(row))
+    return list(row) if is_tensor(row) and row.ndim == 4 else as_list(as_numpy(row))
 
 
 def image_cell(image: Any, place: str, *, may_be_missing: bool = False) -> dict[str, Any]:
@@ -242,7 +242,7 @@ def _refuse_deep(mode: str, place: str) -> None:
         )
 
 
-def _stored_mode(image: Image.Image) -> str:
+def _find_stored_mode(image: Image.Image) -> str:
     """Return the mode of the pixels in a file. Pillow opens 16-bit color as "RGB" and would drop the low bytes."""
     tiles = getattr(image, "tile", None)
     stored = str(tiles[0].args) if tiles else ""
@@ -263,7 +263,7 @@ def _array_bytes(pixels: npt.NDArray[np.uint8]) -> bytes:
 def _pixel_bytes(image: Image.Image, place: str) -> bytes:
     """Encode the current pixels losslessly, rotated upright if the image has an orientation tag."""
     _refuse_large(*image.size, place)
-    _refuse_deep(_stored_mode(image), place)
+    _refuse_deep(_find_stored_mode(image), place)
     buffer = io.BytesIO()
     with _unreadable_refused(place, "a PIL image"):
         image = ImageOps.exif_transpose(image)
@@ -296,10 +296,10 @@ def open_image(
         ValueError: If the image cannot be read, is too large, or has more than 8 bits per channel.
     """
     if is_sandboxed():
-        content, shown = _content(cell, place), _shown(cell)
+        content, shown = _content(cell, place), _shorten_value(cell)
         picture, animated = sandboxed.picture(content, place, convert=convert, max_pixels=max_pixels, shown=shown)
     else:
-        picture, animated = decoded_image(cell, place, convert=convert, max_pixels=max_pixels)
+        picture, animated = decode_image(cell, place, convert=convert, max_pixels=max_pixels)
     if animated:
         note_animation(place)
     return picture
@@ -313,7 +313,7 @@ def check_image(cell: Mapping[str, Any], place: str, *, max_pixels: int = MAX_PI
     """
     if not is_sandboxed():
         open_image(cell, place, max_pixels=max_pixels)
-    elif sandboxed.is_animated(_content(cell, place), place, max_pixels=max_pixels, shown=_shown(cell)):
+    elif sandboxed.is_animated(_content(cell, place), place, max_pixels=max_pixels, shown=_shorten_value(cell)):
         note_animation(place)
 
 
@@ -323,11 +323,11 @@ def _content(cell: Mapping[str, Any], place: str) -> bytes:
         return bytes(cell["bytes"])
     path = str(cell.get("path"))
     sandboxed.check_file_size(path, place)
-    with _unreadable_refused(place, _shown(cell)):
+    with _unreadable_refused(place, _shorten_value(cell)):
         return read_bytes(path, f"`{place}`")
 
 
-def decoded_image(
+def decode_image(
     cell: Mapping[str, Any],
     place: str,
     *,
@@ -343,11 +343,11 @@ def decoded_image(
     Raises:
         UsageError: If the image cannot be read, is too large, or has a mode that is not supported.
     """
-    with opened_image(cell, place, max_pixels=max_pixels, shown=shown) as image:
-        _refuse_deep(_stored_mode(image), place)
+    with open_image_file(cell, place, max_pixels=max_pixels, shown=shown) as image:
+        _refuse_deep(_find_stored_mode(image), place)
         weight = image.width * image.height * headers.bytes_per_pixel(image)
         alone = decode_alone_if_large(weight, MAX_PIXELS * _BYTES_PER_PIXEL)
-        with alone, _unreadable_refused(place, shown or _shown(cell)):
+        with alone, _unreadable_refused(place, shown or _shorten_value(cell)):
             animated = bool(getattr(image, "is_animated", False))
             image.load()
             # A text chunk of a PNG file with this name replaces the transparency, and Pillow cannot convert a text.
@@ -374,7 +374,7 @@ def image_head(cell: Mapping[str, Any], place: str) -> tuple[tuple[int, int], st
         ValueError: If the image cannot be read or is too large.
     """
     if is_sandboxed():
-        return sandboxed.picture_head(_content(cell, place), place, _shown(cell))
+        return sandboxed.picture_head(_content(cell, place), place, _shorten_value(cell))
     return read_head(cell, place)
 
 
@@ -385,13 +385,13 @@ def read_head(cell: Mapping[str, Any], place: str, *, shown: str = "") -> tuple[
         UsageError: If the image cannot be read or is too large.
     """
     # Pillow also reads the chunks after the pixels of a PNG file, which can be broken if the header is not.
-    with opened_image(cell, place, shown=shown) as image, _unreadable_refused(place, shown or _shown(cell)):
+    with open_image_file(cell, place, shown=shown) as image, _unreadable_refused(place, shown or _shorten_value(cell)):
         turned = image.getexif().get(_ORIENTATION, 1) in (5, 6, 7, 8)
         return (image.height, image.width) if turned else image.size, image.mode
 
 
 @contextmanager
-def opened_image(
+def open_image_file(
     cell: Mapping[str, Any], place: str, *, max_pixels: int = MAX_PIXELS, shown: str = ""
 ) -> Iterator[ImageFile]:
     """Open an image, read its header and check its size.
@@ -399,17 +399,17 @@ def opened_image(
     Raises:
         ValueError: If the image cannot be read or is too large.
     """
-    shown = shown or _shown(cell)
+    shown = shown or _shorten_value(cell)
     with ExitStack() as stack:
         with _unreadable_refused(place, shown):
-            image = stack.enter_context(headers.opened(cell.get("bytes"), str(cell.get("path"))))
+            image = stack.enter_context(headers.open_header(cell.get("bytes"), str(cell.get("path"))))
             sizes, most = headers.sizes(image), max_pixels * _BYTES_PER_PIXEL // headers.bytes_per_pixel(image)
         for width, height in sizes:
             _refuse_large(width, height, place, most, f" in {shown}")
         yield image
 
 
-def _shown(cell: Mapping[str, Any]) -> str:
+def _shorten_value(cell: Mapping[str, Any]) -> str:
     return repr(cell["path"]) if cell.get("path") else f"{len(cell.get('bytes') or b'')} bytes"
 
 

@@ -82,7 +82,7 @@ class WholeImage:
             self._key = content_digest(self._cell, self.place)
         return self._key
 
-    def stored_mode(self) -> str | None:
+    def find_stored_mode(self) -> str | None:
         """Return the mode of the pixels, such as "RGB", from the header. None if the file cannot be read."""
         try:
             return image_head(self._cell, self.place)[1]
@@ -134,7 +134,7 @@ def unique_rgb_images(
     """
     pictures, picture_of = unique_images(images)
     for picture in pictures:
-        if picture.stored_mode() not in ("RGB", "L", None):
+        if picture.find_stored_mode() not in ("RGB", "L", None):
             picture.convert = "early"
     return pictures, picture_of
 
@@ -164,7 +164,7 @@ class SharedImage:
     def size(self) -> tuple[int, int]:
         """Width and height of the upright image in pixels. The image is decoded if needed."""
         with self._lock:
-            return self._decoded().size
+            return self._decode().size
 
     def crop(self, box: Box) -> Image.Image:
         """Return one of the crops in RGB.
@@ -174,21 +174,21 @@ class SharedImage:
         """
         with self._lock:
             try:
-                return self._decoded().crop(box)
+                return self._decode().crop(box)
             finally:
-                self._used()
+                self._mark_used()
 
     def skip(self) -> None:
         """Skip one of the crops."""
         with self._lock:
-            self._used()
+            self._mark_used()
 
-    def _decoded(self) -> Image.Image:
+    def _decode(self) -> Image.Image:
         if self._image is None:
             self._image = self._whole.open()
         return self._image
 
-    def _used(self) -> None:
+    def _mark_used(self) -> None:
         self._left -= 1
         if self._left <= 0:
             self._image = None

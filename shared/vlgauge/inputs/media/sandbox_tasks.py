@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from PIL import Image
 
-from vlgauge.inputs.media.images import decoded_image, read_head
+from vlgauge.inputs.media.images import decode_image, read_head
 from vlgauge.inputs.media.video_decoder import VideoSource, upright_pixels
 
 _Part: TypeAlias = tuple[dict[str, Any], bytes | memoryview]
@@ -26,7 +26,7 @@ def picture(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
         UsageError: If the image cannot be read or is too large.
     """
     how = {name: settings[name] for name in ("convert", "max_pixels", "shown")}
-    image, animated = decoded_image({"bytes": content, "path": None}, settings["place"], **how)
+    image, animated = decode_image({"bytes": content, "path": None}, settings["place"], **how)
     transparency = image.info.get("transparency")
     told: dict[str, Any] = {"size": image.size, "mode": image.mode, "animated": animated, "palette": None}
     told["transparency"] = transparency.hex() if isinstance(transparency, bytes) else transparency
@@ -48,7 +48,7 @@ def whole(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
     """
     how = {name: settings[name] for name in ("max_pixels", "shown")}
     cell = {"bytes": content, "path": None}
-    _, animated = decoded_image(cell, settings["place"], convert="early", **how)
+    _, animated = decode_image(cell, settings["place"], convert="early", **how)
     yield {"animated": animated}, b""
 
 

@@ -23,19 +23,19 @@ from vlgauge.core.files import (
     check_row,
     csv_rows,
     current_limits,
-    decoded,
+    decode_text,
     first_repeated,
     is_address,
     json_bytes,
-    limited,
+    limit_rows,
+    limit_unpacked_size,
     limits,
     parse_json,
     read_bytes,
     refuse,
-    unpacked_limit,
 )
 from vlgauge.core.optional_dependencies import importing
-from vlgauge.core.validation import listed, warn
+from vlgauge.core.validation import as_list, warn
 from vlgauge.inputs.media.caption_files import add_columns, rows_of_object
 from vlgauge.inputs.sandbox import is_sandboxed, run
 from vlgauge.inputs.sandbox.parquet import parquet_rows
@@ -107,7 +107,9 @@ def read_rows(path: str, file_format: str | None = None) -> Rows:
         raise UsageError(f"{name_of_rows()} must be CSV, JSON or Parquet if it is untrusted, got {path!r}")
     data = read_bytes(path, name_of_rows())
     rows = (
-        _sandboxed_rows(data, path, chosen) if is_sandboxed() and chosen != "parquet" else READERS[chosen](data, path)
+        _read_sandboxed_rows(data, path, chosen)
+        if is_sandboxed() and chosen != "parquet"
+        else READERS[chosen](data, path)
     )
     rows = add_columns(rows)
     if not rows:
@@ -148,7 +150,7 @@ def rows_of_file(settings: dict[str, Any], data: bytes) -> Iterator[tuple[None, 
 _TITLED = ("csv", "tsv", "txt")
 
 
-def _sandboxed_rows(data: bytes, path: str, file_format: str) -> Rows:
+def _read_sandboxed_rows(data: bytes, path: str, file_format: str) -> Rows:
     rows: Rows = []
     settings = {"format": file_format, "path": path, "limits": vars(current_limits())}
     most = _MOST_PER_BYTE * len(data) + _MOST_ANYWAY
@@ -291,7 +293,7 @@ def without_blanks(rows: Sequence[Any]) -> list[Any]:
     """
     found: list[Any] = []
     for row in rows:
-        texts = [row] if isinstance(row, str) else listed(row)
+        texts = [row] if isinstance(row, str) else as_list(row)
         is_blank = [isinstance(text, str) and not text.strip() for text in texts or ()]
         kept = [text for text, blank in zip(texts or (), is_blank, strict=True) if not blank]
         found.append(kept if any(is_blank) else row)
@@ -330,7 +332,7 @@ def is_missing(cell: Any) -> bool:
     return cell is None or (isinstance(cell, float) and math.isnan(cell))
 
 
-def located(columns: Mapping[str, list[Any] | None], file: str) -> dict[str, list[Any] | None]:
+def make_paths_absolute(columns: Mapping[str, list[Any] | None], file: str) -> dict[str, list[Any] | None]:
     """Make all relative paths of images and videos in columns absolute.
 
     Args:
@@ -342,31 +344,33 @@ def located(columns: Mapping[str, list[Any] | None], file: str) -> dict[str, lis
     """
     folder = (Path.cwd() if file == "-" else Path(file).absolute().parent).as_posix()
     return {
-        name: [_located(cell, folder) for cell in cells] if name in PICTURED and cells is not None else cells
+        name: [_make_absolute(cell, folder) for cell in cells] if name in PICTURED and cells is not None else cells
         for name, cells in columns.items()
     }
 
 
-def _located(cell: Any, folder: str) -> Any:
+def _make_absolute(cell: Any, folder: str) -> Any:
     """Make the path in a cell absolute: a string, a list of cells, or a mapping with ``path`` or ``frames``."""
     if isinstance(cell, str):
         # Leave URLs unchanged, so that the metric reports them as URLs.
         return cell if is_address(cell) else str(Path(folder) / cell)
     if isinstance(cell, list):
-        return [_located(item, folder) for item in cell]
+        return [_make_absolute(item, folder) for item in cell]
     if isinstance(cell, dict):
-        return {key: _located(value, folder) if key in ("path", "frames") else value for key, value in cell.items()}
+        return {
+            key: _make_absolute(value, folder) if key in ("path", "frames") else value for key, value in cell.items()
+        }
     return cell
 
 
 def _read_jsonl(data: bytes, path: str) -> Rows:
     # Only "\n" ends a line of JSONL, while splitlines() would also split at U+2028 inside a string.
-    text = decoded(data, name_of_rows(), path)
-    limit = unpacked_limit(len(data))
+    text = decode_text(data, name_of_rows(), path)
+    limit = limit_unpacked_size(len(data))
     check_objects(json_bytes(text, limit), limit, name_of_rows(), path)
     lines = text.split("\n")
     written = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
-    return [_record(line, number, path) for number, line in limited(written, name_of_rows(), path)]
+    return [_record(line, number, path) for number, line in limit_rows(written, name_of_rows(), path)]
 
 
 def _record(line: str, number: int, path: str) -> dict[str, Any]:
@@ -385,7 +389,7 @@ def _read_json(data: bytes, path: str) -> Rows:
     limit = current_limits().max_unpacked
     if len(data) > limit // 2:
         refuse(name_of_rows(), limit // 2, "bytes unless it is JSONL", "max_unpacked", path)
-    text = decoded(data, name_of_rows(), path)
+    text = decode_text(data, name_of_rows(), path)
     check_objects(json_bytes(text, limit), limit, name_of_rows(), path)
     try:
         content = parse_json(text, name_of_rows(), path)
@@ -398,12 +402,12 @@ def _read_json(data: bytes, path: str) -> Rows:
     if not isinstance(content, list) or not all(isinstance(row, dict) for row in content):
         got = "one object" if isinstance(content, dict) else "something else"
         raise UsageError(f"{name_of_rows()} must contain a JSON list of objects, one per row, got {got} in {path!r}")
-    return list(limited(content, name_of_rows(), path))
+    return list(limit_rows(content, name_of_rows(), path))
 
 
 def _read_csv(data: bytes, path: str, delimiter: str = ",") -> Rows:
-    text = decoded(data, name_of_rows(), path)
-    check_objects(BYTES_PER_CELL * text.count(delimiter), unpacked_limit(len(data)), name_of_rows(), path)
+    text = decode_text(data, name_of_rows(), path)
+    check_objects(BYTES_PER_CELL * text.count(delimiter), limit_unpacked_size(len(data)), name_of_rows(), path)
     lines = csv_rows(text, name_of_rows(), path, delimiter=delimiter, strict=True)
     _, titles = next(lines, (0, []))
     if len(titles) == 1 and (found := [one for one in ";\t" if one in titles[0]]):
@@ -444,12 +448,12 @@ def _cell(cell: str) -> str | list[str]:
 
 def _read_txt(data: bytes, path: str) -> Rows:
     """Read one caption per line. An empty line is an empty caption, so that files of different systems stay aligned."""
-    lines = decoded(data, name_of_rows(), path).split("\n")
+    lines = decode_text(data, name_of_rows(), path).split("\n")
     if lines[-1] == "":
         lines.pop()
     for number, line in enumerate(lines, 1):
         check_row(len(line), name_of_rows(), path, number)
-    return [{"predictions": line.removesuffix("\r")} for line in limited(lines, name_of_rows(), path)]
+    return [{"predictions": line.removesuffix("\r")} for line in limit_rows(lines, name_of_rows(), path)]
 
 
 def _check_sheet(sheet: Any, limit: int, path: str) -> None:
@@ -477,7 +481,7 @@ def _read_sheet(data: bytes, path: str) -> Rows:
 
     try:
         with closing(openpyxl.load_workbook(io.BytesIO(data), read_only=True)) as book:
-            _check_sheet(book.worksheets[0], unpacked_limit(len(data)), path)
+            _check_sheet(book.worksheets[0], limit_unpacked_size(len(data)), path)
         frame = pd.read_excel(io.BytesIO(data), dtype=object, keep_default_na=False, engine="openpyxl")
     except FileLimitError:
         raise
@@ -486,7 +490,7 @@ def _read_sheet(data: bytes, path: str) -> Rows:
         raise UsageError(f"{name_of_rows()} must be a complete Excel workbook, got {path!r} ({why})") from error
     frame = frame.where(frame != "", None)
     records: Rows = [{str(title): cell for title, cell in row.items()} for row in frame.to_dict("records")]
-    return list(limited(records, name_of_rows(), path))
+    return list(limit_rows(records, name_of_rows(), path))
 
 
 READERS: dict[str, Callable[[bytes, str], Rows]] = {

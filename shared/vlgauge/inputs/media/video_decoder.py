@@ -97,7 +97,7 @@ class VideoSource:
             return Extent(**sandboxed.clip_extent(self.path, self.place))
         end: float | None = None
         count = cut = 0
-        with self._opened() as (container, stream):
+        with self._open() as (container, stream):
             for number, packet in enumerate(container.demux(stream)):
                 if number > MAX_FRAMES:
                     raise UsageError.about(
@@ -110,7 +110,7 @@ class VideoSource:
                         shown = float((packet.pts + (packet.duration or 0)) * packet.time_base)
                         end = shown if end is None else max(end, shown)
             start = float((stream.start_time or 0) * stream.time_base)
-            stated, stated_frames = _stated_seconds(container, stream, start), stream.frames
+            stated, stated_frames = _get_stated_seconds(container, stream, start), stream.frames
             pixels = stream.width * stream.height
         reached = None if end is None else end - start
         whole = count >= COMPLETE * stated_frames
@@ -128,7 +128,7 @@ class VideoSource:
         """
         if self.changed():
             raise UsageError.about(self.place, f"must not change while it is scored, got changes in {self._shown!r}")
-        with self._opened() as (container, stream):
+        with self._open() as (container, stream):
             # Skip corrupt packets, from which decoders produce noise or the previous frame.
             packets = (packet for packet in container.demux(stream) if not packet.is_corrupt)
             n_pixels = 0
@@ -152,7 +152,7 @@ class VideoSource:
             )
 
     @contextmanager
-    def _opened(self) -> Iterator[tuple[Any, Any]]:
+    def _open(self) -> Iterator[tuple[Any, Any]]:
         """Open the container and its video stream, ignoring cover images of music files."""
         av = _av()
         most = str(MAX_FRAME_PIXELS)
@@ -304,7 +304,7 @@ class ChosenFrames:
             return upright_pixels(frame, self.source.place)
 
 
-def _stated_seconds(container: Any, stream: Any, start: float) -> float | None:
+def _get_stated_seconds(container: Any, stream: Any, start: float) -> float | None:
     """Return the duration of the video stream stated in the file. Its first frame is at `start`."""
     # AVI states the number of frames, one per tick. FFmpeg only guesses the duration of a truncated file from its size.
     if container.format.name == "avi" and stream.frames:

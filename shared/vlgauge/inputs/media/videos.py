@@ -66,11 +66,11 @@ def _mapping_cell(video: Mapping[str, Any], place: str, may_be_missing: bool) ->
     cell = video_cell(path, place, may_be_missing=may_be_missing) if isinstance(path, (str, os.PathLike)) else None
     if cell is None:
         raise UsageTypeError.about(place, f"must have a path as `path`, got {type(path).__name__}")
-    cell["start"], cell["end"] = checked_segment(start, end, place)
+    cell["start"], cell["end"] = check_segment(start, end, place)
     return cell
 
 
-def checked_segment(start: Any, end: Any, place: str) -> tuple[float | None, float | None]:
+def check_segment(start: Any, end: Any, place: str) -> tuple[float | None, float | None]:
     """Check start and end of a segment in seconds, and return them as floats. None for start or end of the video.
 
     Raises:

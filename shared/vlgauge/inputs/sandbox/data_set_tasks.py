@@ -16,7 +16,7 @@ from huggingface_hub import HfFileSystem, constants, hf_hub_download
 from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
 from vlgauge.core.errors import UsageError
-from vlgauge.core.validation import shown
+from vlgauge.core.validation import short_repr
 from vlgauge.inputs.sandbox.hub_errors import in_words
 from vlgauge.inputs.sandbox.kinds import Kind, kind_of_cell
 from vlgauge.inputs.sandbox.parquet_tasks import arrow_stream, python_bytes
@@ -80,13 +80,13 @@ def opened(settings: dict[str, Any], content: bytes) -> Iterator[tuple[dict[str,
             known = sorted(_configurations(**_own(settings)), key=lambda name: name != "default")
             if config in known or len(known) == 1:
                 raise
-            got = shown(config) if config else "none"
+            got = short_repr(config) if config else "none"
             raise UsageError.about("config", f"must be one of {', '.join(known)}, got {got}") from None
         if split is None and len(there) == 1:
             split = next(iter(there))
         if split not in there:
             names = ", ".join(sorted(there, key=lambda name: name != "test"))
-            raise UsageError.about("split", f"must be one of {names}, got {shown(split) if split else 'none'}")
+            raise UsageError.about("split", f"must be one of {names}, got {short_repr(split) if split else 'none'}")
         rows = there[split]
         if rows.features is not None:
             kinds = {title: _kind_of_feature(feature) for title, feature in rows.features.items()}

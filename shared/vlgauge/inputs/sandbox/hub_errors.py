@@ -24,10 +24,10 @@ def in_words(identity: str) -> Iterator[None]:
     except RevisionNotFoundError as error:
         raise UsageError.about("revision", f"must be an existing commit, branch or tag of {identity!r}") from error
     except (GatedRepoError, RepositoryNotFoundError) as error:
-        raise _closed(identity, is_gated=isinstance(error, GatedRepoError)) from error
+        raise _describe_closed(identity, is_gated=isinstance(error, GatedRepoError)) from error
     except Exception as error:
         if type(error).__name__ == "DatasetNotFoundError":  # from `datasets`, which only workers import
-            raise _closed(identity, is_gated="is a gated dataset" in str(error)) from error
+            raise _describe_closed(identity, is_gated="is a gated dataset" in str(error)) from error
         if isinstance(error, RuntimeError) and "script" in str(error):
             raise UsageError.about("dataset", f"must have data files, got {identity!r}, which is a script") from error
         if (failed := _network_error(error, identity)) is not None:
@@ -53,7 +53,7 @@ def _network_error(error: Exception, identity: str) -> NetworkError | None:
         return NetworkError(f"the Hub does not respond for {identity!r}") if is_cut else None
 
 
-def _closed(identity: str, *, is_gated: bool) -> UsageError:
+def _describe_closed(identity: str, *, is_gated: bool) -> UsageError:
     if is_gated:
         return UsageError.about(
             "dataset",

@@ -7,7 +7,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from vlgauge.core.errors import UsageError
-from vlgauge.core.files import Limits, current_limits, unpacked_limit
+from vlgauge.core.files import Limits, current_limits, limit_unpacked_size
 from vlgauge.inputs.sandbox.workers import MEGABYTE, MEMORY, MOST_SECONDS, SECONDS, run
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def parquet_rows(data: bytes, name: str, shown: object, *, form: str = "Parquet"
     Raises:
         ValueError: If the file is not valid, is damaged, or has too many rows, values or bytes after decoding.
     """
-    known, limit = current_limits(), unpacked_limit(len(data))
+    known, limit = current_limits(), limit_unpacked_size(len(data))
     settings = {"form": form, "limit": limit, "max_rows": known.max_rows, "max_row": known.max_row}
     with closing(_batches(data, name, shown, settings)) as batches:
         return [row for batch in batches for row in objects(batch, name, shown)]

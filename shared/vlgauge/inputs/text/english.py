@@ -71,7 +71,7 @@ def pipeline_folder() -> Path | None:
     return None
 
 
-def found_folder() -> Path:
+def find_folder() -> Path:
     """Return the folder of the pipeline.
 
     Raises:
@@ -98,7 +98,7 @@ def english_pipeline() -> Language:
 
 
 def _load() -> Language:
-    spacy, folder = import_spacy(), found_folder()
+    spacy, folder = import_spacy(), find_folder()
     check_files(folder)
     return spacy.load(folder, exclude=list(NOT_LOADED))
 

@@ -7,7 +7,7 @@ from typing import Any
 from vlgauge.core.errors import UsageError, WeightsNotFoundError
 from vlgauge.core.optional_dependencies import importing
 from vlgauge.core.pool import pool
-from vlgauge.core.validation import shown
+from vlgauge.core.validation import short_repr
 from vlgauge.inputs.text.treebank import (
     part_clitics,
     part_colons_and_commas,
@@ -66,7 +66,7 @@ def check_splitter(sentences: Any) -> Any:
     if not callable(sentences) and not (isinstance(sentences, str) and sentences in SENTENCE_SPLITTERS):
         choices = ", ".join(map(repr, SENTENCE_SPLITTERS))
         raise UsageError.about(
-            "sentences", f"must be one of {choices} or a function from str to list of str, got {shown(sentences)}"
+            "sentences", f"must be one of {choices} or a function from str to list of str, got {short_repr(sentences)}"
         )
     return sentences
 
@@ -111,7 +111,7 @@ def check_placeholders(mode: Any) -> str | None:
         UsageError: If it is neither "released", "all" nor None.
     """
     if mode is not None and (not isinstance(mode, str) or mode not in PLACEHOLDERS):
-        raise UsageError.about("placeholders", f"must be one of 'released', 'all' or None, got {shown(mode)}")
+        raise UsageError.about("placeholders", f"must be one of 'released', 'all' or None, got {short_repr(mode)}")
     return mode
 
 

@@ -64,14 +64,14 @@ def meteor_tokens(text: str, prefixes: Prefixes) -> list[str]:
     if _PLAIN.fullmatch(text) and _MULTI not in text:
         return text.lower().split()
     text = _LINE_END.sub(" ", _SURROGATE.sub("\ufffd", text))
-    return _words(_normalized(text, prefixes).lower())
+    return _words(_normalize(text, prefixes).lower())
 
 
 def _words(text: str) -> list[str]:
     return [word for word in _BETWEEN_WORDS.split(text) if word]
 
 
-def _normalized(text: str, prefixes: Prefixes) -> str:
+def _normalize(text: str, prefixes: Prefixes) -> str:
     """Insert spaces between the tokens of a text. The order of the rules matters."""
     text = _MARK.sub(r" \1 ", f" {text.strip(_TRIMMED)} ")
     text = _PERIODS.sub(rf" {_MULTI}\1", text)
@@ -86,13 +86,13 @@ def _normalized(text: str, prefixes: Prefixes) -> str:
         for apostrophe, parted in _APOSTROPHES:
             text = apostrophe.sub(parted, text)
     words = _words(text)
-    text = " ".join(_parted_period(word, after, prefixes) for word, after in pairwise([*words, ""]))
+    text = " ".join(_split_period(word, after, prefixes) for word, after in pairwise([*words, ""]))
     while _PROTECTED in text:
         text = text.replace(_PROTECTED, f"{_MULTI}.")
     return _BLANKS.sub(" ", text.replace(_MULTI, ".")).strip(_TRIMMED)
 
 
-def _parted_period(word: str, after: str, prefixes: Prefixes) -> str:
+def _split_period(word: str, after: str, prefixes: Prefixes) -> str:
     """Separate the last period of a word, unless the word is an abbreviation or the sentence continues."""
     if len(word) < 2 or not word.endswith("."):
         return word

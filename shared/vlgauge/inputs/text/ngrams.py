@@ -63,14 +63,14 @@ class TokenIds:
         _, places = ranges((np.cumsum(self.lengths) - self.lengths)[texts], lengths)
         return TokenIds(self.tokens, self.ids[places], lengths)
 
-    def ended_by(self, token: str) -> "TokenIds":
+    def append_token(self, token: str) -> "TokenIds":
         """Return the texts with one more token at the end of each."""
         tokens = sorted({*self.tokens, token})
         number = {token: i for i, token in enumerate(tokens)}
         ids = np.array([number[token] for token in self.tokens], np.int64)[self.ids]
         return TokenIds(tokens, np.insert(ids, np.cumsum(self.lengths), number[token]), self.lengths + 1)
 
-    def padded(self, texts: Ints, filling: int) -> Ints:
+    def pad(self, texts: Ints, filling: int) -> Ints:
         """Return the token ids of some texts, one text per column, padded to the longest text.
 
         Args:
@@ -106,7 +106,7 @@ def token_ids(texts: Iterable[Tokens]) -> TokenIds:
             lengths.append(len(tokens))
             yield tokens
 
-    tokens, numbers = numbered(chain.from_iterable(measured()))
+    tokens, numbers = number_distinct(chain.from_iterable(measured()))
     order = sorted(range(len(tokens)), key=tokens.__getitem__)
     ids = np.empty(len(tokens), np.int64)  # indexed by number
     ids[order] = np.arange(len(tokens))
@@ -118,7 +118,7 @@ _SHARED: ContextVar[list[tuple[str, Sequence[str], TokenIds]] | None] = ContextV
 
 @contextmanager
 def tokens_shared() -> Iterator[None]:
-    """Share the token ids of captions between several metrics of the same captions, see `shared_ids`."""
+    """Share the token ids of captions between several metrics of the same captions, see `number_shared`."""
     token = _SHARED.set([])
     try:
         yield
@@ -126,7 +126,7 @@ def tokens_shared() -> Iterator[None]:
         _SHARED.reset(token)
 
 
-def shared_ids(captions: Sequence[str], texts: Iterable[Tokens], tokenizer: str) -> TokenIds:
+def number_shared(captions: Sequence[str], texts: Iterable[Tokens], tokenizer: str) -> TokenIds:
     """Return the tokens of captions as integers, reusing previous results inside `tokens_shared`.
 
     Args:
@@ -144,7 +144,7 @@ def shared_ids(captions: Sequence[str], texts: Iterable[Tokens], tokenizer: str)
     return found
 
 
-def numbered(values: Iterable[str]) -> tuple[list[str], Ints]:
+def number_distinct(values: Iterable[str]) -> tuple[list[str], Ints]:
     """Assign numbers to the distinct values in order of first occurrence.
 
     Returns:
@@ -197,7 +197,7 @@ def ngram_sets(texts: TokenIds, *, max_order: int = MAX_ORDER, repeated_only: bo
         keys = prefixes[places]
         keys *= len(texts.tokens)
         keys += tokens[n - 1 :][places]
-        ascending, places = sorted_with_places(keys, n_keys * len(texts.tokens), places)
+        ascending, places = sort_with_places(keys, n_keys * len(texts.tokens), places)
         is_first = first_of_run(ascending)
         if repeated_only:
             is_repeated = ~(is_first & np.append(is_first[1:], True))
@@ -222,7 +222,7 @@ def ngram_counts(texts: Sequence[Tokens]) -> Iterator[Ints]:
         yield counts
 
 
-def sorted_with_places(values: Ints, largest: int, places: Ints | None = None) -> tuple[Ints, Ints]:
+def sort_with_places(values: Ints, largest: int, places: Ints | None = None) -> tuple[Ints, Ints]:
     """Sort values stably and return them with their positions.
 
     Args:

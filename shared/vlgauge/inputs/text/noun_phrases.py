@@ -16,8 +16,8 @@ from vlgauge.core.errors import UsageError, WeightsNotFoundError, as_setting
 from vlgauge.core.optional_dependencies import importing
 from vlgauge.core.pool import pool
 from vlgauge.core.progress import Progress, progress_bar
-from vlgauge.core.validation import shown
-from vlgauge.inputs.text.english import IDENTITY, NAME, VERSION, english_pipeline, found_folder, import_spacy
+from vlgauge.core.validation import short_repr
+from vlgauge.inputs.text.english import IDENTITY, NAME, VERSION, english_pipeline, find_folder, import_spacy
 from vlgauge.inputs.text.language import split_sentences, words
 
 if TYPE_CHECKING:
@@ -62,14 +62,14 @@ def phrase_source(
         MissingExtraError: If spaCy or NLTK cannot be imported.
         WeightsNotFoundError: If the pipeline or NLTK's data is not installed.
     """
-    setting = _named(setting, profile)
-    checked_source(setting, argument)
+    setting = _resolve_default(setting, profile)
+    check_source(setting, argument)
     if setting == NLTK:
         return NltkNouns(split)
     if setting == EMBEDDED:
         return SpacyPhrases(english_pipeline(), argument, identity=IDENTITY, forget=True)
     if isinstance(setting, str):
-        nlp, identity = pool.get(("spacy", setting), lambda: _installed_pipeline(setting, argument))
+        nlp, identity = pool.get(("spacy", setting), lambda: _load_pipeline(setting, argument))
         return SpacyPhrases(nlp, argument, identity=identity)
     return SpacyPhrases(setting, argument)
 
@@ -85,7 +85,7 @@ def look_for_phrases(
         profile: "paper" or "embedded".
         argument: Name of the setting, for error messages.
     """
-    name = _named(setting, profile)
+    name = _resolve_default(setting, profile)
     if name == NLTK:
         preflight.look(NltkNouns)
     elif isinstance(name, str):
@@ -96,7 +96,7 @@ def look_for_phrases(
 def _look_for_pipeline(name: str, argument: str) -> None:
     """Raise WeightsNotFoundError if the pipeline is not installed."""
     if name == EMBEDDED:
-        found_folder()
+        find_folder()
         return
     if Path(name).exists():
         return
@@ -134,7 +134,7 @@ def check_paper_pipeline(argument: str) -> None:
         )
 
 
-def _named(setting: Any, profile: str) -> Any:
+def _resolve_default(setting: Any, profile: str) -> Any:
     """Return the setting, or the default of the profile for None."""
     return (EMBEDDED if profile == "embedded" else PAPER_PIPELINE) if setting is None else setting
 
@@ -150,7 +150,7 @@ def _not_installed(name: str, argument: str) -> WeightsNotFoundError:
     )
 
 
-def checked_source(setting: Any, argument: str = "noun_phrases") -> Any:
+def check_source(setting: Any, argument: str = "noun_phrases") -> Any:
     """Check that `phrase_source` can resolve a setting, without loading anything.
 
     Returns:
@@ -169,7 +169,7 @@ def checked_source(setting: Any, argument: str = "noun_phrases") -> Any:
     return setting
 
 
-def given_phrases(lists: Any, n_stories: int, *, argument: str = "noun_phrases") -> list[list[list[str]]]:
+def check_phrases(lists: Any, n_stories: int, *, argument: str = "noun_phrases") -> list[list[list[str]]]:
     """Check noun phrases supplied by the user, which are used verbatim.
 
     Args:
@@ -198,7 +198,7 @@ def _groups(story: Any, place: str) -> list[list[str]]:
         ):
             return [list(group) for group in story]
     raise UsageError.about(
-        place, f"must be a list of str, or a list of such lists, one per sentence, got {shown(story)}"
+        place, f"must be a list of str, or a list of such lists, one per sentence, got {short_repr(story)}"
     )
 
 
@@ -317,7 +317,7 @@ def _name_and_version(nlp: Language) -> str:
     return f"{nlp.meta['lang']}_{nlp.meta['name']}-{nlp.meta['version']}"
 
 
-def _installed_pipeline(name: str, argument: str) -> tuple[Language, str]:
+def _load_pipeline(name: str, argument: str) -> tuple[Language, str]:
     """Load a spaCy pipeline by name or folder without unused components, and return it with its identity."""
     spacy = import_spacy()
     if name == PAPER_PIPELINE:
@@ -375,7 +375,7 @@ class NltkNouns:
         self.identity = f"nltk-{nltk.__version__}"
         self._split = split
 
-    def tagged(self, tokens: list[str]) -> list[tuple[str, str]]:
+    def tag(self, tokens: list[str]) -> list[tuple[str, str]]:
         """Return each word of a sentence with its Penn Treebank tag."""
         return self._tagger.tag(tokens)
 

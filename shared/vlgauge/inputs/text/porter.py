@@ -40,7 +40,7 @@ def porter_stem(word: str) -> str:
     if len(word) <= 2:  # departure
         return word
     word = _without_participle(_without_plural(word))
-    word = _replaced(_double_suffix_shortened(_final_y_as_i(word)), _STEP_3)
+    word = _replace_suffix(_double_suffix_shortened(_final_y_as_i(word)), _STEP_3)
     return _without_final_e(_without_suffix(word))
 
 
@@ -66,7 +66,7 @@ def _ends_in_short_syllable(stem: str) -> bool:
     return pattern == "vc"  # departure
 
 
-def _replaced(word: str, suffixes: tuple[tuple[str, str], ...]) -> str:
+def _replace_suffix(word: str, suffixes: tuple[tuple[str, str], ...]) -> str:
     """Replace the first suffix that matches, if the part before it has a positive measure."""
     for suffix, replacement in suffixes:
         if word.endswith(suffix):
@@ -120,7 +120,7 @@ def _double_suffix_shortened(word: str) -> str:
         return _double_suffix_shortened(word.removesuffix("li"))
     if word.endswith("logi") and not word.endswith(tuple(suffix for suffix, _ in _STEP_2)):  # departure
         return word.removesuffix("i") if _measure(word.removesuffix("ogi")) > 0 else word
-    return _replaced(word, _STEP_2)
+    return _replace_suffix(word, _STEP_2)
 
 
 def _without_suffix(word: str) -> str:

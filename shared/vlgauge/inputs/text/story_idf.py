@@ -14,7 +14,7 @@ from typing import Any
 from vlgauge.checkpoints.pickles import read_pickle
 from vlgauge.core.errors import MissingFileError, UsageError
 from vlgauge.core.files import read_json
-from vlgauge.core.validation import shown
+from vlgauge.core.validation import short_repr
 from vlgauge.core.writing import write
 from vlgauge.inputs.text.language import split_sentences, story_sentences, words
 
@@ -84,13 +84,13 @@ def fit_idf(stories: Sequence[str | Sequence[str]], *, lowercase: bool = False) 
         UsageError: If there is no story, or a story is neither a string nor a list of strings.
     """
     if isinstance(stories, str) or not len(stories):
-        raise UsageError.about("idf", f"must be fitted on a list of at least one story, got {shown(stories)}")
+        raise UsageError.about("idf", f"must be fitted on a list of at least one story, got {short_repr(stories)}")
     df: Counter[str] = Counter()
     for i, story in enumerate(stories):
         texts = [story] if isinstance(story, str) else story
         if not isinstance(texts, (list, tuple)) or not all(isinstance(text, str) for text in texts):
             raise UsageError.about(
-                "idf", f"must be fitted on stories, each a string or a list of str, got {shown(story)} as {i}"
+                "idf", f"must be fitted on stories, each a string or a list of str, got {short_repr(story)} as {i}"
             )
         sentences = story_sentences(story if isinstance(story, str) else list(story), split_sentences)
         found = {word for sentence in sentences for word in words(sentence)}
@@ -166,13 +166,13 @@ def _from_mapping(table: Mapping[str, Any]) -> IdfTable:
         return IdfTable(None, _numbers(table["df"], -math.inf), lowercase)
     if isinstance(n_stories, bool) or not isinstance(n_stories, int) or n_stories < 1:
         raise UsageError.about(
-            "idf", f"must have a positive integer as `N`, the number of stories, got {shown(n_stories)}"
+            "idf", f"must have a positive integer as `N`, the number of stories, got {short_repr(n_stories)}"
         )
     counts = _numbers(table["df"], 0)
     for word, count in counts.items():
         if count > n_stories:
             raise UsageError.about(
-                "idf", f"must count at most `N` = {n_stories} stories per word, got {count} for {shown(word)}"
+                "idf", f"must count at most `N` = {n_stories} stories per word, got {count} for {short_repr(word)}"
             )
     return IdfTable(n_stories, counts, lowercase)
 
@@ -180,11 +180,13 @@ def _from_mapping(table: Mapping[str, Any]) -> IdfTable:
 def _numbers(table: Mapping[str, Any], minimum: float) -> dict[str, float]:
     for word, value in table.items():
         if not isinstance(word, str):
-            raise UsageError.about("idf", f"must have words as its keys, got {shown(word)}")
+            raise UsageError.about("idf", f"must have words as its keys, got {short_repr(word)}")
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
         # Compare without a conversion, because the largest integers cannot be converted to float.
         if not number or not max(minimum, -sys.float_info.max) <= value <= sys.float_info.max:
-            raise UsageError.about("idf", f"must have a number for each word, got {shown(value)} for {shown(word)}")
+            raise UsageError.about(
+                "idf", f"must have a number for each word, got {short_repr(value)} for {short_repr(word)}"
+            )
     if not table:
         raise UsageError.about("idf", "must have at least one word, got none")
     return dict(table)

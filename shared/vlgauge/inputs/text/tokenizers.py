@@ -16,8 +16,8 @@ from vlgauge.checkpoints.torch_runtime import missing_packages
 from vlgauge.core.errors import MissingExtraError, UsageError, as_setting
 from vlgauge.core.optional_dependencies import importing, version
 from vlgauge.core.pool import pool
-from vlgauge.core.signatures import named
-from vlgauge.core.validation import meant, shown, warn
+from vlgauge.core.signatures import signature_value
+from vlgauge.core.validation import short_repr, suggest_word, warn
 from vlgauge.inputs.text.coco_tokens import PTB, coco_tokens
 from vlgauge.inputs.text.segmenters import open_characters, open_jieba, open_kiwi, open_mecab, open_mteval, open_newmm
 from vlgauge.inputs.text.treebank_tokens import treebank_tokens
@@ -94,8 +94,8 @@ def tokenizer_setting(tokenizer: Any, default: str = DEFAULT) -> Tokenizer | str
         raise UsageError.about(
             "tokenizer",
             f"must be one of {', '.join(map(repr, NAMES))}, or a function from str to list of str, got "
-            f"{shown(tokenizer)}",
-            meant(tokenizer, NAMES) or None if isinstance(tokenizer, str) else None,
+            f"{short_repr(tokenizer)}",
+            suggest_word(tokenizer, NAMES) or None if isinstance(tokenizer, str) else None,
         )
     return tokenizer
 
@@ -120,7 +120,7 @@ def check_english(tokenizer: Tokenizer | str, user: str, instead: str) -> None:
         )
 
 
-def opened_tokenizer(tokenizer: Tokenizer | str) -> Tokenizer:
+def open_tokenizer(tokenizer: Tokenizer | str) -> Tokenizer:
     """Return the function of a tokenizer. A name is opened once per process.
 
     Raises:
@@ -163,7 +163,7 @@ def tokens_name(tokenizer: Tokenizer | str) -> str:
     """
     if not isinstance(tokenizer, str):
         own = next((name for name, function in _OWN_FUNCTIONS if tokenizer is function), "")
-        return _OWN[own] if own else str(named(tokenizer))
+        return _OWN[own] if own else str(signature_value(tokenizer))
     check_installed(tokenizer)
     packages = [f"{package}-{version(package)}" for _, package in _KINDS[tokenizer].packages]
     return _OWN.get(tokenizer) or "+".join((tokenizer, *packages))
@@ -193,7 +193,7 @@ def warn_of_unparted(captions: Iterable[str], names: Collection[str] = NAMES) ->
         other = "" if not name or split else f", or bleu, cider or rouge_l with {setting}"
         warn(
             f"{len(unparted)} of {n_captions} captions have no spaces between their words, such as "
-            f"{shown(unparted[0])}, and count as one word each; {split}insert spaces, pass a function that splits "
+            f"{short_repr(unparted[0])}, and count as one word each; {split}insert spaces, pass a function that splits "
             f"them as `tokenizer`, or choose chrf{other}"
         )
 
@@ -203,14 +203,14 @@ def _language_of(caption: str) -> str:
     return next((name for name, letters in _BY_LETTERS if letters.search(caption)), "")
 
 
-def checked_tokenizer(tokenizer: Tokenizer | str) -> Callable[[str], tuple[str, ...]]:
+def check_tokenizer(tokenizer: Tokenizer | str) -> Callable[[str], tuple[str, ...]]:
     """Open a tokenizer, and wrap one of the user in a check of its results.
 
     Returns:
         Function from a caption to its tokens. It raises `UsageError` if the tokenizer does not return a list or tuple
         of strings.
     """
-    split = opened_tokenizer(tokenizer)
+    split = open_tokenizer(tokenizer)
 
     def tokens(caption: str) -> tuple[str, ...]:
         found = split(caption)
@@ -220,7 +220,9 @@ def checked_tokenizer(tokenizer: Tokenizer | str) -> Callable[[str], tuple[str, 
         except TypeError:
             right = False
         if not right:
-            raise UsageError.about("tokenizer", f"must return a list of str, got {shown(found)} for {shown(caption)}")
+            raise UsageError.about(
+                "tokenizer", f"must return a list of str, got {short_repr(found)} for {short_repr(caption)}"
+            )
         return tuple(found)
 
     return tokens

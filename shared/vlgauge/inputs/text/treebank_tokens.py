@@ -47,13 +47,13 @@ def treebank_tokens(text: str) -> list[str]:
     """
     if _PLAIN.fullmatch(text):
         return part_fused_words(f" {text.replace('.', ' ')} ").lower().split()
-    parted = _parted(text).lower()
+    parted = _split(text).lower()
     if "b-" in parted:
         parted = _WRITTEN_BRACKET.sub("", parted)
     return parted.translate(_DELETED).split()
 
 
-def _parted(text: str) -> str:
+def _split(text: str) -> str:
     """Insert spaces between the Treebank tokens of a text and in place of brackets."""
     has_quotes = "'" in text or '"' in text
     if text.startswith('"'):

@@ -15,7 +15,7 @@ import numpy as np
 
 from vlgauge.checkpoints.files import cache_folder, sha256_of
 from vlgauge.core.errors import UsageError, WeightsNotFoundError
-from vlgauge.core.files import open_file, unpacked_lines
+from vlgauge.core.files import open_file, read_gzip_lines
 from vlgauge.core.pool import pool
 from vlgauge.core.progress import progress_bar
 from vlgauge.core.validation import warn
@@ -84,7 +84,7 @@ def _lines(file: Path, argument: str) -> Iterator[tuple[int, bytes, bytes]]:
 
 def _file_lines(file: Path, argument: str) -> Generator[bytes]:
     if file.suffix == ".gz":
-        yield from unpacked_lines(file, f"`{argument}`", LONGEST_LINE)
+        yield from read_gzip_lines(file, f"`{argument}`", LONGEST_LINE)
         return
     with open_file(file, f"`{argument}`") as lines:
         while line := lines.readline(LONGEST_LINE + 1):
@@ -183,12 +183,12 @@ class WordVectorFile:
             return {word: row for word in asked if (row := known[word]) is not None}
 
     def _read(self, words: set[str]) -> tuple[dict[str, np.ndarray], int]:
-        found = self._mapped(words) if self._large else None
+        found = self._map(words) if self._large else None
         if found is None or not all(np.isfinite(row).all() for row in found[0].values()):
             return read_rows(self.path, words, argument=self._argument)  # its error names the broken line
         return found
 
-    def _mapped(self, words: set[str]) -> tuple[dict[str, np.ndarray], int] | None:
+    def _map(self, words: set[str]) -> tuple[dict[str, np.ndarray], int] | None:
         """Return rows of the table, which is created if it is missing or broken, or None if it cannot be stored."""
         try:
             try:
@@ -198,7 +198,7 @@ class WordVectorFile:
                 pass
             except BrokenTableError as error:
                 warn(f"{self.table_path} {error}; it is created again")
-            self._table = self._converted()
+            self._table = self._convert()
             return self._table.rows(words), self._table.shape[1]
         except (OSError, NotWritableError, BrokenTableError) as error:
             warn(
@@ -208,7 +208,7 @@ class WordVectorFile:
             self._table, self._large = None, False
             return None
 
-    def _converted(self) -> WordTable:
+    def _convert(self) -> WordTable:
         with progress_bar(self.path.stat().st_size, f"Converting {self.path.name} once") as advance:
             write_table(self.table_path, self.sha256, _all_rows(self.path, self._argument, advance))
         return WordTable(self.table_path, self.sha256)

@@ -293,11 +293,11 @@ _ROWS = (
 _PINS: dict[str, dict[str, Any]] = json.loads((DATA / "backbone_pins.json").read_text("utf-8"))
 
 
-def _pinned(row: ClipArchitecture) -> ClipArchitecture:
+def _pin(row: ClipArchitecture) -> ClipArchitecture:
     pin = _PINS.get(row.name)
     return replace(row, **{**pin, "files": tuple(pin["files"])}) if pin else row
 
 
-TABLE: dict[str, ClipArchitecture] = {row.name: _pinned(row) for row in _ROWS}
+TABLE: dict[str, ClipArchitecture] = {row.name: _pin(row) for row in _ROWS}
 # SHA-256 of the TorchScript archives that OpenAI published. No other archives are opened.
 OPENAI_ARCHIVES = frozenset(row.openai_sha256 for row in TABLE.values() if row.openai_sha256)

@@ -32,26 +32,26 @@ def architecture_of(backbone: str | ClipArchitecture) -> ClipArchitecture:
     if isinstance(backbone, ClipArchitecture):
         return backbone
     name = str(backbone)
-    known = _known(name)
+    known = _find_row(name)
     if known is not None:
         return known
-    plain = _known(name.removesuffix(CANONICAL)) if name.endswith(CANONICAL) else None
+    plain = _find_row(name.removesuffix(CANONICAL)) if name.endswith(CANONICAL) else None
     if plain is not None and plain.tokens == "lower":
         label = plain.name + CANONICAL
         return replace(plain, name=label, architecture=label, tokens="canonicalize", aliases=())
     if ":" in name and not name.startswith(_HUB):
         return open_clip_architecture(name)
-    return _guessed(name)
+    return _guess_backbone(name)
 
 
-def known_backbone(backbone: object) -> ClipArchitecture | None:
+def find_backbone(backbone: object) -> ClipArchitecture | None:
     """Return the custom or tabulated architecture of a setting `backbone`, or None for any other value."""
     if isinstance(backbone, ClipArchitecture):
         return backbone
-    return _known(backbone) if isinstance(backbone, str) else None
+    return _find_row(backbone) if isinstance(backbone, str) else None
 
 
-def _known(name: str) -> ClipArchitecture | None:
+def _find_row(name: str) -> ClipArchitecture | None:
     """Return the row of the table with this name, alias or repository, ignoring case."""
     if name in TABLE:
         return TABLE[name]
@@ -66,7 +66,7 @@ def _known(name: str) -> ClipArchitecture | None:
     )
 
 
-def _guessed(name: str) -> ClipArchitecture:
+def _guess_backbone(name: str) -> ClipArchitecture:
     """Return the only backbone of open_clip with this name or repository, or raise ValueError with a suggestion."""
     lean_import("open_clip")
     import open_clip

@@ -13,7 +13,7 @@ import numpy as np
 
 from vlgauge.checkpoints.files import sha256_of
 from vlgauge.checkpoints.known_tensors import refuse_other_tensors
-from vlgauge.checkpoints.reading import checked_file, given_as, read_tensors
+from vlgauge.checkpoints.reading import check_file, name_setting, read_tensors
 from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import warn
 from vlgauge.models.clip.architectures import OPENAI_ARCHIVES, ClipArchitecture
@@ -28,9 +28,9 @@ from vlgauge.models.clip.heads import (
     read_adapter,
     safetensors_metadata,
 )
-from vlgauge.models.clip.lora import has_lora, merged_lora
-from vlgauge.models.clip.model import expected_shapes
-from vlgauge.models.clip.tensor_names import SECOND_POSITIONS, from_siglip, is_siglip, joined_positions, normalised
+from vlgauge.models.clip.lora import has_lora, merge_lora
+from vlgauge.models.clip.model import list_expected_shapes
+from vlgauge.models.clip.tensor_names import SECOND_POSITIONS, from_siglip, is_siglip, join_positions, normalize_names
 
 if TYPE_CHECKING:
     import torch
@@ -66,8 +66,8 @@ def read_state(path: Path, row: ClipArchitecture, *, setting: str = "weights") -
     Raises:
         ValueError: If the tensors do not fit the architecture. See `clip_state`.
     """
-    shapes = expected_shapes(row)
-    with given_as(setting):
+    shapes = list_expected_shapes(row)
+    with name_setting(setting):
         tensors = read_tensors(path, archives=OPENAI_ARCHIVES)
         if any(name.startswith("text.") for name in shapes):
             # Other text towers have the names of open_clip, except for SigLIP.
@@ -92,12 +92,12 @@ def clip_state(tensors: Mapping[str, torch.Tensor], row: ClipArchitecture, *, so
     Raises:
         ValueError: If tensors are missing, unknown, of another shape or not finite.
     """
-    wanted = expected_shapes(row)
-    plain = normalised(tensors, wanted)
+    wanted = list_expected_shapes(row)
+    plain = normalize_names(tensors, wanted)
     if has_lora(plain):
-        plain = merged_lora(plain, source=source)
+        plain = merge_lora(plain, source=source)
     if row.first_positions is not None:
-        plain = joined_positions(plain, row.first_positions, source)
+        plain = join_positions(plain, row.first_positions, source)
     elif SECOND_POSITIONS in plain:
         raise UsageError.about(
             "weights",
@@ -146,7 +146,7 @@ def load_checkpoint(
                 "checkpoint",
                 f"is an adapter, which requires the weights of {row.name}, but they are not available: {source!r}",
             )
-        return Checkpoint(checked_adapter(read_adapter(path), row, base_state, source=source))
+        return Checkpoint(check_adapter(read_adapter(path), row, base_state, source=source))
     _refuse_other_architecture(metadata.get("architecture"), row, source)
     tensors = read_tensors(path, archives=OPENAI_ARCHIVES)
     state = clip_state(tensors, row, source=source)
@@ -162,11 +162,11 @@ def load_checkpoint(
         tensor.equal(base_state[name]) for name, tensor in state.items() if not is_head(name) and name != _IGNORED
     ):
         return Checkpoint(None)
-    about = {"kind": "custom", "architecture": row.architecture, "source_sha256": sha256_of(checked_file(path))}
+    about = {"kind": "custom", "architecture": row.architecture, "source_sha256": sha256_of(check_file(path))}
     return Checkpoint(adapter_of(state, {**about, "base_projections_sha256": heads_digest(base_state)}))
 
 
-def checked_adapter(
+def check_adapter(
     adapter: Adapter, row: ClipArchitecture, base_state: Mapping[str, torch.Tensor], *, source: str
 ) -> Adapter:
     """Check that an adapter belongs to the backbone and is not the backbone's own head, and return it.

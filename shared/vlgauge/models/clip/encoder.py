@@ -22,14 +22,14 @@ from vlgauge.models import TextHiddenStates
 from vlgauge.models.clip.heads import Adapter
 from vlgauge.models.clip.pixels import (
     PictureId,
-    batched,
-    decoded_batches,
+    decode_batches,
     distinct_pictures,
     preprocessing,
     skip_rest,
-    sorted_ids,
+    sort_ids,
+    split_batches,
 )
-from vlgauge.models.clip.tokens import Tokens, buckets, in_order, padded
+from vlgauge.models.clip.tokens import Tokens, buckets, in_order, pad_ids
 from vlgauge.models.clip.towers import AutoBatchSize, ClipTowers
 from vlgauge.models.clip.toy import TOY_NAME, tell_of_pictures
 from vlgauge.models.features.disk import DiskStore, preprocess_id
@@ -132,18 +132,18 @@ class ClipEncoder:
         ids, distinct = distinct_pictures(pictures, on_error)
         if distinct and self.row.name == TOY_NAME:
             tell_of_pictures()
-        rows = known_rows(distinct, stores)
-        new = sorted_ids(distinct, set(distinct) - set(rows))
+        rows = find_known_rows(distinct, stores)
+        new = sort_ids(distinct, set(distinct) - set(rows))
         skip_rest(pictures, {id(distinct[name]) for name in new})
         note = f"Encoding images ({len(rows)} of {len(distinct)} known)"
         forward = AutoBatchSize(lambda squares: list(self._towers.image(squares, head)))
         try:
             wanted = [distinct[name] for name in new]
             with (
-                decoded_batches(wanted, self.row, batch_size) as squares,
+                decode_batches(wanted, self.row, batch_size) as squares,
                 progress_bar(len(new), note, progress) as advance,
             ):
-                for batch, opened in zip(batched(new, batch_size), squares, strict=True):
+                for batch, opened in zip(split_batches(new, batch_size), squares, strict=True):
                     seen = self._seen(batch, opened, forward, on_error)
                     rows.update(seen)
                     for convert, store in stores.items():
@@ -152,7 +152,7 @@ class ClipEncoder:
         finally:
             for store in stores.values():
                 store.flush()
-        return _stacked(ids, rows, self._width("image"))
+        return _stack(ids, rows, self._width("image"))
 
     def text_hidden(
         self,
@@ -201,7 +201,7 @@ class ClipEncoder:
         finally:
             store.flush()
         names = [keys[row.tobytes()] for row in ids]
-        end = _stacked(names, ends, self._width("text"))
+        end = _stack(names, ends, self._width("text"))
         return TextHiddenStates(end, truncated, [every[name] for name in names] if tokens else None, ids)
 
     def project(self, hidden: np.ndarray, side: Literal["image", "text"], adapter: Adapter | None = None) -> np.ndarray:
@@ -259,7 +259,7 @@ class ClipEncoder:
 
         The token vectors are empty if not requested.
         """
-        end, every = self._towers.text(padded(batch), tokens=tokens)
+        end, every = self._towers.text(pad_ids(batch), tokens=tokens)
         self._count("text", len(batch))
         if every is None:
             return [(vector, vector[:0]) for vector in end]
@@ -292,7 +292,7 @@ class ClipEncoder:
         return LayeredStore(process_memory, (self._scope, side, repr(settings)), disk)
 
 
-def known_rows(
+def find_known_rows(
     distinct: Mapping[PictureId, LazyImage], stores: Mapping[str, LayeredStore]
 ) -> dict[PictureId, np.ndarray]:
     """Return the cached features of images, shape ``(width,)`` each, from the store for their way of RGB conversion.
@@ -306,7 +306,7 @@ def known_rows(
     return rows
 
 
-def _stacked(names: Sequence[Any], rows: Mapping[Any, np.ndarray], width: int) -> np.ndarray:
+def _stack(names: Sequence[Any], rows: Mapping[Any, np.ndarray], width: int) -> np.ndarray:
     """Stack one row per name, with NaN for missing rows."""
     missing = np.full(width, np.nan, dtype=np.float32)
     return np.stack([rows.get(name, missing) for name in names]) if names else np.zeros((0, width), np.float32)

@@ -45,7 +45,7 @@ def find_weights(row: ClipArchitecture, weights: str | Path | None, *, setting: 
         ValueError: If the Hub file has another SHA-256 than in the table.
     """
     if weights is not None:
-        return given_file(weights, setting, row.files)
+        return find_given_file(weights, setting, row.files)
     path = hub_file_at(*_on_hub(row), sha256=row.sha256)
     if row.sha256 and sha256_of(path) != row.sha256:
         raise UsageError(
@@ -62,7 +62,7 @@ def look_for_weights(row: ClipArchitecture, weights: str | Path | None) -> None:
         WeightsNotFoundError: If it cannot.
     """
     if weights is not None:
-        given_file(weights, "weights", row.files)
+        find_given_file(weights, "weights", row.files)
     else:
         hub_file_here(*_on_hub(row))
     if row.beside:
@@ -83,7 +83,7 @@ def tokenizer_file(row: ClipArchitecture, weights: str | Path | None) -> Path | 
         return None
     if weights is None:
         return hub_file_at(*_on_hub(row, (TOKENIZER,)))
-    weights_file = given_file(weights, "weights", row.files)
+    weights_file = find_given_file(weights, "weights", row.files)
     path = weights_file.parent / TOKENIZER
     if not path.is_file():
         raise WeightsNotFoundError.about(
@@ -103,7 +103,7 @@ def with_own_pictures(row: ClipArchitecture, weights: str | Path | None) -> Clip
     if weights is None:
         path = hub_file_at(*_on_hub(row, (PICTURE_SETTINGS,)))
     else:
-        path = given_file(weights, "weights", row.files).parent / PICTURE_SETTINGS
+        path = find_given_file(weights, "weights", row.files).parent / PICTURE_SETTINGS
         if not path.is_file():
             return row
     found = read_json(path, "`weights`")
@@ -139,7 +139,7 @@ def _on_hub(
     return row.repository, files, row.revision, missing
 
 
-def given_file(path: str | os.PathLike[str], setting: str, own: Sequence[str] = ()) -> Path:
+def find_given_file(path: str | os.PathLike[str], setting: str, own: Sequence[str] = ()) -> Path:
     """Return the file of a setting, or the weights file in the folder of a setting.
 
     Args:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.checkpoints.reading import checked_file, is_safetensors
+from vlgauge.checkpoints.reading import check_file, is_safetensors
 from vlgauge.core.errors import UsageError
 from vlgauge.core.writing import atomic_write
 
@@ -84,7 +84,7 @@ def adapter_of(state: Mapping[str, Any], metadata: Mapping[str, str]) -> Adapter
     Raises:
         ValueError: If tensors or metadata are missing or invalid.
     """
-    return _checked(heads_of(state), dict(metadata), "the passed tensors")
+    return _check_adapter(heads_of(state), dict(metadata), "the passed tensors")
 
 
 def read_adapter(path: str | PathLike[str]) -> Adapter:
@@ -110,7 +110,7 @@ def read_adapter(path: str | PathLike[str]) -> Adapter:
         raise UsageError.about(
             "adapter", f"must be complete, got {os.fspath(path)!r}, which fails with: {error}"
         ) from error
-    return _checked(tensors, metadata, repr(os.fspath(path)))
+    return _check_adapter(tensors, metadata, repr(os.fspath(path)))
 
 
 def write_adapter(path: str | PathLike[str], adapter: Adapter) -> None:
@@ -133,7 +133,7 @@ def safetensors_metadata(path: str | PathLike[str]) -> dict[str, str]:
     """
     from safetensors import SafetensorError, safe_open
 
-    file = checked_file(path)
+    file = check_file(path)
     with file.open("rb") as stream:
         if not is_safetensors(stream.read(16)):
             return {}
@@ -146,7 +146,7 @@ def safetensors_metadata(path: str | PathLike[str]) -> dict[str, str]:
         ) from error
 
 
-def _checked(tensors: dict[str, Any], metadata: dict[str, str], source: str) -> Adapter:
+def _check_adapter(tensors: dict[str, Any], metadata: dict[str, str], source: str) -> Adapter:
     """Check matrices and metadata, and return them as an adapter."""
     lacking = [name for name in REQUIRED if not metadata.get(name)]
     if lacking:

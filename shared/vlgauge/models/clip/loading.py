@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from vlgauge.checkpoints.files import joint_digest, sha256_of
 from vlgauge.checkpoints.preflight import Preflight
-from vlgauge.checkpoints.torch_runtime import CLIP_PACKAGES, check_torch, resolved_device
+from vlgauge.checkpoints.torch_runtime import CLIP_PACKAGES, check_torch, resolve_device
 from vlgauge.core.errors import UsageError, UsageTypeError, WeightsNotFoundError, as_setting
 from vlgauge.core.pool import pool
 from vlgauge.core.progress import with_size
@@ -19,11 +19,11 @@ from vlgauge.core.validation import PROFILES, check_choice
 from vlgauge.models.clip import toy
 from vlgauge.models.clip.architectures import ClipArchitecture
 from vlgauge.models.clip.backbones import architecture_of
-from vlgauge.models.clip.checkpoints import Checkpoint, checked_adapter, load_checkpoint, read_state
+from vlgauge.models.clip.checkpoints import Checkpoint, check_adapter, load_checkpoint, read_state
 from vlgauge.models.clip.encoder import ClipEncoder
 from vlgauge.models.clip.files import (
+    find_given_file,
     find_weights,
-    given_file,
     look_for_weights,
     paper_adapter,
     paper_adapter_path,
@@ -96,7 +96,7 @@ def clip_encoder(
     """
     check_choice("dtype", dtype, (*DTYPES, RELEASED_HALF))
     check_torch("CLIP", CLIP_PACKAGES, "clip")
-    return _pooled(_resolved(backbone, weights, profile), device, dtype, feature_cache)
+    return _pool_encoder(_resolve_weights(backbone, weights, profile), device, dtype, feature_cache)
 
 
 def clip_with_checkpoint(
@@ -150,12 +150,12 @@ def clip_with_checkpoint(
     base: _Weights | None = None
     try:
         # A checkpoint that was compared during its conversion does not need the base.
-        base = None if weights is None and _was_compared(checkpoint) else _resolved(backbone, weights, profile)
+        base = None if weights is None and _was_compared(checkpoint) else _resolve_weights(backbone, weights, profile)
     except WeightsNotFoundError:
         # A whole CLIP does not need the backbone. `load_checkpoint` warns if it cannot be compared with it.
         if weights is not None or not _is_whole(checkpoint):
             raise
-    found = _loaded(checkpoint, row, base)
+    found = _load_checkpoint(checkpoint, row, base)
     if found.adapter is not None and kind == "pac_s++":
         raise UsageError.about(
             "checkpoint",
@@ -164,12 +164,12 @@ def clip_with_checkpoint(
             "omit `version` for PAC-S",
         )
     if found.adapter is not None and base is not None:
-        return _pooled(base, device, dtype, feature_cache), found.adapter
+        return _pool_encoder(base, device, dtype, feature_cache), found.adapter
     assert isinstance(checkpoint, Path)
     path = checkpoint
     what = with_size(f"CLIP {row.name}", path.stat().st_size)
     whole = _Weights(row, sha256_of(path), lambda: read_state(path, row, setting="checkpoint"), found.verified, what)
-    return _pooled(whole, device, dtype, feature_cache), None
+    return _pool_encoder(whole, device, dtype, feature_cache), None
 
 
 def weights_name(encoder: ClipEncoder, *, given: bool) -> str:
@@ -230,10 +230,10 @@ def look_for_clip(
         preflight.look(lambda: look_for_weights(row, weights))
 
 
-def _pooled(weights: _Weights, device: str, dtype: str, feature_cache: str | Path | None) -> ClipEncoder:
+def _pool_encoder(weights: _Weights, device: str, dtype: str, feature_cache: str | Path | None) -> ClipEncoder:
     """Return the encoder of resolved weights from the pool."""
     _check_path("feature_cache", feature_cache)
-    device = resolved_device(device)
+    device = resolve_device(device)
     if dtype == "float16" and not device.startswith("cuda"):
         raise UsageError.about("dtype", f"must be 'float32' or 'bfloat16' on {device}, got 'float16'")
 
@@ -266,7 +266,7 @@ def _row(backbone: str | ClipArchitecture | None, profile: str) -> ClipArchitect
     return architecture_of(DEFAULT if backbone is None else backbone)
 
 
-def _resolved(backbone: str | ClipArchitecture | None, weights: str | Path | None, profile: str) -> _Weights:
+def _resolve_weights(backbone: str | ClipArchitecture | None, weights: str | Path | None, profile: str) -> _Weights:
     row = _row(backbone, profile)
     _check_path("weights", weights)
     if profile == "paper":
@@ -306,7 +306,7 @@ def _check_path(name: str, value: object) -> None:
 
 def _existing(checkpoint: str | os.PathLike[str]) -> Path:
     _check_path("checkpoint", checkpoint)
-    return given_file(checkpoint, "checkpoint")
+    return find_given_file(checkpoint, "checkpoint")
 
 
 def _was_compared(checkpoint: Path | Adapter) -> bool:
@@ -319,10 +319,10 @@ def _is_whole(checkpoint: Path | Adapter) -> bool:
     return not isinstance(checkpoint, Adapter) and safetensors_metadata(checkpoint).get("format") != FORMAT
 
 
-def _loaded(checkpoint: Path | Adapter, row: ClipArchitecture, base: _Weights | None) -> Checkpoint:
+def _load_checkpoint(checkpoint: Path | Adapter, row: ClipArchitecture, base: _Weights | None) -> Checkpoint:
     """Compare a checkpoint with its base, once per process."""
     if isinstance(checkpoint, Adapter):
         state = base.read() if base else {}
-        return Checkpoint(checked_adapter(checkpoint, row, state, source="the passed adapter"))
+        return Checkpoint(check_adapter(checkpoint, row, state, source="the passed adapter"))
     key = ("clip-head", row, sha256_of(checkpoint), base.digest if base else None)
     return pool.get(key, lambda: load_checkpoint(checkpoint, row, base.read() if base else None))

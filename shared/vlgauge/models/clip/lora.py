@@ -23,7 +23,7 @@ def has_lora(tensors: Mapping[str, torch.Tensor]) -> bool:
     return any(name.endswith(("lora_A", "lora_B")) for name in tensors)
 
 
-def merged_lora(tensors: Mapping[str, torch.Tensor], *, source: str) -> dict[str, torch.Tensor]:
+def merge_lora(tensors: Mapping[str, torch.Tensor], *, source: str) -> dict[str, torch.Tensor]:
     """Merge the updates of a LoRA checkpoint: W + B A alpha / r for attention and patch embedding, as released.
 
     Args:
@@ -38,7 +38,7 @@ def merged_lora(tensors: Mapping[str, torch.Tensor], *, source: str) -> dict[str
         ValueError: If an update is missing, incomplete or of another rank.
     """
     plain = {name: tensor for name, tensor in tensors.items() if not name.endswith(("lora_A", "lora_B"))}
-    stems = {_updated(name[:-1]): name[:-1] for name in tensors if name not in plain}
+    stems = {_find_updated_name(name[:-1]): name[:-1] for name in tensors if name not in plain}
     if missing := sorted(name for name in plain if name.endswith(_ALWAYS_UPDATED) and name not in stems):
         raise UsageError.about(
             "checkpoint", f"must have a LoRA update for each layer, got none for {missing[0]!r} in {source!r}"
@@ -50,18 +50,18 @@ def merged_lora(tensors: Mapping[str, torch.Tensor], *, source: str) -> dict[str
                     "checkpoint", f"must have both matrices of each LoRA update, got no {needed!r} in {source!r}"
                 )
         if not updated.removesuffix(".weight").endswith(_NOT_APPLIED):
-            plain[updated] = _merged(tensors[updated], tensors[stem + "A"], tensors[stem + "B"], updated, source)
+            plain[updated] = _merge_update(tensors[updated], tensors[stem + "A"], tensors[stem + "B"], updated, source)
     return plain
 
 
-def _updated(stem: str) -> str:
+def _find_updated_name(stem: str) -> str:
     """Return the name of the tensor that ``stem + "A"`` and ``stem + "B"`` update."""
     if stem.endswith("_weight_lora_"):
         return stem.removesuffix("_lora_")
     return stem.removesuffix("lora_") + "weight"
 
 
-def _merged(weight: torch.Tensor, a: torch.Tensor, b: torch.Tensor, name: str, source: str) -> torch.Tensor:
+def _merge_update(weight: torch.Tensor, a: torch.Tensor, b: torch.Tensor, name: str, source: str) -> torch.Tensor:
     # A convolution of kernel size k has k times the rank, so that B A has as many entries as its weight.
     rank = RANK * (weight.shape[-1] if weight.ndim == 4 else 1)
     fits = a.ndim == 2 and b.ndim == 2 and len(a) == b.shape[1] == rank and len(b) * a.shape[1] == weight.numel()

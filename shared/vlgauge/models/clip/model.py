@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vlgauge.checkpoints.first_values import left_empty, without_first_values
+from vlgauge.checkpoints.first_values import leave_empty, without_first_values
 from vlgauge.core.errors import MissingExtraError, UsageError, WeightsNotFoundError
 from vlgauge.core.lean_imports import lean_import
 from vlgauge.core.optional_dependencies import not_importable
@@ -71,7 +71,7 @@ def _make_tanh(module: Any) -> None:
 
 
 @cache
-def expected_shapes(row: ClipArchitecture) -> Mapping[str, tuple[int, ...]]:
+def list_expected_shapes(row: ClipArchitecture) -> Mapping[str, tuple[int, ...]]:
     """Return the names and shapes of the tensors of an architecture in open_clip."""
     return {name: tuple(tensor.shape) for name, tensor in empty_model(row).state_dict().items()}
 
@@ -93,7 +93,7 @@ def _without_numbers() -> Iterator[None]:
                 return torch.empty(args[0].shape, dtype=args[0].dtype)
             return (torch.empty if func is torch.randn else func)(*args, **kwargs or {})
 
-    with torch.device("meta"), Shapes(), left_empty(of.clamp_, of.erfinv_, of.triu_):
+    with torch.device("meta"), Shapes(), leave_empty(of.clamp_, of.erfinv_, of.triu_):
         yield
 
 

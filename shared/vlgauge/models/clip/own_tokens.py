@@ -50,7 +50,7 @@ class SiglipTokenizer:
         """
         known = {text: self._ids(text) for text in dict.fromkeys(texts)}
         cut = np.array([len(known[text]) >= self.context for text in texts], dtype=bool)
-        rows = {text: self._padded(ids) for text, ids in known.items()}
+        rows = {text: self._pad(ids) for text, ids in known.items()}
         return [rows[text] for text in texts], cut
 
     def too_long(self, texts: Sequence[str]) -> npt.NDArray[np.bool_]:
@@ -75,7 +75,7 @@ class SiglipTokenizer:
 
         return get_clean_fn("canonicalize")(text)
 
-    def _padded(self, ids: list[int]) -> np.ndarray:
+    def _pad(self, ids: list[int]) -> np.ndarray:
         row = np.full(self.context, PADDING, dtype=np.int32)
         kept = [*ids[: self.context - 1], END]
         row[: len(kept)] = kept

@@ -75,7 +75,7 @@ def _centre(width: int, height: int, size: int) -> tuple[float, float, float, fl
     return (start, 0.0, end, float(height)) if width > height else (0.0, start, float(width), end)
 
 
-def prepared(picture: LazyImage, row: ClipArchitecture) -> np.ndarray:
+def prepare_image(picture: LazyImage, row: ClipArchitecture) -> np.ndarray:
     """Open an image and preprocess it with `square`.
 
     Returns:
@@ -118,7 +118,7 @@ def distinct_pictures(
     return ids, distinct
 
 
-def sorted_ids(distinct: dict[PictureId, LazyImage], ids: Iterable[PictureId]) -> list[PictureId]:
+def sort_ids(distinct: dict[PictureId, LazyImage], ids: Iterable[PictureId]) -> list[PictureId]:
     """Sort ids by content only, keeping images from the same file together."""
     return sorted(ids, key=lambda name: (getattr(distinct[name], "order", name[1]), name))
 
@@ -149,7 +149,7 @@ def preprocessing(row: ClipArchitecture, convert: str) -> dict[str, Any]:
 
 
 @contextmanager
-def decoded_batches(
+def decode_batches(
     pictures: Sequence[LazyImage], row: ClipArchitecture, batch_size: int
 ) -> Iterator[Iterator[list[np.ndarray | UsageError]]]:
     """Decode and preprocess images in batches, using a thread pool.
@@ -165,12 +165,12 @@ def decoded_batches(
     executor = ThreadPoolExecutor(workers, "vlgauge-decode")
 
     def decoded() -> Iterator[list[np.ndarray | UsageError]]:
-        batches = batched(pictures, batch_size)
+        batches = split_batches(pictures, batch_size)
         waiting: deque[list[Future[np.ndarray | UsageError]]] = deque()
         while True:
             for batch in islice(batches, BATCHES_AHEAD + 1 - len(waiting)):
                 waiting.append(
-                    [executor.submit(copy_context().run, _prepared_or_error, picture, row) for picture in batch]
+                    [executor.submit(copy_context().run, _prepare_or_error, picture, row) for picture in batch]
                 )
             if not waiting:
                 return
@@ -182,7 +182,7 @@ def decoded_batches(
         executor.shutdown(cancel_futures=True)
 
 
-def stacked_squares(opened: Sequence[np.ndarray | UsageError]) -> np.ndarray:
+def stack_squares(opened: Sequence[np.ndarray | UsageError]) -> np.ndarray:
     """Return a batch of preprocessed images as one array, shape ``(n, size, size, 3)``.
 
     Raises:
@@ -194,15 +194,15 @@ def stacked_squares(opened: Sequence[np.ndarray | UsageError]) -> np.ndarray:
     return np.stack([np.asarray(square) for square in opened])
 
 
-def batched(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
+def split_batches(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
     """Split items into parts of `size` items. The last one may be shorter."""
     return (items[start : start + size] for start in range(0, len(items), size))
 
 
-def _prepared_or_error(picture: LazyImage, row: ClipArchitecture) -> np.ndarray | UsageError:
+def _prepare_or_error(picture: LazyImage, row: ClipArchitecture) -> np.ndarray | UsageError:
     try:
         with keep_large_until_done():
-            return prepared(picture, row)
+            return prepare_image(picture, row)
     except UsageError as error:
         if not is_of_item(error):
             raise

@@ -36,7 +36,7 @@ _HF_PARTS = {
 _HF_LAYER = re.compile(r"encoder\.layers\.(\d+)\.(.+)\.(weight|bias)")
 
 
-def normalised(tensors: Mapping[str, torch.Tensor], known: Collection[str]) -> dict[str, torch.Tensor]:
+def normalize_names(tensors: Mapping[str, torch.Tensor], known: Collection[str]) -> dict[str, torch.Tensor]:
     """Rename tensors to the names of open_clip and OpenAI. Unknown names are kept.
 
     This omits the tensors listed in `vlgauge.checkpoints.known_tensors`, removes the prefix ``module.`` of
@@ -163,7 +163,7 @@ def from_siglip(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 SECOND_POSITIONS = "positional_embedding_res"
 
 
-def joined_positions(tensors: Mapping[str, torch.Tensor], first: int, source: str) -> dict[str, torch.Tensor]:
+def join_positions(tensors: Mapping[str, torch.Tensor], first: int, source: str) -> dict[str, torch.Tensor]:
     """Join the two position tables of a Long-CLIP: the first rows of one, then the remaining rows of the other.
 
     The remaining rows of the first and the first rows of the second table are never used (Zhang et al., 2024).

@@ -87,7 +87,7 @@ class ClipTowers:
         with exact(self.device):
             numbers = torch.from_numpy(ids).to(self.device)
             if not self.own_text:
-                with self._reduced():
+                with self._reduce_precision():
                     return self.model.encode_text(numbers).float().cpu().numpy(), None
             read = self._text(numbers).float()
             end = read[torch.arange(len(ids), device=self.device), numbers.argmax(dim=-1)]
@@ -106,22 +106,22 @@ class ClipTowers:
         tower = self.model.visual
         if self.own_image:
             embedded = tower._embeds(pixels.to(self.stream))
-            with self._reduced():
+            with self._reduce_precision():
                 seen = tower.transformer(embedded)
             return tower._pool(seen.float())[0]
-        with self._reduced():
+        with self._reduce_precision():
             if not self.row.resnet:
                 return self.model.encode_image(pixels)
             seen = tower.stem(pixels)
             for layer in (tower.layer1, tower.layer2, tower.layer3, tower.layer4):
                 seen = layer(seen)
-        return _pooled(tower.attnpool, seen.float(), head)
+        return _apply_pool(tower.attnpool, seen.float(), head)
 
     def _text(self, ids: torch.Tensor) -> torch.Tensor:
         """Return the hidden states of all tokens. Texts may be shorter than the context, because the mask is causal."""
         model, length = self.model, ids.shape[1]
         embedded = model.token_embedding(ids).to(self.stream) + model.positional_embedding[:length].to(self.stream)
-        with self._reduced():
+        with self._reduce_precision():
             read = model.transformer(embedded, attn_mask=model.attn_mask[:length, :length].to(self.stream))
         return model.ln_final(read.float())
 
@@ -144,7 +144,7 @@ class ClipTowers:
         std = torch.tensor(self.row.std, dtype=torch.float32, device=self.device).view(3, 1, 1)
         return pixels.sub_(mean).div_(std)
 
-    def _reduced(self) -> AbstractContextManager[Any]:
+    def _reduce_precision(self) -> AbstractContextManager[Any]:
         import torch
 
         if self.dtype in ("float32", RELEASED_HALF):
@@ -164,7 +164,7 @@ def _halve(model: torch.nn.Module) -> None:
             module.__class__ = LayerNormFp32
 
 
-def _pooled(pool: Any, seen: torch.Tensor, head: Any) -> torch.Tensor:
+def _apply_pool(pool: Any, seen: torch.Tensor, head: Any) -> torch.Tensor:
     """Apply the attention pool of a ResNet, optionally with other tensors."""
     import torch
 

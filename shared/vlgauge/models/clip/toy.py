@@ -94,10 +94,10 @@ def toy_state(path: Path | None = None) -> dict[str, torch.Tensor]:
                 f"the demo CLIP must have the recorded sha256 {known[:8]}, got {found[:8]} in {str(file)!r}; "
                 "install vlgauge again"
             )
-    return expanded(load_file(file))
+    return expand_tensors(load_file(file))
 
 
-def expanded(stored: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+def expand_tensors(stored: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """Expand the stored tensors to float32 and a full token table, in which all untrained tokens share one row.
 
     Args:
@@ -113,7 +113,7 @@ def expanded(stored: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     return {**state, "token_embedding.weight": table}
 
 
-def compacted(state: dict[str, torch.Tensor], ids: torch.Tensor) -> dict[str, torch.Tensor]:
+def compact_tensors(state: dict[str, torch.Tensor], ids: torch.Tensor) -> dict[str, torch.Tensor]:
     """Return the tensors of the file in float16, the inverse of `expanded` except for rounding.
 
     Args:

@@ -9,10 +9,10 @@ from vlgauge.checkpoints.detectors import look_for_weights
 from vlgauge.checkpoints.preflight import Preflight
 from vlgauge.checkpoints.torch_runtime import DETECTOR_PACKAGES
 from vlgauge.core.errors import UsageError
-from vlgauge.core.signatures import named
-from vlgauge.core.validation import listed, nearest, shown
-from vlgauge.models.detectors.files import arranged, read_authors_regions
-from vlgauge.models.detectors.sources import FORMS, GIVEN, Cell, Region, RegionSource, given_regions
+from vlgauge.core.signatures import signature_value
+from vlgauge.core.validation import as_list, nearest, short_repr
+from vlgauge.models.detectors.files import arrange_regions, read_authors_regions
+from vlgauge.models.detectors.sources import FORMS, GIVEN, Cell, Region, RegionSource, convert_regions
 from vlgauge.models.detectors.torchvision_models import DETECTORS, detector
 
 __all__ = [
@@ -20,7 +20,7 @@ __all__ = [
     "GIVEN",
     "Region",
     "RegionSource",
-    "arranged",
+    "arrange_regions",
     "check_detector_weights",
     "check_region_source",
     "look_for_regions",
@@ -47,7 +47,7 @@ def check_region_source(regions: Any) -> Any:
         raise UsageError.about(
             "regions",
             f"must be one of {', '.join(map(repr, known))}, or a function of an image that returns boxes and "
-            f"scores, got {shown(regions)}{hint}",
+            f"scores, got {short_repr(regions)}{hint}",
         )
     return regions
 
@@ -60,10 +60,10 @@ def check_detector_weights(weights: Any, regions: Any) -> Any:
     """
     if not isinstance(weights, (str, os.PathLike, NoneType)):
         raise UsageError.about(
-            "detector_weights", f"must be a local file, or a file on the Hub with its commit, got {shown(weights)}"
+            "detector_weights", f"must be a local file, or a file on the Hub with its commit, got {short_repr(weights)}"
         )
     if weights is not None and (callable(regions) or regions in PLAIN):
-        source = named(regions) if callable(regions) else repr(regions)
+        source = signature_value(regions) if callable(regions) else repr(regions)
         raise UsageError.about(
             "detector_weights",
             f"requires the name of a detector as `regions`, got {os.fspath(weights)!r} with regions={source}",
@@ -73,13 +73,13 @@ def check_detector_weights(weights: Any, regions: Any) -> Any:
 
 def look_for_regions(preflight: Preflight, regions: Any, *, profile: str, weights: Any) -> None:
     """Make a preflight check the requirements of `region_source`."""
-    chosen = _chosen(regions, profile, weights)
+    chosen = _choose_source(regions, profile, weights)
     if not callable(chosen) and chosen not in PLAIN and (profile == "paper" or weights is not None):
         preflight.need(DETECTOR_PACKAGES)
         preflight.look(lambda: look_for_weights(chosen, weights, profile=profile))
 
 
-def _chosen(regions: Any, profile: str, weights: Any) -> Any:
+def _choose_source(regions: Any, profile: str, weights: Any) -> Any:
     """Check the source of regions and return it, or the default of the profile for None."""
     if check_region_source(regions) is not None:
         return regions
@@ -108,16 +108,16 @@ def region_source(
         ValueError: If the setting is invalid, or the profile has no such detector.
         WeightsNotFoundError: If the detector's weights are missing.
     """
-    chosen = _chosen(regions, profile, weights)
+    chosen = _choose_source(regions, profile, weights)
     if callable(chosen):
-        return RegionSource(str(named(chosen)), chosen)
+        return RegionSource(str(signature_value(chosen)), chosen)
     if chosen in PLAIN:
         return RegionSource(chosen, whole=chosen == "whole")
     if profile == "embedded" and weights is None:
         raise UsageError.about(
             "regions",
             f"must be {', '.join(map(repr, PLAIN))}, a function, or a detector with a weights file under profile "
-            f"'embedded', which includes no detector, got {shown(chosen)}",
+            f"'embedded', which includes no detector, got {short_repr(chosen)}",
         )
     found = detector(chosen, weights=weights, device=device, profile=profile)
     return RegionSource(found.identity, found, known=found.known)
@@ -135,7 +135,7 @@ def regions_of(
 
     Args:
         images: Image cells per story. None for a story with crops.
-        source: Source of regions, or the regions per story and image provided by the user. See `given_regions`.
+        source: Source of regions, or the regions per story and image provided by the user. See `convert_regions`.
         first_story: Index of the first story, for messages.
         top_k: Maximum number of regions per image.
         min_score: Minimum score. Regions with a lower score are omitted.
@@ -161,7 +161,7 @@ def regions_of(
 def _of_given(row: Any, cells: Sequence[Cell] | None, story: int, top_k: int, min_score: float) -> list[list[Region]]:
     """Return the regions of one story that the user provides for each of its images."""
     place = f"regions[{story}]"
-    entries = listed(row)
+    entries = as_list(row)
     if entries is None:
         raise UsageError.about(
             place, f"must be a list with one entry per image, each {FORMS}, got {type(row).__name__}"
@@ -171,7 +171,7 @@ def _of_given(row: Any, cells: Sequence[Cell] | None, story: int, top_k: int, mi
     if cells is not None and len(entries) != len(cells):
         raise UsageError.about(place, f"must have one entry per image, got {len(entries)} for {len(cells)} images")
     return [
-        given_regions(
+        convert_regions(
             entry,
             None if cells is None else cells[j],
             f"{place}[{j}]",

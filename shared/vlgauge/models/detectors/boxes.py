@@ -10,7 +10,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.inputs.media.pictures import Box
 
 
-def kept(scores: Sequence[float | None], *, top_k: int | None, min_score: float) -> list[int]:
+def select_regions(scores: Sequence[float | None], *, top_k: int | None, min_score: float) -> list[int]:
     """Return the indices of the regions to use, best first. Without scores, they are in input order.
 
     Args:

@@ -61,7 +61,7 @@ def read_authors_regions(
     return entries
 
 
-def arranged(entries: Mapping[str, Any], stories: Sequence[Sequence[Any]]) -> list[list[Any]]:
+def arrange_regions(entries: Mapping[str, Any], stories: Sequence[Sequence[Any]]) -> list[list[Any]]:
     """Arrange regions in the order of the images of stories, as expected by `compute(regions=...)`.
 
     Args:

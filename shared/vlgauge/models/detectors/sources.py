@@ -9,11 +9,11 @@ import numpy as np
 from PIL import Image
 
 from vlgauge.core.errors import UsageError
-from vlgauge.core.validation import listed
+from vlgauge.core.validation import as_list
 from vlgauge.inputs.media import images
 from vlgauge.inputs.media.images import image_cell, is_single_image, open_image
 from vlgauge.inputs.media.pictures import Box, ImageCrop, LazyImage, SharedImage, WholeImage
-from vlgauge.models.detectors.boxes import check_boxes, check_scores, grid_boxes, kept, pixel_box
+from vlgauge.models.detectors.boxes import check_boxes, check_scores, grid_boxes, pixel_box, select_regions
 
 Cell = Mapping[str, Any]
 Detected = tuple[Any, Any]
@@ -92,7 +92,7 @@ class RegionSource:
         whole = SharedImage(cell, place, top_k + 1)
         before = self.known.get(whole.key)
         if before is None:
-            before = self._detected(whole, place)
+            before = self._detect(whole, place)
             if len(self.known) >= MOST_KNOWN:
                 self.known.clear()
             self.known[whole.key] = before
@@ -100,12 +100,12 @@ class RegionSource:
             whole.skip()
         found, scored = before  # use the local result, because another thread may have cleared `known`
         scores = [None if math.isnan(score) else score for score in scored.tolist()]
-        best = kept(scores, top_k=top_k, min_score=min_score)
+        best = select_regions(scores, top_k=top_k, min_score=min_score)
         for _ in range(top_k - len(best)):
             whole.skip()
         return crops_of(whole, head, [_box(found[i]) for i in best], [scores[i] for i in best], place)
 
-    def _detected(self, whole: SharedImage, place: str) -> tuple[np.ndarray, np.ndarray]:
+    def _detect(self, whole: SharedImage, place: str) -> tuple[np.ndarray, np.ndarray]:
         """Return the boxes of the detector that contain at least one pixel, and their scores."""
         assert self.detector is not None
         size = whole.size
@@ -178,7 +178,7 @@ def image_head(cell: Cell, place: str) -> ImageHead:
         return ImageHead(picture.size, picture.mode)
 
 
-def given_regions(
+def convert_regions(
     entry: Any, cell: Cell | None, place: str, image_place: str, *, top_k: int, min_score: float
 ) -> list[Region]:
     """Return the regions of one image from the data provided by the user.
@@ -196,17 +196,17 @@ def given_regions(
         ValueError: If the entry has another form, or a box contains no pixel of the image.
     """
     if isinstance(entry, Mapping) and "crops" not in entry and "boxes" in entry:
-        return _given_boxes(entry, cell, place, image_place, top_k, min_score)
+        return _convert_boxes(entry, cell, place, image_place, top_k, min_score)
     about: Mapping[str, Any] = entry if isinstance(entry, Mapping) else {"crops": entry}
-    crops = None if is_single_image(about.get("crops")) else listed(about.get("crops"))
+    crops = None if is_single_image(about.get("crops")) else as_list(about.get("crops"))
     if crops is None:
-        raise UsageError.about(place, f"must be {FORMS}, got {_shown(entry)}")
+        raise UsageError.about(place, f"must be {FORMS}, got {_shorten_value(entry)}")
     scores = check_scores(about.get("scores"), len(crops), place)
     boxes = check_boxes(about.get("boxes", ()), place)
     if boxes and len(boxes) != len(crops):
         raise UsageError.about(place, f"must have one box per crop, got {len(boxes)} for {len(crops)}")
     regions = []
-    for i in kept(scores, top_k=top_k, min_score=min_score):
+    for i in select_regions(scores, top_k=top_k, min_score=min_score):
         crop_place = f"{place}[{i}]"
         picture = WholeImage(image_cell(crops[i], crop_place), crop_place, "early")
         x1, y1, x2, y2 = map(round, boxes[i]) if boxes else (0, 0, 0, 0)
@@ -214,7 +214,7 @@ def given_regions(
     return regions
 
 
-def _given_boxes(
+def _convert_boxes(
     entry: Mapping[str, Any], cell: Cell | None, place: str, image_place: str, top_k: int, min_score: float
 ) -> list[Region]:
     """Return regions from boxes. All boxes are checked, including the omitted ones."""
@@ -237,10 +237,10 @@ def _given_boxes(
                 f"{head.size[0]} x {head.size[1]}, got {box} as box {i}",
             )
         boxes.append(pixels)
-    best = kept(scores, top_k=top_k, min_score=min_score)
+    best = select_regions(scores, top_k=top_k, min_score=min_score)
     whole = SharedImage(cell, image_place, len(best))
     return crops_of(whole, head, [boxes[i] for i in best], [scores[i] for i in best], image_place)
 
 
-def _shown(entry: Any) -> str:
+def _shorten_value(entry: Any) -> str:
     return f"a mapping with {sorted(map(str, entry))}" if isinstance(entry, Mapping) else type(entry).__name__

@@ -13,8 +13,8 @@ from vlgauge.checkpoints import known_tensors
 from vlgauge.checkpoints.detectors import DETECTORS, check_torchvision, find_weights, read_state
 from vlgauge.checkpoints.files import sha256_of
 from vlgauge.checkpoints.first_values import without_first_values
-from vlgauge.checkpoints.reading import given_as
-from vlgauge.checkpoints.torch_runtime import check_fork, exact, resolved_device
+from vlgauge.checkpoints.reading import name_setting
+from vlgauge.checkpoints.torch_runtime import check_fork, exact, resolve_device
 from vlgauge.core.pool import pool
 from vlgauge.core.progress import with_size
 
@@ -46,7 +46,7 @@ class TorchvisionDetector:
         self.identity = f"{name}@{sha256_of(path)[:8]}"
         self.n_bytes = path.stat().st_size
         self.known: dict[bytes, tuple[Any, Any]] = {}
-        self._model = _built(name, path).eval().requires_grad_(False).to(device)
+        self._model = _build_module(name, path).eval().requires_grad_(False).to(device)
         self._device = device
 
     def __call__(self, image: Image.Image) -> tuple[Any, Any]:
@@ -78,14 +78,14 @@ def detector(
     check_fork()
     check_torchvision(name)
     path = find_weights(name, weights, profile=profile)
-    device = resolved_device(device)
+    device = resolve_device(device)
     key = ("detector", name, sha256_of(path), device)
     return pool.get(
         key, lambda: TorchvisionDetector(name, path, device), with_size(f"the detector {name}", path.stat().st_size)
     )
 
 
-def _built(name: str, path: Path) -> torch.nn.Module:
+def _build_module(name: str, path: Path) -> torch.nn.Module:
     """Build the module with the tensors of a file, which must match its parameters exactly."""
     import torch
     from torchvision.models import get_model
@@ -99,7 +99,7 @@ def _built(name: str, path: Path) -> torch.nn.Module:
     counters = {key: own[key] for key in own.keys() - known_tensors.missing(own, known_tensors.DETECTOR)}
     frozen = not counters.keys() & state.keys()
     state = counters | state if frozen else state
-    with given_as("detector_weights"):
+    with name_setting("detector_weights"):
         known_tensors.refuse_other_tensors(
             state, {key: tuple(value.shape) for key, value in own.items()}, name, str(path)
         )

@@ -73,7 +73,7 @@ class DiskStore:
         self.max_bytes = max_bytes
         about = {"family": "clip", "weights_sha256": weights_digest, "side": side, "preprocessing": preprocess_id}
         self._metadata = {**about, "dtype": dtype}
-        self._opened = _opened(self.folder, tuple(self._metadata.items()))
+        self._opened = _open_store(self.folder, tuple(self._metadata.items()))
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, np.ndarray]:
         """Return the stored features of these keys, shape ``(width,)`` each, float32. Unknown keys are omitted."""
@@ -239,14 +239,14 @@ class _Opened:
 
 
 @lru_cache(maxsize=_MAX_FOLDERS)
-def _opened(folder: Path, metadata: tuple[tuple[str, str], ...]) -> _Opened:
+def _open_store(folder: Path, metadata: tuple[tuple[str, str], ...]) -> _Opened:
     """Return the object shared by all stores of this process with the same folder."""
     return _Opened()
 
 
 if hasattr(os, "register_at_fork"):
     # A child process may have copied a lock in the locked state.
-    os.register_at_fork(after_in_child=_opened.cache_clear)
+    os.register_at_fork(after_in_child=_open_store.cache_clear)
 
 
 # -- All stores below a folder ----------------------------------------------------------------------------------------

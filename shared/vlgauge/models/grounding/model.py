@@ -18,7 +18,7 @@ import numpy.typing as npt
 from vlgauge.checkpoints.files import sha256_of
 from vlgauge.checkpoints.preflight import Preflight
 from vlgauge.checkpoints.reading import read_tensors, read_torch_object, state_dict_in
-from vlgauge.checkpoints.torch_runtime import PAIR_PACKAGES, check_torch, resolved_device
+from vlgauge.checkpoints.torch_runtime import PAIR_PACKAGES, check_torch, resolve_device
 from vlgauge.core.errors import UsageError, WeightsNotFoundError, as_setting
 from vlgauge.core.files import DATA, read_json
 from vlgauge.core.pool import pool
@@ -66,14 +66,14 @@ class Heads:
 
     def image(self, hidden: npt.ArrayLike) -> Floats:
         """Return L2-normalized embeddings of regions, shape ``(n, d)``."""
-        return embedded(hidden, self.image_weight, self.image_bias)
+        return project_and_normalize(hidden, self.image_weight, self.image_bias)
 
     def text(self, vectors: npt.ArrayLike) -> Floats:
         """Return L2-normalized embeddings of words, shape ``(n, d)``."""
-        return embedded(vectors, self.text_weight, self.text_bias)
+        return project_and_normalize(vectors, self.text_weight, self.text_bias)
 
 
-def embedded(rows: npt.ArrayLike, weight: Floats, bias: Floats) -> Floats:
+def project_and_normalize(rows: npt.ArrayLike, weight: Floats, bias: Floats) -> Floats:
     """Compute tanh(x Wᵀ + b) and L2-normalize it (Wang et al., 2022, Section 3.1).
 
     Args:
@@ -160,7 +160,7 @@ def grounding_model(
     check_torch("rovist_vg", PAIR_PACKAGES, "rovist-vg")
     path = checkpoint_path(checkpoint, profile)
     weights = path / WEIGHTS if path.is_dir() else path
-    device = resolved_device(device)
+    device = resolve_device(device)
     digests = (sha256_of(weights), sha256_of(path / CONFIG) if path.is_dir() else None)
     key = ("grounding", path == EMBEDDED, *digests, device)
     read = _read_folder if path.is_dir() else _read_authors

@@ -18,15 +18,15 @@ from vlgauge.core.progress import Progress, progress_bar
 from vlgauge.core.validation import check_int
 from vlgauge.inputs.media.pictures import LazyImage
 from vlgauge.models.clip.architectures import ClipArchitecture
-from vlgauge.models.clip.encoder import known_rows
+from vlgauge.models.clip.encoder import find_known_rows
 from vlgauge.models.clip.pixels import (
-    batched,
-    decoded_batches,
+    decode_batches,
     distinct_pictures,
     preprocessing,
     skip_rest,
-    sorted_ids,
-    stacked_squares,
+    sort_ids,
+    split_batches,
+    stack_squares,
 )
 from vlgauge.models.features.memory import LayeredStore, process_memory
 
@@ -96,7 +96,7 @@ def vit_config(state: Mapping[str, torch.Tensor]) -> Any:
     )
 
 
-def renamed(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+def rename_tensors(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """Convert the tensor names of a ViT to the names of transformers 5, if necessary. Tensors are unchanged."""
     result = {}
     for name, tensor in state.items():
@@ -119,8 +119,8 @@ def build_vit(state: Mapping[str, torch.Tensor]) -> Any:
         model = ViTModel(vit_config(state))
     names = model.state_dict()
     # The names depend on the version of transformers, and each version must load the files of the other.
-    here = dict(zip(renamed(names), names, strict=True))
-    own = {here.get(name, name): tensor.float() for name, tensor in renamed(state).items()}
+    here = dict(zip(rename_tensors(names), names, strict=True))
+    own = {here.get(name, name): tensor.float() for name, tensor in rename_tensors(state).items()}
     missing, surplus = sorted(names.keys() - own.keys()), sorted(own.keys() - names.keys())
     wrong = [name for name in names.keys() & own.keys() if names[name].shape != own[name].shape]
     if missing or surplus or wrong:
@@ -165,16 +165,16 @@ class VisionEncoder:
         check_fork()
         ids, distinct = distinct_pictures(pictures, "raise")
         stores = {kind: self._store(kind) for kind in ("early", "late")}
-        rows = known_rows(distinct, stores)
-        new = sorted_ids(distinct, set(distinct) - set(rows))
+        rows = find_known_rows(distinct, stores)
+        new = sort_ids(distinct, set(distinct) - set(rows))
         skip_rest(pictures, {id(distinct[name]) for name in new})
         note = f"Encoding regions ({len(rows)} of {len(distinct)} known)"
         wanted = [distinct[name] for name in new]
         with (
-            decoded_batches(wanted, self.row, batch_size) as squares,
+            decode_batches(wanted, self.row, batch_size) as squares,
             progress_bar(len(new), note, progress) as advance,
         ):
-            for batch, opened in zip(batched(new, batch_size), squares, strict=True):
+            for batch, opened in zip(split_batches(new, batch_size), squares, strict=True):
                 for name, vector in zip(batch, self.forward(opened), strict=True):
                     rows[name] = vector
                     stores[name[0]].put({name[1]: vector})
@@ -193,7 +193,7 @@ class VisionEncoder:
         """
         import torch
 
-        pixels = torch.from_numpy(stacked_squares(squares))
+        pixels = torch.from_numpy(stack_squares(squares))
         with self._forward, exact(self._device):
             self.forwards["image"] += len(squares)
             return np.asarray(self._model(pixel_values(pixels.to(self._device))).pooler_output.float().cpu().numpy())

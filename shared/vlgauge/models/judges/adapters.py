@@ -13,9 +13,9 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from vlgauge.checkpoints.reading import given_as, read_tensors
+from vlgauge.checkpoints.reading import name_setting, read_tensors
 from vlgauge.core.errors import UsageError
-from vlgauge.core.validation import shown
+from vlgauge.core.validation import short_repr
 from vlgauge.models.judges.sources import JudgeFiles
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def add_adapter(model: torch.nn.Module, files: JudgeFiles) -> None:
 
     scale = scale_of(files.config)
     own = dict(model.named_parameters())
-    with given_as("adapter"):
+    with name_setting("adapter"):
         thin = read_tensors(next(files.folder / name for name in MATRICES if (files.folder / name).is_file()))
         file = files.folder / WHOLE
         whole = read_tensors(file) if file.is_file() else {}
@@ -123,7 +123,7 @@ def scale_of(config: Mapping[str, Any]) -> float:
     for field, plain in _PLAIN.items():
         if config.get(field) not in plain:
             raise UsageError.about(
-                "adapter", f"must be a plain LoRA, got {field}: {shown(config.get(field))} in its settings"
+                "adapter", f"must be a plain LoRA, got {field}: {short_repr(config.get(field))} in its settings"
             )
     alpha, rank = config.get("lora_alpha"), config.get("r")
     if not all(

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from vlgauge.checkpoints import known_tensors
-from vlgauge.checkpoints.reading import given_as, read_tensors
+from vlgauge.checkpoints.reading import name_setting, read_tensors
 from vlgauge.core.errors import UsageError
 from vlgauge.models.judges.sources import PICKLED, JudgeFiles
 from vlgauge.models.judges.transformers_judge import Parts
@@ -100,7 +100,7 @@ def _state(files: JudgeFiles) -> dict[str, torch.Tensor]:
     """Read all tensors of a folder, from safetensors files or otherwise from the pickles of the authors."""
     paths = sorted(files.folder.glob("*.safetensors")) or sorted(files.folder.glob(PICKLED))
     found: dict[str, torch.Tensor] = {}
-    with given_as("model"):
+    with name_setting("model"):
         for path in paths:
             found.update(read_tensors(path))
     return found

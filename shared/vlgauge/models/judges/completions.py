@@ -149,13 +149,13 @@ def _first(told: Any, name: str) -> dict[str, Any]:
 
 
 def _token(row: Any) -> TokenLogprobs:
-    text, own = _spelled(row)
+    text, own = _spell_token(row)
     others = row.get("top_logprobs")
     if not isinstance(others, list) or not others:
         raise InvalidResponseError(
             "returned no alternative tokens; make it return the 20 most likely tokens of each position"
         )
-    likeliest = tuple(_spelled(one) for one in others)
+    likeliest = tuple(_spell_token(one) for one in others)
     total = sum(chance for _, chance in likeliest)
     if total > 1 + _ROUNDING:
         raise InvalidResponseError("returned probabilities of one position that sum to more than 1")
@@ -170,7 +170,7 @@ def _token(row: Any) -> TokenLogprobs:
     return TokenLogprobs(text, likeliest)
 
 
-def _spelled(row: Any) -> tuple[str, float]:
+def _spell_token(row: Any) -> tuple[str, float]:
     """Return the spelling and the probability of a token."""
     text, value = (row.get("token"), row.get("logprob")) if isinstance(row, dict) else (None, None)
     if not isinstance(text, str) or isinstance(value, bool) or not isinstance(value, (int, float)):

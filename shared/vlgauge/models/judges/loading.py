@@ -9,13 +9,13 @@ from typing import Any
 from vlgauge.checkpoints import known_tensors
 from vlgauge.checkpoints.files import SourcesMissingError
 from vlgauge.checkpoints.preflight import Preflight
-from vlgauge.checkpoints.reading import RejectedModelError, loading, refused
-from vlgauge.checkpoints.torch_runtime import check_torch, resolved_device
+from vlgauge.checkpoints.reading import RejectedModelError, create_rejection, loading
+from vlgauge.checkpoints.torch_runtime import check_torch, resolve_device
 from vlgauge.core.errors import UsageError
 from vlgauge.core.optional_dependencies import check_version, importing
 from vlgauge.core.pool import pool
 from vlgauge.core.progress import announce, quiet_transformers
-from vlgauge.core.validation import check_choice, shown
+from vlgauge.core.validation import check_choice, short_repr
 from vlgauge.models.judges.adapters import add_adapter, scale_of
 from vlgauge.models.judges.clip_t5 import is_clip_t5, load_clip_t5
 from vlgauge.models.judges.questions import Judge
@@ -23,10 +23,10 @@ from vlgauge.models.judges.sources import (
     ADAPTER_FILES,
     EXPERT_HINT,
     JudgeFiles,
+    count_stored_numbers,
     find_adapter,
     find_judge,
     look_for_judge,
-    stored_numbers,
 )
 from vlgauge.models.judges.toy import toy_judge
 from vlgauge.models.judges.transformers_judge import LoadedJudge, Parts
@@ -74,7 +74,7 @@ def judge_of(
     check_choice("dtype", dtype, DTYPES)
     check_torch("a judge", PACKAGES, "fleur")
     check_version("transformers", LEAST, "a judge")
-    device = resolved_device(device)
+    device = resolve_device(device)
     if dtype == "float16" and not device.startswith("cuda"):
         raise UsageError.about("dtype", f"must be 'float32' or 'bfloat16' on {device}, got 'float16'")
     if profile == "embedded" and model is None:
@@ -98,7 +98,7 @@ def judge_of(
             raise UsageError.about("adapter", f"is only supported for LLaVA, got {adapter!r}")
         scale_of(more.config)  # raises before the model is loaded
     key = ("judge", files.identity, *(one and one.identity for one in (seeing, more)), device, dtype, repr(device_map))
-    load = partial(_loaded, files, seeing, more, device, dtype, device_map)
+    load = partial(_load_judge, files, seeing, more, device, dtype, device_map)
     return load() if own else pool.get(key, load, f"{files.name} in {dtype}")
 
 
@@ -129,7 +129,7 @@ def look_for_model(
         preflight.look(partial(look_for_judge, os.fspath(adapter), "adapter", patterns=ADAPTER_FILES, hint=EXPERT_HINT))
 
 
-def _loaded(
+def _load_judge(
     files: JudgeFiles,
     tower: JudgeFiles | None,
     adapter: JudgeFiles | None,
@@ -143,7 +143,7 @@ def _loaded(
         import transformers  # noqa: F401
     if device_map is None:
         with loading(*_EXPECTED, files.name):
-            numbers = stored_numbers(files.folder)
+            numbers = count_stored_numbers(files.folder)
         refuse_too_large(files.name, numbers, dtype, device)
     own = loading(*_EXPECTED, files.name, (ImportError, RejectedModelError))
     with quiet_transformers(), torch.random.fork_rng(devices=[]), own:
@@ -171,7 +171,7 @@ def refuse_parts(tower: Any, adapter: Any, of: str) -> None:
     """
     for name, value in (("tower", tower), ("adapter", adapter)):
         if value is not None:
-            raise UsageError.about(name, f"is not supported for {of}, got {shown(value)}")
+            raise UsageError.about(name, f"is not supported for {of}, got {short_repr(value)}")
 
 
 def _parts(files: JudgeFiles, dtype: Any, device: str, device_map: str | Mapping[str, Any] | None) -> Parts:
@@ -202,13 +202,13 @@ def _parts(files: JudgeFiles, dtype: Any, device: str, device_map: str | Mapping
     more = known_tensors.surplus(map(str, report.get("unexpected_keys", ())), known_tensors.JUDGE)
     for what, names in (("no weights for", lacking), ("unknown weights", more)):
         if names:
-            raise refused(*_EXPECTED, files.name, f"{what} {', '.join(sorted(names)[:3])}")
+            raise create_rejection(*_EXPECTED, files.name, f"{what} {', '.join(sorted(names)[:3])}")
     model = model.eval() if device_map is not None else model.to(device).eval()
     if kind == "text":
         return Parts(kind, model, transformers.AutoTokenizer.from_pretrained(folder, **common))
     processor = transformers.AutoProcessor.from_pretrained(folder, **common)
     if not hasattr(processor, "image_processor"):
-        raise refused(*_EXPECTED, files.name, "its files name no image processor")
+        raise create_rejection(*_EXPECTED, files.name, "its files name no image processor")
     # Use Pillow for resizing, as everywhere in this package.
     processor.image_processor = transformers.AutoImageProcessor.from_pretrained(folder, backend="pil", **common)
     return Parts(kind, model, processor.tokenizer, processor)

@@ -53,7 +53,7 @@ class ImageFeatureCache:
         # If two threads request the same image, the second one uses the cached features of the first.
         self._lock = threading.RLock()
         self._parameters = list(model.parameters())
-        self._saved = _saved_for_gradients(self._parameters)
+        self._saved = _create_gradient_guard(self._parameters)
         self._is_known = True
         self._like: Callable[[Sequence[_Seen], Any], Any]
         self._keys: ContextVar[Sequence[bytes] | None] = ContextVar("pictures", default=None)
@@ -100,7 +100,7 @@ class ImageFeatureCache:
                 self.passes += 1
                 made = make()
                 self._keep(key, _Seen(made[0].cpu()))
-                self._bound()
+                self._limit_size()
                 return made
             self._kept.move_to_end(key)
             return self._kept[key].tokens[None]
@@ -114,10 +114,10 @@ class ImageFeatureCache:
         if keys is not None and not torch.is_grad_enabled():
             given = self._arguments.bind(*args, **named).arguments
             with self._lock:
-                found = self._known(keys, {**given, **given.pop("kwargs", {})})
+                found = self._find_known(keys, {**given, **given.pop("kwargs", {})})
         return self._make(*args, **named) if found is None else found
 
-    def _known(self, keys: Sequence[bytes], given: Mapping[str, Any]) -> Any:
+    def _find_known(self, keys: Sequence[bytes], given: Mapping[str, Any]) -> Any:
         """Return the features of these images, or None if inputs or outputs cannot be split by image."""
         import torch
 
@@ -135,7 +135,7 @@ class ImageFeatureCache:
         for key in keys:
             self._kept.move_to_end(key)
         found = self._like([self._kept[key] for key in keys], given["pixel_values"].device)
-        self._bound()
+        self._limit_size()
         return found
 
     def _learn(self, keys: Sequence[bytes], made: Any) -> bool:
@@ -178,19 +178,19 @@ class ImageFeatureCache:
             _ = self._saved.saved_tensors
         except RuntimeError:  # a weight was changed since it was saved
             self.forget()
-            self._saved = _saved_for_gradients(self._parameters)
+            self._saved = _create_gradient_guard(self._parameters)
 
     def forget(self) -> None:
         """Clear the cache."""
         self._kept.clear()
         self._n_bytes = 0
 
-    def _bound(self) -> None:
+    def _limit_size(self) -> None:
         while self._n_bytes > MOST_BYTES:
             self._n_bytes -= self._kept.popitem(last=False)[1].n_bytes
 
 
-def _saved_for_gradients(tensors: Sequence[torch.Tensor]) -> Any:
+def _create_gradient_guard(tensors: Sequence[torch.Tensor]) -> Any:
     """Return an autograd node that refers to tensors, and raises RuntimeError if one of them was changed."""
     import torch
 

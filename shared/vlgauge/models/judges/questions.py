@@ -116,7 +116,7 @@ class Judge(Protocol):
     def opening(self, opening: PromptTemplate) -> str:
         """Return the name of the text around a question, used in signatures: the name of the opening, or ``chat``."""
 
-    def altered(self, questions: Sequence[Question]) -> list[bool]:
+    def find_altered(self, questions: Sequence[Question]) -> list[bool]:
         """Return which questions have a caption that spells a special token, which is split before it is encoded."""
 
     def answers(

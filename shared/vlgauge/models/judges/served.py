@@ -20,7 +20,7 @@ from vlgauge.checkpoints.hub import host_of
 from vlgauge.checkpoints.hub.judge_server import check_url, complete
 from vlgauge.core.errors import NetworkError, UsageError
 from vlgauge.core.progress import Progress, progress_bar
-from vlgauge.core.validation import check_float, shown, warn
+from vlgauge.core.validation import check_float, short_repr, warn
 from vlgauge.inputs.media.pictures import LazyImage
 from vlgauge.models.judges.completions import MOST_UNTOLD, Completion, InvalidResponseError, digits_of, read_completion
 from vlgauge.models.judges.questions import Answer, Floats, PromptTemplate, Question
@@ -71,7 +71,7 @@ class ServedJudge:
     ) -> None:
         self._url = check_url(url)
         if not isinstance(model, str) or not model.strip() or not model.isprintable():
-            raise UsageError.about("model", f"must be the name of the model on the server, got {shown(model)}")
+            raise UsageError.about("model", f"must be the name of the model on the server, got {short_repr(model)}")
         if key_from is not None and not (isinstance(key_from, str) and _VARIABLE.fullmatch(key_from)):
             # Do not show the value, because it may be the key itself.
             raise UsageError.about("key_from", "must be the name of an environment variable, not a key")
@@ -79,7 +79,7 @@ class ServedJudge:
         self._fields = dict(VLLM_FIELDS if fields is None else fields)
         if taken := [name for name in self._fields if name in _OURS]:
             raise UsageError.about(
-                "fields", f"must not have fields that the metric sets, got {', '.join(map(shown, taken))}"
+                "fields", f"must not have fields that the metric sets, got {', '.join(map(short_repr, taken))}"
             )
         try:
             self._body = json.dumps(self._fields, allow_nan=False, sort_keys=True)
@@ -123,7 +123,7 @@ class ServedJudge:
         """Return "chat", because the server applies its own template."""
         return "chat"
 
-    def altered(self, questions: Sequence[Question]) -> list[bool]:
+    def find_altered(self, questions: Sequence[Question]) -> list[bool]:
         """Return which questions have a caption with text that resembles a special token, which is split."""
         return [any(map(_LOOKS_SPECIAL.search, question.captions)) for question in questions]
 
@@ -144,7 +144,7 @@ class ServedJudge:
             NetworkError: If the server does not answer.
         """
         keys = [(question.key, longest) for question in questions]
-        return self._asked(questions, keys, lambda i: self._answer(questions[i], longest), batch_size, progress)
+        return self._ask(questions, keys, lambda i: self._answer(questions[i], longest), batch_size, progress)
 
     def chances(
         self,
@@ -173,13 +173,11 @@ class ServedJudge:
             raise UsageError.about(
                 "answer",
                 f"must be one word for {self.identity}, which returns probabilities of one token, got "
-                f"{shown(several[0])}",
+                f"{short_repr(several[0])}",
                 "pass the model itself as `model` for longer ones",
             )
         keys = [(one.key, word) for one, word in zip(questions, answers, strict=True)]
-        found = self._asked(
-            questions, keys, lambda i: self._first_chance(questions[i], answers[i]), batch_size, progress
-        )
+        found = self._ask(questions, keys, lambda i: self._first_chance(questions[i], answers[i]), batch_size, progress)
         n_low, n_unknown = found.count(-math.inf), sum(map(math.isnan, found))
         if n_low or n_unknown:
             warn(
@@ -190,7 +188,7 @@ class ServedJudge:
         return [np.array([one, math.nan]) for one in found]
 
     # -- requests ----------------------------------------------------------------------------------------------------
-    def _asked(
+    def _ask(
         self,
         questions: Sequence[Question],
         keys: Sequence[Hashable],
@@ -233,7 +231,7 @@ class ServedJudge:
         return [found[key] for key in keys]
 
     def _answer(self, question: Question, longest: int) -> Answer:
-        told = self._completed(question, longest)
+        told = self._complete(question, longest)
         at, digits = digits_of(told.tokens)
         if any(one.joins_digits for one in told.tokens):
             self._joins_digits = True
@@ -241,7 +239,7 @@ class ServedJudge:
 
     def _first_chance(self, question: Question, answer: str) -> float:
         """Return the log-probability of an answer as the first token. See `chances` for NaN and minus infinity."""
-        told = self._completed(question, 1)
+        told = self._complete(question, 1)
         if not told.tokens:
             raise NetworkError(f"{host_of(self._url)} returned no token, but one was requested")
         try:
@@ -252,7 +250,7 @@ class ServedJudge:
             return -math.inf if told.tokens[0].max_unlisted_probability <= MOST_UNTOLD else math.nan
         return math.log(chance) if chance > 0 else -math.inf
 
-    def _completed(self, question: Question, longest: int) -> Completion:
+    def _complete(self, question: Question, longest: int) -> Completion:
         method = {"logprobs": True, "top_logprobs": N_LIKELIEST, "temperature": 0, "seed": 0, "max_tokens": longest}
         asked = {"model": self._model, "messages": _turns(question), "stream": False, "n": 1}
         body = {**self._fields, **asked, **method}

@@ -211,7 +211,7 @@ def terms_of(model: str) -> str:
     return f"{model.partition('@')[0]}{size}, is under {licence}, to which you agree by using it"
 
 
-def stored_numbers(folder: Path) -> int:
+def count_stored_numbers(folder: Path) -> int:
     """Count the numbers in the safetensors files of a folder, reading only the headers."""
     from safetensors import safe_open
 

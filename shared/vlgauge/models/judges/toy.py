@@ -54,7 +54,7 @@ class ToyJudge:
         """Return "none", because the judge uses captions and images only and no instructions."""
         return "none"
 
-    def altered(self, questions: Sequence[Question]) -> list[bool]:
+    def find_altered(self, questions: Sequence[Question]) -> list[bool]:
         """Return which questions spell a special token of CLIP."""
         return [any(token in one for one in question.captions for token in SPELLINGS) for question in questions]
 

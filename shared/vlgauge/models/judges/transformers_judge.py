@@ -150,7 +150,7 @@ class LoadedJudge:
             return opening.name
         return "chat" if self._template is not None else "none"
 
-    def altered(self, questions: Sequence[Question]) -> list[bool]:
+    def find_altered(self, questions: Sequence[Question]) -> list[bool]:
         """Return which questions have a caption that spells a special token."""
         return [any(map(self._special.are_in, question.captions)) for question in questions]
 
@@ -173,8 +173,8 @@ class LoadedJudge:
             return self._written(batch, longest)
 
         keys = [question.key for question in questions]
-        return self._asked(
-            questions, keys, lambda i: self._prepared(questions[i], opening), answered, batch_size, progress
+        return self._ask(
+            questions, keys, lambda i: self._prepare(questions[i], opening), answered, batch_size, progress
         )
 
     def chances(
@@ -199,8 +199,8 @@ class LoadedJudge:
             return [row.double().cpu().numpy() for row in self.log_chances(batch)]
 
         keys = [(question.key, answer) for question, answer in zip(questions, answers, strict=True)]
-        return self._asked(
-            questions, keys, lambda i: self._prepared(questions[i], opening, answers[i]), scored, batch_size, progress
+        return self._ask(
+            questions, keys, lambda i: self._prepare(questions[i], opening, answers[i]), scored, batch_size, progress
         )
 
     def differentiable_chances(
@@ -231,10 +231,10 @@ class LoadedJudge:
             )
         rows = [None] * len(questions) if pixels is None else pixels.split(1)
         asked = zip(questions, answers, rows, strict=True)
-        return self.log_chances([self._prepared(one, opening, answer, row) for one, answer, row in asked])
+        return self.log_chances([self._prepare(one, opening, answer, row) for one, answer, row in asked])
 
     # -- in batches --------------------------------------------------------------------------------------------------
-    def _asked(
+    def _ask(
         self,
         questions: Sequence[Question],
         keys: Sequence[Any],
@@ -259,7 +259,7 @@ class LoadedJudge:
             for start in range(0, len(order), batch_size):
                 batch = order[start : start + batch_size]
                 with exact(self._model.device):
-                    prepared = [self._checked(prepare(first[key])) for key in batch]
+                    prepared = [self._check_length(prepare(first[key])) for key in batch]
                     for one, key in zip(prepared, batch, strict=True):
                         one.picture = seen[key]
                     for rows in _alike(prepared):
@@ -274,7 +274,7 @@ class LoadedJudge:
         import torch
         from transformers import LogitsProcessorList
 
-        inputs = self._collated(batch, left=self._is_decoder)
+        inputs = self._collate(batch, left=self._is_decoder)
         seen: list[torch.Tensor] = []
 
         def remember(_: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
@@ -306,12 +306,14 @@ class LoadedJudge:
         import torch
 
         if self._is_decoder:
-            inputs = self._collated([_with_answer(one, self._parts.kind) for one in batch], left=False)
+            inputs = self._collate([_with_answer(one, self._parts.kind) for one in batch], left=False)
             ends = [one.length for one in batch]
         else:
-            inputs = self._collated(batch, left=False)
+            inputs = self._collate(batch, left=False)
             start = [self._model.config.decoder_start_token_id]
-            inputs["decoder_input_ids"] = _padded([torch.tensor([[*start, *one.answer]]) for one in batch], 0, False)
+            inputs["decoder_input_ids"] = _pad_tensors(
+                [torch.tensor([[*start, *one.answer]]) for one in batch], 0, False
+            )
             inputs["decoder_input_ids"] = inputs["decoder_input_ids"].to(self._model.device)
             ends = [1 + len(one.answer) for one in batch]
         # The logits of a token are at the position before it.
@@ -329,7 +331,7 @@ class LoadedJudge:
             found.append(torch.stack([*told, torch.logsumexp(chances[-1, self._stops], dim=0)]))
         return found
 
-    def _collated(self, batch: Sequence[_Prepared], *, left: bool) -> dict[str, torch.Tensor]:
+    def _collate(self, batch: Sequence[_Prepared], *, left: bool) -> dict[str, torch.Tensor]:
         """Collate questions into one batch with masked padding."""
         import torch
 
@@ -337,17 +339,17 @@ class LoadedJudge:
         for name in batch[0].inputs:
             values = [one.inputs[name] for one in batch]
             if name in _BY_TOKEN or name == "inputs_embeds":
-                found[name] = _padded(values, self._pad if name == "input_ids" else 0, left)
+                found[name] = _pad_tensors(values, self._pad if name == "input_ids" else 0, left)
             else:
                 found[name] = torch.cat(values)
-        return {name: self._placed(value) for name, value in found.items()}
+        return {name: self._place(value) for name, value in found.items()}
 
-    def _placed(self, value: torch.Tensor) -> torch.Tensor:
+    def _place(self, value: torch.Tensor) -> torch.Tensor:
         dtype = self._model.dtype if value.is_floating_point() else value.dtype
         return value.to(self._model.device, dtype)
 
     # -- one question ------------------------------------------------------------------------------------------------
-    def _prepared(
+    def _prepare(
         self, question: Question, opening: PromptTemplate, answer: str | None = None, pixels: torch.Tensor | None = None
     ) -> _Prepared:
         with self._lock:
@@ -369,12 +371,12 @@ class LoadedJudge:
             if self._parts.kind == "paligemma" and picture is not None and not again:
                 found = _Prepared(self._behind_picture(text, picture))
             else:
-                found = _Prepared(self._templated(text, picture, question.replied, again))
+                found = _Prepared(self._apply_template(text, picture, question.replied, again))
             if answer is not None:
                 found.answer = list(self._special.plain_ids(answer))
             return found
 
-    def _checked(self, one: _Prepared) -> _Prepared:
+    def _check_length(self, one: _Prepared) -> _Prepared:
         """Check that a question fits into the context of the model.
 
         Raises:
@@ -401,7 +403,7 @@ class LoadedJudge:
         if self.preparation == "own":
             return image
         mean = getattr(self._parts.processor.image_processor, "image_mean", None) or _CLIP_MEAN
-        return squared(image, mean)
+        return pad_to_square(image, mean)
 
     def _halves(
         self, text: str, inputs: dict[str, torch.Tensor], opening: PromptTemplate, answer: str | None, key: bytes
@@ -466,7 +468,9 @@ class LoadedJudge:
         """Return the text of a question, with all special tokens in captions split."""
         return question.text([self._special.escape_special_tokens(caption) for caption in question.captions])
 
-    def _templated(self, text: str, picture: Image.Image | None, replied: str, again: str) -> dict[str, torch.Tensor]:
+    def _apply_template(
+        self, text: str, picture: Image.Image | None, replied: str, again: str
+    ) -> dict[str, torch.Tensor]:
         """Prepare a question with the chat template of the model's files, or without one if they have none."""
         source = self._tokenizer if self._parts.processor is None else self._parts.processor
         prompt, special = text, True
@@ -483,7 +487,7 @@ class LoadedJudge:
                 for role, words in (("assistant", replied), ("user", again)):
                     said: Any = words if self._parts.processor is None else [{"type": "text", "text": words}]
                     turns.append({"role": role, "content": said})
-            prompt = self._filled(source, turns)
+            prompt = self._fill(source, turns)
             if text.strip() not in prompt:
                 raise UsageError.about(
                     "model",
@@ -512,7 +516,7 @@ class LoadedJudge:
                 raise UsageError("it omits the image")
         return {name: value for name, value in found.items() if self._takes(name)}
 
-    def _filled(self, source: Any, turns: Sequence[Mapping[str, Any]]) -> str:
+    def _fill(self, source: Any, turns: Sequence[Mapping[str, Any]]) -> str:
         # Otherwise, the first token of a thinking model would be part of a thought.
         more = {"enable_thinking": False} if "enable_thinking" in str(self._template) else {}
         with self._template_told():
@@ -539,7 +543,7 @@ class LoadedJudge:
         return [self._digits.index(token)] if token in self._digits else []
 
 
-def squared(image: Image.Image, mean: Sequence[float]) -> Image.Image:
+def pad_to_square(image: Image.Image, mean: Sequence[float]) -> Image.Image:
     """Pad an image to the smallest square that contains it, centered, with the color ``int(255 * mean)``.
 
     Args:
@@ -572,7 +576,7 @@ def _with_answer(one: _Prepared, kind: str) -> _Prepared:
     return _Prepared(inputs, one.answer)
 
 
-def _padded(values: Sequence[torch.Tensor], filler: int, left: bool) -> torch.Tensor:
+def _pad_tensors(values: Sequence[torch.Tensor], filler: int, left: bool) -> torch.Tensor:
     """Pad tensors to one length and concatenate them, shape ``(n, longest)`` or ``(n, longest, width)``."""
     import torch
 

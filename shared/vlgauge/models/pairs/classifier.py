@@ -191,11 +191,11 @@ class LoadedScorer:
         ids, segments = zip(*batch, strict=True)
         side, filler = self._tokenizer.padding_side, getattr(self._tokenizer, "pad_token_type_id", 0)
         inputs = {
-            "input_ids": padded(ids, self._tokenizer.pad_token_id, side),
-            "attention_mask": padded([[1] * len(own) for own in ids], 0, side),
+            "input_ids": pad_rows(ids, self._tokenizer.pad_token_id, side),
+            "attention_mask": pad_rows([[1] * len(own) for own in ids], 0, side),
         }
         if self._segments:
-            inputs["token_type_ids"] = padded(segments, filler, side)
+            inputs["token_type_ids"] = pad_rows(segments, filler, side)
         tensors = {name: values.to(self._device) for name, values in inputs.items()}
         with exact(self._device):
             logits = self._model(**tensors).logits
@@ -203,7 +203,7 @@ class LoadedScorer:
         return logits.float().cpu().numpy()
 
 
-def padded(rows: Sequence[Sequence[int]], value: int, side: str = "right") -> Any:
+def pad_rows(rows: Sequence[Sequence[int]], value: int, side: str = "right") -> Any:
     """Return rows of integers as one tensor, shape ``(n, longest)``, int64, padded with a value on one side."""
     import torch
     from torch.nn.utils.rnn import pad_sequence

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from vlgauge.checkpoints.preflight import Preflight
-from vlgauge.checkpoints.torch_runtime import PAIR_PACKAGES, check_torch, resolved_device
+from vlgauge.checkpoints.torch_runtime import PAIR_PACKAGES, check_torch, resolve_device
 from vlgauge.core.errors import UsageError
 from vlgauge.core.pool import pool
 from vlgauge.core.progress import Progress, progress_bar
-from vlgauge.core.signatures import named
+from vlgauge.core.signatures import signature_value
 from vlgauge.models.clip.toy import tell_of_stories
 from vlgauge.models.pairs.classifier import LoadedScorer, Pair, PairProbabilities, PairTooLongError
 from vlgauge.models.pairs.models import EMBEDDED, find_pair_model, look_for_base, look_for_model
@@ -43,7 +43,7 @@ def pair_scorer(
     found = find_pair_model(model, base, profile)
     if found.folder == EMBEDDED:
         tell_of_stories()
-    device = resolved_device(device)
+    device = resolve_device(device)
     return pool.get(
         ("pair", found.identity, found.digest, device),
         lambda: LoadedScorer(found, device),
@@ -65,7 +65,7 @@ class GivenScorer:
 
     def __init__(self, function: Callable[[list[Pair]], Any]) -> None:
         self._function = function
-        self.identity = str(named(function))
+        self.identity = str(signature_value(function))
 
     def probabilities(
         self,

@@ -11,7 +11,7 @@ from typing import Any
 from vlgauge.checkpoints import known_tensors
 from vlgauge.checkpoints.files import SourcesMissingError, hub_folder, hub_folder_here, joint_digest
 from vlgauge.checkpoints.first_values import without_first_values
-from vlgauge.checkpoints.reading import RejectedModelError, check_stored, loading, read_torch_object, refused
+from vlgauge.checkpoints.reading import RejectedModelError, check_stored, create_rejection, loading, read_torch_object
 from vlgauge.core.errors import UsageError, WeightsNotFoundError, as_setting
 from vlgauge.core.files import DATA, read_json
 from vlgauge.core.optional_dependencies import importing
@@ -75,18 +75,18 @@ def find_pair_model(model: str | None, base: str | None = None, profile: str = "
     if model is not None and Path(model).is_file():
         if base is None:
             raise UsageError.about("base", _no_base())
-        return _described(Path(model).name, _folder("base", base, profile, SETTINGS_FILES), Path(model).resolve())
+        return _describe(Path(model).name, _folder("base", base, profile, SETTINGS_FILES), Path(model).resolve())
     if base is not None:
         raise UsageError.about("base", f"requires a checkpoint file as `model`, got {base!r} and {model!r}")
     if model is None:
         if profile != "embedded":
             raise WeightsNotFoundError.about("model", _no_model())
-        return _described(EMBEDDED_NAME, EMBEDDED, None)
+        return _describe(EMBEDDED_NAME, EMBEDDED, None)
     folder = _folder("model", model, profile, (*SETTINGS_FILES, "*.safetensors"))
     if Path(model).is_dir():
-        return _described(folder.name, folder, None)
+        return _describe(folder.name, folder, None)
     repository, _, revision = model.partition("@")
-    return replace(_described(repository, folder, None), identity=f"{repository}@{revision[:8]}")
+    return replace(_describe(repository, folder, None), identity=f"{repository}@{revision[:8]}")
 
 
 def look_for_model(model: str | None, profile: str) -> None:
@@ -158,7 +158,7 @@ def _here(
     return on_hub(pinned["repository"], pinned["revision"], patterns, _hint())
 
 
-def _described(name: str, folder: Path, checkpoint: Path | None) -> PairModel:
+def _describe(name: str, folder: Path, checkpoint: Path | None) -> PairModel:
     setting = "model" if checkpoint is None else "base"
     config = folder / "config.json"
     if not config.is_file():
@@ -257,9 +257,9 @@ def _of_folder(found: PairModel) -> Any:
     lacking = [str(key) for part in ("missing_keys", "mismatched_keys") for key in report.get(part, ())]
     surplus = known_tensors.surplus(map(str, report.get("unexpected_keys", ())), known_tensors.PAIR)
     if lacking:
-        raise refused(*_EXPECTED, found.name, f"no weights for {_listed(lacking)}")
+        raise create_rejection(*_EXPECTED, found.name, f"no weights for {_join_names(lacking)}")
     if surplus:
-        raise refused(*_EXPECTED, found.name, f"unknown weights {_listed(surplus)}")
+        raise create_rejection(*_EXPECTED, found.name, f"unknown weights {_join_names(surplus)}")
     return classifier
 
 
@@ -287,7 +287,7 @@ def _of_checkpoint(found: PairModel, path: Path) -> Any:
     ):
         if keys:
             raise RejectedModelError.about(
-                "model", f"must be a complete checkpoint of `base`, got {path.name!r} {what} {_listed(keys)}"
+                "model", f"must be a complete checkpoint of `base`, got {path.name!r} {what} {_join_names(keys)}"
             )
     classifier.load_state_dict(state)
     return classifier
@@ -327,7 +327,7 @@ def read_authors_checkpoint(path: Path) -> dict[str, Any]:
     return renamed
 
 
-def _listed(keys: Any) -> str:
+def _join_names(keys: Any) -> str:
     names = sorted(map(str, keys))
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 

@@ -22,7 +22,7 @@ EPSILON = 1e-12  # added to the variance of a layer
 _PAIRS = 2048  # maximum number of pairs whose features are concatenated at once: 21 MB with 2,560 values each
 
 
-def normalised_layers(texts: LayerFeatures, batch: Positions | None = None) -> Floats:
+def normalize_layers(texts: LayerFeatures, batch: Positions | None = None) -> Floats:
     """Normalize the layers of the first token, (h - m) / sqrt(v + 1e-12).
 
     Args:
@@ -38,24 +38,24 @@ def normalised_layers(texts: LayerFeatures, batch: Positions | None = None) -> F
     means, squares = texts.means, texts.spreads
     if batch is not None:
         n = int(batch.max()) + 1 if len(batch) else 0
-        totals = _summed(weights, batch, n)
-        centres = _summed(weights * means, batch, n) / totals
-        squares = _summed(squares + weights * (means - centres[batch]) ** 2, batch, n)[batch]
+        totals = _sum_layers(weights, batch, n)
+        centres = _sum_layers(weights * means, batch, n) / totals
+        squares = _sum_layers(squares + weights * (means - centres[batch]) ** 2, batch, n)[batch]
         means, weights = centres[batch], totals[batch]
     return (texts.first - means[:, :, None]) / np.sqrt(squares / weights + EPSILON)[:, :, None]
 
 
-def _summed(values: Floats, batch: Positions, n: int) -> Floats:
+def _sum_layers(values: Floats, batch: Positions, n: int) -> Floats:
     sums = np.zeros((n, values.shape[1]))
     np.add.at(sums, batch, values)
     return sums
 
 
-def mixed(layers: Any, shares: Any, gamma: Any) -> Any:
+def mix_layers(layers: Any, shares: Any, gamma: Any) -> Any:
     """Compute the embeddings gamma * sum_l w_l h_l of texts.
 
     Args:
-        layers: h, as returned by `normalised_layers`, shape ``(n, n_layers, width)``.
+        layers: h, as returned by `normalize_layers`, shape ``(n, n_layers, width)``.
         shares: w, which sum to 1, shape ``(n_layers,)``.
         gamma: Scalar factor.
 
@@ -116,8 +116,8 @@ class Head:
         return powers / powers.sum()
 
     def texts(self, texts: LayerFeatures, batch: Positions | None = None) -> Vectors:
-        """Return the mixed embeddings of texts, shape ``(n, width)``, float32. See `normalised_layers` for `batch`."""
-        return np.asarray(mixed(normalised_layers(texts, batch), self.shares, self.gamma), dtype=np.float32)
+        """Return the mixed embeddings of texts, shape ``(n, width)``, float32. See `normalize_layers` for `batch`."""
+        return np.asarray(mix_layers(normalize_layers(texts, batch), self.shares, self.gamma), dtype=np.float32)
 
     def check(self, *, layers: int, text_width: int, embed_width: int) -> None:
         """Check that the head fits to encoders of these sizes.

@@ -12,9 +12,9 @@ from vlgauge.checkpoints.torch_runtime import PAIR_PACKAGES
 from vlgauge.core.errors import UsageError, UsageTypeError, WeightsNotFoundError, as_setting
 from vlgauge.core.files import DATA
 from vlgauge.core.pool import pool
-from vlgauge.core.validation import shown
+from vlgauge.core.validation import short_repr
 from vlgauge.models.clip.loading import ClipEncoder, clip_encoder, look_for_clip
-from vlgauge.models.hidden_layers import MINILM, AllLayersEncoder, layered_encoder, look_for_layered
+from vlgauge.models.hidden_layers import MINILM, AllLayersEncoder, load_layered_encoder, look_for_layered
 from vlgauge.models.rated.files import metadata_of, read_head
 from vlgauge.models.rated.head import Head
 
@@ -56,7 +56,7 @@ def find_head(checkpoint: str | Path | None, profile: str) -> Path:
     """
     if checkpoint is not None:
         if not isinstance(checkpoint, (str, PathLike)):
-            raise UsageTypeError.about("checkpoint", f"must be the path of a file, got {shown(checkpoint)}")
+            raise UsageTypeError.about("checkpoint", f"must be the path of a file, got {short_repr(checkpoint)}")
         path = Path(checkpoint).expanduser()
         if not path.is_file():
             raise WeightsNotFoundError.about(
@@ -80,13 +80,13 @@ def text_encoder_name(text_encoder: str | None, profile: str) -> str:
 def text_encoder_of(text_encoder: str | None, *, profile: str, device: str, extra: str = EXTRA) -> AllLayersEncoder:
     """Return the text encoder of the settings from the pool.
 
-    See `vlgauge.models.hidden_layers.layered_encoder`.
+    See `vlgauge.models.hidden_layers.load_layered_encoder`.
 
     Raises:
         WeightsNotFoundError: If the model cannot be found.
     """
     name = text_encoder_name(text_encoder, profile)
-    return layered_encoder(name, profile=profile, device=device, setting="text_encoder", hint=_hint(), extra=extra)
+    return load_layered_encoder(name, profile=profile, device=device, setting="text_encoder", hint=_hint(), extra=extra)
 
 
 def look_for(

@@ -9,7 +9,7 @@ from vlgauge.checkpoints.preflight import Preflight
 from vlgauge.checkpoints.torch_runtime import SENTENCE_PACKAGES
 from vlgauge.core.errors import UsageError
 from vlgauge.core.progress import Progress, progress_bar
-from vlgauge.core.signatures import named
+from vlgauge.core.signatures import signature_value
 from vlgauge.core.validation import warn
 from vlgauge.models import TextEncoder
 from vlgauge.models.clip.loading import clip_encoder, look_for_clip, weights_name
@@ -27,7 +27,7 @@ class GivenEncoder:
 
     def __init__(self, encoder: Any) -> None:
         self._encode: Callable[[list[str]], Any] = encoder.encode if hasattr(encoder, "encode") else encoder
-        self.identity = str(named(encoder))
+        self.identity = str(signature_value(encoder))
 
     def encode(self, texts: Sequence[str], *, batch_size: int = 64, progress: Progress = None) -> np.ndarray:
         """Return the embeddings of texts in their order, shape ``(n_texts, d)``.
@@ -40,13 +40,13 @@ class GivenEncoder:
         with progress_bar(len(distinct), "Encoding texts", progress) as advance:
             for start in range(0, len(distinct), batch_size):
                 batch = distinct[start : start + batch_size]
-                pieces.append(self._checked(self._encode(batch), len(batch)))
+                pieces.append(self._check(self._encode(batch), len(batch)))
                 advance(len(batch))
         table = np.concatenate(pieces) if pieces else np.zeros((0, 0))
         row_of = {text: row for row, text in enumerate(distinct)}
         return table[[row_of[text] for text in texts]]
 
-    def _checked(self, vectors: Any, count: int) -> np.ndarray:
+    def _check(self, vectors: Any, count: int) -> np.ndarray:
         # A torch tensor may be on another device or require gradients.
         array = np.asarray(vectors.detach().cpu() if hasattr(vectors, "detach") else vectors)
         if array.ndim != 2 or len(array) != count or not np.issubdtype(array.dtype, np.floating):

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from vlgauge.checkpoints.files import hub_folder, hub_folder_here, joint_digest
-from vlgauge.checkpoints.torch_runtime import SENTENCE_PACKAGES, check_fork, check_torch, exact, resolved_device
+from vlgauge.checkpoints.torch_runtime import SENTENCE_PACKAGES, check_fork, check_torch, exact, resolve_device
 from vlgauge.core.errors import MissingExtraError, UsageError, WeightsNotFoundError
 from vlgauge.core.files import read_json
 from vlgauge.core.pool import pool
@@ -68,7 +68,7 @@ def find_sentence_model(name: str, profile: str = "paper") -> SentenceModel:
         ValueError: If the folder is not a complete sentence-transformers model, or the weights of MiniLM differ.
     """
     if name in _OF_MINILM:
-        model = _described(_minilm_folder(profile), f"{MINILM}@{MINILM_REVISION[:8]}")
+        model = _describe_model(_minilm_folder(profile), f"{MINILM}@{MINILM_REVISION[:8]}")
         if model.weights_digest != MINILM_SHA256:
             raise UsageError.about(
                 "encoder",
@@ -78,10 +78,10 @@ def find_sentence_model(name: str, profile: str = "paper") -> SentenceModel:
             )
         return model
     if Path(name).is_dir():
-        return _described(Path(name).resolve())
+        return _describe_model(Path(name).resolve())
     folder = hub_folder(*_on_hub(name, profile))
     # The folder name is the resolved commit, which may differ from the revision in the setting.
-    return _described(folder, f"{name.partition('@')[0]}@{folder.name[:8]}")
+    return _describe_model(folder, f"{name.partition('@')[0]}@{folder.name[:8]}")
 
 
 def look_for_sentence_model(name: str, profile: str) -> None:
@@ -128,7 +128,7 @@ def _minilm_folder(profile: str) -> Path:
     return hub_folder(*_minilm_on_hub(profile), {"model.safetensors": MINILM_SHA256})
 
 
-def _described(folder: Path, identity: str | None = None) -> SentenceModel:
+def _describe_model(folder: Path, identity: str | None = None) -> SentenceModel:
     """Check a model folder, and describe it. Its identity is the digest by default."""
     modules = folder / "modules.json"
     if not modules.is_file():
@@ -191,7 +191,7 @@ def sentence_encoder(
     """
     check_torch("a sentence encoder", SENTENCE_PACKAGES, extra)
     model = find_sentence_model(name, profile)
-    device = resolved_device(device)
+    device = resolve_device(device)
     key = ("sentence", model.identity, model.digest, pooling, device)
     return pool.get(key, lambda: SentenceEncoder(model, pooling, device), f"the encoder {name}")
 

@@ -31,11 +31,11 @@ from vlgauge.research.protocols.scoring import (
     BASELINES,
     LENGTH,
     TEXT_FAMILIES,
-    Scores,
+    TaskScores,
     length_scores,
     metric_scores,
+    read_released_scores,
     read_scores,
-    released_scores,
 )
 from vlgauge.research.protocols.sdci import read_sdci
 from vlgauge.research.protocols.thumb import read_thumb
@@ -71,9 +71,9 @@ __all__ = [
     "Figure",
     "Judgement",
     "RatedCaptions",
-    "Scores",
     "SystemValue",
     "Task",
+    "TaskScores",
     "judge",
     "length_scores",
     "metric_scores",
@@ -91,10 +91,10 @@ __all__ = [
     "read_nocaps_foil",
     "read_pascal50s",
     "read_polaris",
+    "read_released_scores",
     "read_scores",
     "read_sdci",
     "read_thumb",
     "read_vatex_eval",
-    "released_scores",
     "system_values",
 ]

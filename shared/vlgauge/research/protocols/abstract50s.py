@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vlgauge.core.errors import UsageError
-from vlgauge.research.protocols.files import FilePath, Folder, named_files
+from vlgauge.research.protocols.files import FilePath, Folder, find_named_files
 from vlgauge.research.protocols.matlab import members, read_matlab, text_of
 from vlgauge.research.protocols.pairs import CaptionPairs, Ties
-from vlgauge.research.protocols.voted import Draws, Rules, VotedPair, read_votes, voted_task
+from vlgauge.research.protocols.voted import Draws, Rules, VotedPair, build_voted_task, read_votes
 
 VOTES_FILE, SENTENCES_FILE = "consensus_abstract.mat", "abstract50S.mat"
 
@@ -38,16 +38,16 @@ def read_abstract50s(
         OSError: If a file cannot be read.
     """
     rules = Rules(references, draws, Ties(vote_ties, score_ties, seed))
-    paths = named_files(files, [VOTES_FILE], optional=[SENTENCES_FILE])
+    paths = find_named_files(files, [VOTES_FILE], optional=[SENTENCES_FILE])
     pairs = read_votes(paths[VOTES_FILE])
     kinds = ["pairs"] * len(pairs)
     if SENTENCES_FILE not in paths:
         # Pairs of one image share its references, which identify the image as well as a name.
         groups = ["\n".join(sorted(pair.references)) for pair in pairs]
-        return voted_task("abstract50s", pairs, [], groups, kinds, rules)
+        return build_voted_task("abstract50s", pairs, [], groups, kinds, rules)
     names = _pictures(pairs, paths[SENTENCES_FILE])
     folder = Folder(images, paths[SENTENCES_FILE])
-    return voted_task("abstract50s", pairs, [folder.image(name) for name in names], names, kinds, rules)
+    return build_voted_task("abstract50s", pairs, [folder.image(name) for name in names], names, kinds, rules)
 
 
 def _pictures(pairs: Sequence[VotedPair], path: Path) -> list[str]:

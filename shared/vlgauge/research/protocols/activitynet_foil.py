@@ -13,7 +13,16 @@ from typing import Any
 import numpy as np
 
 from vlgauge.core.errors import UsageError
-from vlgauge.research.protocols.files import FilePath, Folder, columns_of, entry, named_files, read_json, texts, tidy
+from vlgauge.research.protocols.files import (
+    FilePath,
+    Folder,
+    columns_of,
+    entry,
+    find_named_files,
+    read_json,
+    texts,
+    tidy,
+)
 from vlgauge.research.protocols.pairs import RIGHT, CaptionPairs
 
 RIGHT_FILE, FOIL_FILE = "final_right_video_sentences.json", "final_foil_video_sentences.json"
@@ -44,7 +53,7 @@ def read_activitynet_foil(
         OSError: If a file cannot be read.
     """
     needed = [REFERENCES_FILE] if references != 0 else []
-    paths = named_files(
+    paths = find_named_files(
         files, [RIGHT_FILE, FOIL_FILE, SEGMENTS_FILE, *needed], optional=[] if needed else [REFERENCES_FILE]
     )
     right, foil = (_paragraphs(paths[name]) for name in (RIGHT_FILE, FOIL_FILE))

@@ -18,11 +18,11 @@ import numpy as np
 from vlgauge.checkpoints.preflight import look_for_all
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import FilePath, read_json
-from vlgauge.families.aggregation import corpus_counts, corpus_interval, corpus_value, counted_of
-from vlgauge.families.ngram.bleu import summed_bleu
+from vlgauge.families.aggregation import corpus_counts, corpus_interval, corpus_value, find_counts
+from vlgauge.families.ngram.bleu import compute_bleu
 from vlgauge.research.protocols.evaluation import task_signature
 from vlgauge.research.protocols.files import Folder, coco_captions, columns_of, entry, tidy
-from vlgauge.research.protocols.scoring import checked_columns, families_in, spread
+from vlgauge.research.protocols.scoring import check_columns, families_in, spread
 from vlgauge.stats import RESAMPLES, Interval, count_statistic, count_statistic_intervals
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def system_values(
         SourcesMissingError: If weights are missing.
     """
     checked = [
-        (metric, {name: checked_columns(metric, own, missing) for name, own in systems.columns.items()})
+        (metric, {name: check_columns(metric, own, missing) for name, own in systems.columns.items()})
         for metric in metrics
     ]
     look_for_all(metrics)
@@ -194,7 +194,7 @@ def _family_values(
     """
     # All results were computed by the same metric.
     signature = str(next(iter(results.values()))[f"{family}_signature"]) if results else ""
-    counted = counted_of(family, signature)
+    counted = find_counts(family, signature)
     keys = [f"{family}_scores", *(f"{family}_{column}" for column in (() if counted is None else counted.columns))]
     of_rows = {name: {key: spread(result[key], *rows[name]) for key in keys} for name, result in results.items()}
     undefined = {name: np.isnan(own[keys[0]]) for name, own in of_rows.items()}
@@ -220,7 +220,7 @@ def _numbers(
     counts = corpus_counts(family, result)
     found = {}
     for order in (1, 4):
-        statistic = partial(summed_bleu, order=order)
+        statistic = partial(compute_bleu, order=order)
         interval = count_statistic_intervals([counts], [(0,)], statistic, **how)[0] if how["resamples"] else None
         found[f"bleu_{order}"] = (count_statistic(counts, statistic), interval)
     return found

@@ -27,7 +27,7 @@ def read_composite(
     """Read Composite, one row per rating. References that equal the caption are removed.
 
     Args:
-        files: Table described in `rated_table`.
+        files: Table described in `read_rated_table`.
         images: Folder of the images.
         references: Number of references per row, from the first one. None for all, 0 for none.
 
@@ -35,10 +35,10 @@ def read_composite(
         ValueError: If a column is missing, or a cell has another type.
         OSError: If the file cannot be read.
     """
-    return rated_table("composite", one_file(files, "test.parquet"), images, references, own_removed=True)
+    return read_rated_table("composite", one_file(files, "test.parquet"), images, references, own_removed=True)
 
 
-def rated_table(
+def read_rated_table(
     name: str, path: Path, images: FilePath | None, references: int | None, *, own_removed: bool
 ) -> RatedCaptions:
     """Read a table with one row per rating. Rows with a NaN rating are left out and counted.
@@ -67,7 +67,7 @@ def rated_table(
         image = str(entry(rows[i], "imgid", (str, int), place))
         predictions.append(caption)
         known.append([text for text in _references(rows[i], place) if not own_removed or text != caption])
-        seen.append(_embedded(rows[i]) or folder.image(image, ENDINGS))
+        seen.append(_embed(rows[i]) or folder.image(image, ENDINGS))
         groups.append(image)
     columns = columns_of(predictions, known, references, images=seen)
     rules = {"references": "all" if references is None else references, "ratings": "rows"}
@@ -97,6 +97,6 @@ def _references(row: Mapping[str, Any], place: str) -> list[str]:
     return texts(written, f"'refs' of {place}")
 
 
-def _embedded(row: Mapping[str, Any]) -> dict[str, Any] | None:
+def _embed(row: Mapping[str, Any]) -> dict[str, Any] | None:
     image = row.get("img")
     return {"bytes": image["bytes"], "path": None} if isinstance(image, Mapping) and image.get("bytes") else None

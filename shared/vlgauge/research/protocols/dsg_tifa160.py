@@ -16,7 +16,7 @@ import numpy as np
 from vlgauge.core.errors import UsageError
 from vlgauge.families.judged.question_graphs import dsg_score, parents_of
 from vlgauge.inputs.media.tables import read_rows
-from vlgauge.research.protocols.files import FilePath, Folder, entry, named_files, tidy
+from vlgauge.research.protocols.files import FilePath, Folder, entry, find_named_files, tidy
 from vlgauge.research.protocols.ratings import CORRELATIONS, RatedCaptions
 
 RATINGS_FILE, QUESTIONS_FILE = "tifa160-likert-anns.csv", "dsg-1k-anns.csv"
@@ -57,7 +57,7 @@ def read_dsg_tifa160(
             some of its questions only.
         OSError: If a file cannot be read.
     """
-    paths = named_files(files, [RATINGS_FILE, QUESTIONS_FILE], optional=list(ANSWERS.values()))
+    paths = find_named_files(files, [RATINGS_FILE, QUESTIONS_FILE], optional=list(ANSWERS.values()))
     ratings = _ratings(paths[RATINGS_FILE])
     captions, parents = _questions(paths[QUESTIONS_FILE], {item for _, item in ratings})
     folder = Folder(images, paths[RATINGS_FILE])

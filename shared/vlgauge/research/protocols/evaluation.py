@@ -18,7 +18,7 @@ from vlgauge.stats import (
     bootstrap_pvalue,
     check_enough_resamples,
     check_resampling,
-    grouped_samples,
+    compute_grouped_samples,
     holm,
     least_bootstrap_pvalue,
     min_resamples,
@@ -230,7 +230,7 @@ def judge(
     pairs = (
         list(combinations(scores, 2)) if against is None else [(name, against) for name in scores if name != against]
     )
-    resamples = checked_resamples(resamples, len(pairs), level)
+    resamples = check_resamples(resamples, len(pairs), level)
     every = _common([own for own in defined.values() if len(own)])
     common = {name: every if len(own) else own for name, own in defined.items()}
     found = {name: task.figures_of(values[name], own) for name, own in common.items()}
@@ -265,7 +265,7 @@ def judge(
             differences.append(
                 Difference(value, *end, first, second, figure, bootstrap_pvalue(apart[:, i]), math.nan, n)
             )
-    return Judgement(evaluations, _adjusted(differences), len(pairs), resamples, level)
+    return Judgement(evaluations, _adjust(differences), len(pairs), resamples, level)
 
 
 def _common(every: Sequence[Ints]) -> Ints:
@@ -273,7 +273,7 @@ def _common(every: Sequence[Ints]) -> Ints:
     return reduce(np.intersect1d, every) if every else np.zeros(0, dtype=np.intp)
 
 
-def checked_resamples(resamples: int | None, n_pairs: int, level: float) -> int:
+def check_resamples(resamples: int | None, n_pairs: int, level: float) -> int:
     """Return the number of samples for `judge`.
 
     Args:
@@ -311,11 +311,11 @@ def _samples(
         return [number for n, sampled in parts for number in sampled(drawn if n else drawn[:0])]
 
     groups = [task.groups[i] for i in items.tolist()]
-    drawn = grouped_samples(statistic, groups, resamples=resamples, seed=seed, progress=None)
+    drawn = compute_grouped_samples(statistic, groups, resamples=resamples, seed=seed, progress=None)
     return dict(zip(common, np.hsplit(drawn, len(common)), strict=True))
 
 
-def _adjusted(differences: Sequence[Difference]) -> list[Difference]:
+def _adjust(differences: Sequence[Difference]) -> list[Difference]:
     found = []
     for figure in dict.fromkeys(one.figure for one in differences):
         of = [one for one in differences if one.figure == figure]
@@ -329,7 +329,7 @@ def task_signature(name: str, rules: Mapping[str, Any]) -> str:
     return format_signature(name, {"v": __version__, **rules})
 
 
-def checked_scores(scores: Sequence[float], n_rows: int) -> Floats:
+def check_scores(scores: Sequence[float], n_rows: int) -> Floats:
     """Convert scores to an array, shape ``(n_rows,)``, float64. None becomes NaN.
 
     Raises:

@@ -28,10 +28,10 @@ def one_file(files: Sequence[FilePath], name: str) -> Path:
     """
     if len(files) == 1 and not Path(files[0]).is_dir():
         return Path(files[0])
-    return named_files(files, [name])[name]
+    return find_named_files(files, [name])[name]
 
 
-def named_files(files: Sequence[FilePath], names: Sequence[str], optional: Sequence[str] = ()) -> dict[str, Path]:
+def find_named_files(files: Sequence[FilePath], names: Sequence[str], optional: Sequence[str] = ()) -> dict[str, Path]:
     """Find the files of a dataset by their published names, in a list of files and folders.
 
     Raises:
@@ -53,7 +53,7 @@ def named_files(files: Sequence[FilePath], names: Sequence[str], optional: Seque
     return found
 
 
-def saved_rows(folder: Path) -> list[dict[str, Any]]:
+def read_saved_rows(folder: Path) -> list[dict[str, Any]]:
     """Read the rows, by column name, from the Arrow files that `save_to_disk` of `datasets` writes.
 
     Raises:
@@ -68,7 +68,7 @@ def saved_rows(folder: Path) -> list[dict[str, Any]]:
     parts = (
         parquet_rows(files.read_bytes(folder / name, "DATA"), "DATA", folder / name, form="Arrow") for name in names
     )
-    return list(files.limited(chain.from_iterable(parts), "DATA", folder))
+    return list(files.limit_rows(chain.from_iterable(parts), "DATA", folder))
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from vlgauge.research.protocols.files import (
     coco_captions,
     columns_of,
     entry,
-    named_files,
+    find_named_files,
     read_json,
     tidy,
 )
@@ -43,7 +43,7 @@ def read_foil(files: Sequence[FilePath], *, images: FilePath | None = None, refe
         OSError: If a file cannot be read.
     """
     needed = [COCO_FILE] if references != 0 else []
-    paths = named_files(files, [FOIL_FILE, *needed], optional=[] if needed else [COCO_FILE])
+    paths = find_named_files(files, [FOIL_FILE, *needed], optional=[] if needed else [COCO_FILE])
     path = paths[FOIL_FILE]
     content = read_json(path)
     listed = f"an image of `{path}`"

@@ -39,7 +39,7 @@ def average_precision(counts: Ints) -> float:
     return 100 * float(wrong @ precision) / float(wrong.sum())
 
 
-def _sampled(scores: Floats, labels: Floats, groups: Sequence[object] = ()) -> Sampled:
+def _create_sampler(scores: Floats, labels: Floats, groups: Sequence[object] = ()) -> Sampled:
     """Return a function that computes the average precision of samples, over all captions and by domain, if any."""
     # Add a wrong and a right caption, which are never sampled, so that the table has both columns.
     table = RankTable(np.append(scores, [np.inf, np.inf]), np.append(labels[:, 0], [0.0, 1.0]))
@@ -54,11 +54,11 @@ def _sampled(scores: Floats, labels: Floats, groups: Sequence[object] = ()) -> S
 
 
 def _exact(scores: Floats, labels: Floats) -> dict[str, float]:
-    values = _sampled(scores, labels)(np.arange(len(scores)))
+    values = _create_sampler(scores, labels)(np.arange(len(scores)))
     return dict(zip(("AP", *(f"AP, {domain}" for domain in DOMAINS)), values, strict=False))
 
 
-FOUND = RatingRule(_exact, _sampled)
+FOUND = RatingRule(_exact, _create_sampler)
 
 
 def read_hat(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.core.errors import UsageError
-from vlgauge.core.files import read_bytes, unpacked_limit
+from vlgauge.core.files import limit_unpacked_size, read_bytes
 from vlgauge.inputs.sandbox import run
 
 _HEADER_BYTES, _MAX_DEPTH = 128, 16
@@ -36,18 +36,18 @@ def read_matlab(path: Path, names: Sequence[str]) -> dict[str, list[Any]]:
     if len(data) < _HEADER_BYTES or data[126:128] not in (b"IM", b"MI"):
         raise UsageError.about(str(path), "must be a MATLAB file of version 5 to 7")
     settings = {"path": str(path), "names": list(names)}
-    task, most = "vlgauge.research.protocols.matlab:variables", unpacked_limit(len(data))
+    task, most = "vlgauge.research.protocols.matlab:variables", limit_unpacked_size(len(data))
     (part,) = run(task, settings, data, subject=f"`{path}`", most_bytes=most)
-    found = dict(zip(names, _unpacked(json.loads(part.body)), strict=True))
+    found = dict(zip(names, _unpack_values(json.loads(part.body)), strict=True))
     return {name: value if isinstance(value, list) else [value] for name, value in found.items()}
 
 
-def _unpacked(value: Any) -> Any:
+def _unpack_values(value: Any) -> Any:
     """Convert values from JSON, in which a structure is an object with a single key."""
     if isinstance(value, list):
-        return [_unpacked(one) for one in value]
+        return [_unpack_values(one) for one in value]
     if isinstance(value, dict):
-        return tuple(_unpacked(one) for one in value.get("structure", ()))
+        return tuple(_unpack_values(one) for one in value.get("structure", ()))
     return value
 
 

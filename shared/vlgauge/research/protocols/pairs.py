@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.core.validation import check_choice
-from vlgauge.research.protocols.evaluation import Draws, Floats, Ints, Sampled, Task, checked_scores
+from vlgauge.research.protocols.evaluation import Draws, Floats, Ints, Sampled, Task, check_scores
 
 VOTE_TIES = ("half", "random")
 SCORE_TIES = ("wrong", "half", "second")
@@ -109,7 +109,7 @@ class CaptionPairs(Task):
         Raises:
             ValueError: If there is not one score per row.
         """
-        values = checked_scores(scores, len(self.columns["predictions"]))
+        values = check_scores(scores, len(self.columns["predictions"]))
         if self.lengths is not None:
             values = block_means(values, self.lengths)
         first = first_is_better(self.votes, self.ties.votes, self.ties.seed)

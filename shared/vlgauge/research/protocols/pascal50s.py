@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vlgauge.core.errors import UsageError
-from vlgauge.research.protocols.files import FilePath, Folder, entry, named_files, read_json, texts
+from vlgauge.research.protocols.files import FilePath, Folder, entry, find_named_files, read_json, texts
 from vlgauge.research.protocols.matlab import members, number_of, read_matlab, text_of
 from vlgauge.research.protocols.pairs import CaptionPairs, Ties
-from vlgauge.research.protocols.voted import Draws, Rules, VotedPair, read_votes, voted_task
+from vlgauge.research.protocols.voted import Draws, Rules, VotedPair, build_voted_task, read_votes
 
 PAIRS_FILE, VOTES_FILE = "pair_pascal.mat", "consensus_pascal.mat"
 KINDS = {1: "HC", 2: "HI", 3: "HM", 4: "MM"}
@@ -57,13 +57,13 @@ def read_pascal50s(
         names, kinds, pairs = _fleur(Path(files[0]))
     else:
         rules = Rules(references, DRAWS if draws is None else draws, Ties(vote_ties, score_ties, seed))
-        paths = named_files(files, [PAIRS_FILE, VOTES_FILE])
-        names, kinds, pairs = _published(paths[PAIRS_FILE], paths[VOTES_FILE])
+        paths = find_named_files(files, [PAIRS_FILE, VOTES_FILE])
+        names, kinds, pairs = _read_published(paths[PAIRS_FILE], paths[VOTES_FILE])
     folder = Folder(images, Path(files[0]) / PAIRS_FILE if Path(files[0]).is_dir() else Path(files[0]))
-    return voted_task("pascal50s", pairs, [folder.image(name) for name in names], names, kinds, rules)
+    return build_voted_task("pascal50s", pairs, [folder.image(name) for name in names], names, kinds, rules)
 
 
-def _published(pairs_path: Path, votes_path: Path) -> tuple[list[str], list[str], list[VotedPair]]:
+def _read_published(pairs_path: Path, votes_path: Path) -> tuple[list[str], list[str], list[VotedPair]]:
     read = read_matlab(pairs_path, ["new_input", "category"])
     voted = read_votes(votes_path)
     if not len(read["new_input"]) == len(read["category"]) == len(voted):

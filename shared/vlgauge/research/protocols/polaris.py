@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from vlgauge.core.errors import UsageError
-from vlgauge.research.protocols.composite import rated_table
+from vlgauge.research.protocols.composite import read_rated_table
 from vlgauge.research.protocols.files import FilePath, one_file
 from vlgauge.research.protocols.ratings import RatedCaptions
 
@@ -16,7 +16,7 @@ def _read(
     name: str, files: Sequence[FilePath], *, images: FilePath | None = None, references: int | None = None
 ) -> RatedCaptions:
     path = one_file(files, f"{name}_test.csv")
-    task = rated_table(name, path, images, references, own_removed=False)
+    task = read_rated_table(name, path, images, references, own_removed=False)
     outside = [rating for rating in task.ratings.ravel().tolist() if not 0 <= rating <= 1]
     if outside:
         raise UsageError.about(str(path), f"must have ratings from 0 to 1 as 'score', got {outside[0]:g}")

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from vlgauge.research.protocols.evaluation import Floats, Ints, Sampled, Task, checked_scores
+from vlgauge.research.protocols.evaluation import Floats, Ints, Sampled, Task, check_scores
 from vlgauge.stats.rank_correlation import (
     MAX_CLASSES,
     RankTable,
@@ -50,7 +50,7 @@ def _mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values)
 
 
-def sampled_taus(scores: Floats, ratings: Floats, groups: Sequence[object]) -> Sampled:
+def create_tau_sampler(scores: Floats, ratings: Floats, groups: Sequence[object]) -> Sampled:
     """Return a function that computes `tau_figures` of samples, with tau-c corrected by `SampledTauC`.
 
     Args:
@@ -68,7 +68,7 @@ def sampled_taus(scores: Floats, ratings: Floats, groups: Sequence[object]) -> S
         def exact(drawn: Ints) -> list[float]:
             own, theirs = scores[drawn], column[drawn]
             n_classes = min(len(np.unique(own)), len(np.unique(theirs)))
-            return [kendall(own, theirs, "b"), tau_c.corrected(kendall(own, theirs, "c"), n_classes)]
+            return [kendall(own, theirs, "b"), tau_c.correct(kendall(own, theirs, "c"), n_classes)]
 
         return exact
     table = RankTable(scores, column)
@@ -76,12 +76,12 @@ def sampled_taus(scores: Floats, ratings: Floats, groups: Sequence[object]) -> S
     def of_counts(drawn: Ints) -> tuple[float, float]:
         counts = table.counts(drawn)
         taus = table_taus(counts)
-        return taus[0], tau_c.corrected(taus[1], n_classes_of(counts))
+        return taus[0], tau_c.correct(taus[1], n_classes_of(counts))
 
     return of_counts
 
 
-def sampled_annotators(scores: Floats, ratings: Floats, groups: Sequence[object]) -> Sampled:
+def create_annotator_sampler(scores: Floats, ratings: Floats, groups: Sequence[object]) -> Sampled:
     """Return a function that computes `annotator_figures` of samples.
 
     Args:
@@ -117,7 +117,7 @@ def correlation_figures(scores: Floats, ratings: Floats) -> dict[str, float]:
     return {"spearman": spearman(scores, column), "tau_b": kendall(scores, column, "b")}
 
 
-def sampled_correlations(scores: Floats, ratings: Floats, groups: Sequence[object]) -> Sampled:
+def create_correlation_sampler(scores: Floats, ratings: Floats, groups: Sequence[object]) -> Sampled:
     """Return a function that computes `correlation_figures` of samples."""
     if len(np.unique(ratings)) > MAX_CLASSES:
         return lambda drawn: list(correlation_figures(scores[drawn], ratings[drawn]).values())
@@ -138,9 +138,9 @@ class RatingRule:
     sampled: Callable[[Floats, Floats, Sequence[object]], Sampled]
 
 
-TAUS = RatingRule(tau_figures, sampled_taus)
-ANNOTATORS = RatingRule(annotator_figures, sampled_annotators)
-CORRELATIONS = RatingRule(correlation_figures, sampled_correlations)
+TAUS = RatingRule(tau_figures, create_tau_sampler)
+ANNOTATORS = RatingRule(annotator_figures, create_annotator_sampler)
+CORRELATIONS = RatingRule(correlation_figures, create_correlation_sampler)
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ class RatedCaptions(Task):
         Raises:
             ValueError: If there is not one score per row.
         """
-        return checked_scores(scores, len(self.ratings))
+        return check_scores(scores, len(self.ratings))
 
     def figures_of(self, values: Floats, items: Ints) -> dict[str, float]:
         """Compute the correlations of scores and ratings, each times 100, by name."""

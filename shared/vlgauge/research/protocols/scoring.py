@@ -33,7 +33,7 @@ TEXT_FAMILIES = (LENGTH, "bleu_1", "bleu_4", "rouge_l", "meteor", "cider")
 
 
 @dataclass(frozen=True)
-class Scores:
+class TaskScores:
     """Family of scores, such as pac_s or ref_pac_s.
 
     Attributes:
@@ -47,23 +47,23 @@ class Scores:
     signature: str = ""
 
 
-def length_scores(columns: Mapping[str, list[Any]]) -> Scores:
+def length_scores(columns: Mapping[str, list[Any]]) -> TaskScores:
     """Score each caption with its number of words, so that longer captions are better."""
     lengths = [float(len(caption.split())) for caption in columns["predictions"]]
-    return Scores(LENGTH, lengths, format_signature(LENGTH, {"v": __version__, "unit": "words"}))
+    return TaskScores(LENGTH, lengths, format_signature(LENGTH, {"v": __version__, "unit": "words"}))
 
 
-def released_scores(task: Task) -> list[Scores]:
+def read_released_scores(task: Task) -> list[TaskScores]:
     """Return the scores that are published with a dataset. Empty if there are none."""
     return [
-        Scores(name, list(values), format_signature(name, {"v": __version__, "answers": "released"}))
+        TaskScores(name, list(values), format_signature(name, {"v": __version__, "answers": "released"}))
         for name, values in task.released.items()
     ]
 
 
 def metric_scores(
     metrics: Sequence[Metric], columns: Mapping[str, list[Any]], *, missing: str = "error"
-) -> list[Scores]:
+) -> list[TaskScores]:
     """Compute the families of scores of several metrics. bleu yields BLEU-1 and BLEU-4 of each caption.
 
     All missing inputs are reported before anything is scored.
@@ -79,18 +79,18 @@ def metric_scores(
         SourcesMissingError: If weights are missing.
     """
     check_choice("missing", missing, MISSING)
-    checked = [checked_columns(metric, columns, missing) for metric in metrics]
+    checked = [check_columns(metric, columns, missing) for metric in metrics]
     look_for_all(metrics)
     n = len(columns["predictions"])
-    found: list[Scores] = []
+    found: list[TaskScores] = []
     for metric, (own, rows) in zip(metrics, checked, strict=True):
         found += [
-            Scores(name, spread(values, rows, n), signature) for name, values, signature in _families(metric, own)
+            TaskScores(name, spread(values, rows, n), signature) for name, values, signature in _families(metric, own)
         ]
     return found
 
 
-def checked_columns(
+def check_columns(
     metric: Metric, columns: Mapping[str, list[Any]], missing: str
 ) -> tuple[dict[str, list[Any]], list[int]]:
     """Return the columns of a metric without rows whose image or video is missing, and the indices of the kept rows.
@@ -149,7 +149,7 @@ def _bleu(metric: Metric, columns: Mapping[str, list[Any]]) -> list[tuple[str, l
     return [(f"bleu_{order}", orders[order - 1], result["bleu_signature"]) for order in (1, 4)]
 
 
-def read_scores(path: Path) -> list[Scores]:
+def read_scores(path: Path) -> list[TaskScores]:
     """Read families of scores from a file, in the order of the rows of a protocol.
 
     Args:
@@ -172,10 +172,10 @@ def read_scores(path: Path) -> list[Scores]:
                 str(path), f"must have a key of scores that ends in _scores, got {', '.join(content)}"
             )
         return [
-            Scores(name, _numbers(content[f"{name}_scores"], path), str(content.get(f"{name}_signature", "")))
+            TaskScores(name, _numbers(content[f"{name}_scores"], path), str(content.get(f"{name}_signature", "")))
             for name in names
         ]
-    return [Scores(path.stem, _numbers(content, path))]
+    return [TaskScores(path.stem, _numbers(content, path))]
 
 
 def _line(line: str, number: int, path: Path) -> Any:

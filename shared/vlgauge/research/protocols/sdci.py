@@ -14,8 +14,8 @@ import numpy as np
 from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import check_float
 from vlgauge.inputs.media.tables import read_rows
-from vlgauge.research.protocols.evaluation import Floats, Ints, Sampled, Task, checked_scores
-from vlgauge.research.protocols.files import FilePath, Folder, entry, one_file, saved_rows, texts
+from vlgauge.research.protocols.evaluation import Floats, Ints, Sampled, Task, check_scores
+from vlgauge.research.protocols.files import FilePath, Folder, entry, one_file, read_saved_rows, texts
 
 ENDINGS = ("", ".jpg", ".png")
 # Positive: the longer caption is better. Negative: the caption is better than its variant with a wrong detail.
@@ -80,7 +80,7 @@ class GrowingCaptions(Task):
         Raises:
             ValueError: If there is not one score per row.
         """
-        values = checked_scores(scores, len(self.columns["predictions"]))
+        values = check_scores(scores, len(self.columns["predictions"]))
         found: list[float] = []
         start = 0
         for n in self.counts:
@@ -162,6 +162,6 @@ def read_sdci(files: Sequence[FilePath], *, images: FilePath | None = None, zero
 def _table(files: Sequence[FilePath]) -> tuple[Path, list[dict[str, Any]]]:
     for saved in (Path(files[0]), Path(files[0], "test")) if len(files) == 1 else ():
         if (saved / "state.json").is_file():
-            return saved / "state.json", saved_rows(saved)
+            return saved / "state.json", read_saved_rows(saved)
     path = one_file(files, "test.parquet")
     return path, read_rows(str(path))

@@ -11,7 +11,7 @@ import numpy as np
 
 from vlgauge.core.errors import UsageError
 from vlgauge.inputs.media.tables import read_rows
-from vlgauge.research.protocols.files import FilePath, Folder, columns_of, entry, named_files, texts, tidy
+from vlgauge.research.protocols.files import FilePath, Folder, columns_of, entry, find_named_files, texts, tidy
 from vlgauge.research.protocols.ratings import RatedCaptions
 
 RATINGS_FILE, REFERENCES_FILE = "mscoco_THumB-1.0.jsonl", "mscoco_references.json"
@@ -38,7 +38,7 @@ def read_thumb(
         OSError: If a file cannot be read.
     """
     needed = [REFERENCES_FILE] if references != 0 else []
-    paths = named_files(files, [RATINGS_FILE, *needed], optional=[] if needed else [REFERENCES_FILE])
+    paths = find_named_files(files, [RATINGS_FILE, *needed], optional=[] if needed else [REFERENCES_FILE])
     path = paths[RATINGS_FILE]
     known: dict[str, list[str]] = {}
     for i, row in enumerate(read_rows(str(paths[REFERENCES_FILE]), "jsonl") if needed else ()):

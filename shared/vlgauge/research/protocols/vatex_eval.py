@@ -13,7 +13,7 @@ import numpy as np
 
 from vlgauge.checkpoints.pickles import read_pickle
 from vlgauge.core.errors import UsageError
-from vlgauge.research.protocols.files import FilePath, Folder, columns_of, named_files, texts
+from vlgauge.research.protocols.files import FilePath, Folder, columns_of, find_named_files, texts
 from vlgauge.research.protocols.ratings import ANNOTATORS, RatedCaptions
 
 CAPTIONS_FILE, REFERENCES_FILE = "candidates_list.pkl", "gts_list.pkl"
@@ -37,11 +37,11 @@ def read_vatex_eval(
         ValueError: If a file is missing, has another layout, or contains anything other than data.
         OSError: If a file cannot be read.
     """
-    paths = named_files(files, [CAPTIONS_FILE, REFERENCES_FILE, RATINGS_FILE, VIDEOS_FILE])
-    predictions = texts(_listed(paths[CAPTIONS_FILE]), f"`{paths[CAPTIONS_FILE]}`")
-    rows = _listed(paths[REFERENCES_FILE])
+    paths = find_named_files(files, [CAPTIONS_FILE, REFERENCES_FILE, RATINGS_FILE, VIDEOS_FILE])
+    predictions = texts(_as_list(paths[CAPTIONS_FILE]), f"`{paths[CAPTIONS_FILE]}`")
+    rows = _as_list(paths[REFERENCES_FILE])
     known = [texts(row, f"row {i} of `{paths[REFERENCES_FILE]}`") for i, row in enumerate(rows)]
-    ids = texts(_listed(paths[VIDEOS_FILE]), f"`{paths[VIDEOS_FILE]}`")
+    ids = texts(_as_list(paths[VIDEOS_FILE]), f"`{paths[VIDEOS_FILE]}`")
     ratings = _ratings(paths[RATINGS_FILE])
     counts = [len(predictions), len(known), len(ids), len(ratings)]
     if len(set(counts)) != 1:
@@ -62,7 +62,7 @@ def read_vatex_eval(
     return RatedCaptions("vatex_eval", columns, groups, rules, ratings[rated], ANNOTATORS, left_out=left_out)
 
 
-def _listed(path: Path) -> list[Any]:
+def _as_list(path: Path) -> list[Any]:
     content = read_pickle(path)
     found = content.tolist() if isinstance(content, np.ndarray) else content
     if not isinstance(found, list):
@@ -73,7 +73,7 @@ def _listed(path: Path) -> list[Any]:
 def _ratings(path: Path) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Read the ratings, shape ``(n, 3)``. In the file they are grouped by annotator."""
     try:
-        values = np.asarray(_listed(path), dtype=np.float64)
+        values = np.asarray(_as_list(path), dtype=np.float64)
         return values.reshape(N_ANNOTATORS, -1).T
     except (TypeError, ValueError) as error:
         if "must hold" in str(error):

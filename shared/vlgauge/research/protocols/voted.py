@@ -63,10 +63,10 @@ def read_votes(path: Path) -> list[VotedPair]:
     if not len(triplets) or len(triplets) % N_VOTES:
         raise UsageError.about(str(path), f"must have {N_VOTES} votes for each pair, got {len(triplets)} votes")
     starts = range(0, len(triplets), N_VOTES)
-    return [_voted_pair(triplets[start : start + N_VOTES], f"pair {start // N_VOTES} of `{path}`") for start in starts]
+    return [_build_pair(triplets[start : start + N_VOTES], f"pair {start // N_VOTES} of `{path}`") for start in starts]
 
 
-def _voted_pair(triplets: Iterable[object], place: str) -> VotedPair:
+def _build_pair(triplets: Iterable[object], place: str) -> VotedPair:
     references, captions, votes = [], set(), {1.0: 0, -1.0: 0}
     for triplet in triplets:
         fields = members(triplet)
@@ -86,7 +86,7 @@ def _voted_pair(triplets: Iterable[object], place: str) -> VotedPair:
     return VotedPair(captions.pop(), (votes[1.0], votes[-1.0]), references)
 
 
-def voted_task(
+def build_voted_task(
     name: str,
     pairs: Sequence[VotedPair],
     images: Sequence[object],

@@ -34,7 +34,7 @@ def together(*sides: CaptionSets) -> list[list[str]]:
 
 
 @contextmanager
-def compared_once(
+def share_comparisons(
     metrics: Mapping[str, Any], captions: CaptionSets, references: CaptionSets, *, pairs: bool = True
 ) -> Iterator[None]:
     """Share embeddings and comparisons between all calls of the metrics on these captions.

@@ -64,7 +64,7 @@ def read_grounding(path: str | Path) -> Scores:
             str(path), f"must hold a JSON object of scores by story id, got {type(content).__name__}"
         )
     records = {name: value.get("groovist", "") if isinstance(value, dict) else value for name, value in content.items()}
-    return _defined(path, records.items(), "groovist")
+    return _drop_undefined(path, records.items(), "groovist")
 
 
 def read_column(path: str | Path, title: str, metric: str) -> Scores:
@@ -85,10 +85,10 @@ def read_column(path: str | Path, title: str, metric: str) -> Scores:
     pairs = [(cells[id_at].strip(), cells[score_at]) for cells in padded]
     if any(not name for name, _ in pairs):
         raise UsageError.about(str(path), "must have a story_id in every line, got a line without one")
-    return _defined(path, pairs, metric)
+    return _drop_undefined(path, pairs, metric)
 
 
-def _defined(path: str | Path, pairs: Iterable[tuple[str, Any]], metric: str) -> Scores:
+def _drop_undefined(path: str | Path, pairs: Iterable[tuple[str, Any]], metric: str) -> Scores:
     """Return the scores that are numbers. Empty strings and NaN are dropped, as in the authors' code."""
     found: Scores = {}
     for name, value in pairs:
@@ -131,7 +131,7 @@ def _cell(value: Any, metric: str, place: str) -> float:
     return component(value, metric, place)
 
 
-def paired_rows(model: Mapping[str, Scores], human: Mapping[str, Scores], *, common: bool = False) -> PairedRows:
+def pair_rows(model: Mapping[str, Scores], human: Mapping[str, Scores], *, common: bool = False) -> PairedRows:
     """Align two tables in the order of the first.
 
     Args:

@@ -15,7 +15,7 @@ import numpy as np
 
 from vlgauge.core.errors import UsageError
 from vlgauge.inputs.text.story_idf import IdfTable
-from vlgauge.research.studies.groovist_analyses import Details, signed_theta
+from vlgauge.research.studies.groovist_analyses import Details, read_signed_theta
 from vlgauge.stats import Interval, PairedTest, bootstrap_intervals, paired_test
 
 N_RANDOM = 5
@@ -159,7 +159,7 @@ def compare_pairs(
     others = random_stories(len(data.stories), n_random, seed) if n_random else [[] for _ in data.stories]
     metric = load()
     own, signature = _compare(metric, data)
-    theta = signed_theta(signature)
+    theta = read_signed_theta(signature)
     # Phrases and theta are known at this point, so they are passed instead of being extracted or looked up again.
     scorer = load(theta=theta, dataset=None)
     random: list[list[Details]] = []

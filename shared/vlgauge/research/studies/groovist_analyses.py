@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.signatures import parse_signature
-from vlgauge.core.validation import listed, shown
+from vlgauge.core.validation import as_list, short_repr
 from vlgauge.families.grounding.features import per_story
 from vlgauge.inputs.text.language import sentence_splitter, words
 
@@ -54,7 +54,7 @@ def analyze_stories(
         ValueError: If phrases were passed without their sentences, or `sentence_image` is invalid.
     """
     stories = result["groovist_details"]
-    theta = signed_theta(result["groovist_signature"])
+    theta = read_signed_theta(result["groovist_signature"])
     given = [None] * len(stories) if sentence_image is None else sentence_image
     images = per_story(given, len(stories), "sentence_image")
     coverages = list(map(coverage, stories))
@@ -66,7 +66,7 @@ def analyze_stories(
     )
 
 
-def signed_theta(signature: str) -> float:
+def read_signed_theta(signature: str) -> float:
     """Return theta from a signature of groovist.
 
     Raises:
@@ -141,10 +141,10 @@ def own_images(given: Any, n_sentences: int, n_images: int, place: str) -> list[
     """
     if given is None:
         return list(range(n_images)) if n_sentences == n_images else None
-    own = listed(given)
+    own = as_list(given)
     if own is None or len(own) != n_sentences or not all(_is_index(j, n_images) for j in own):
         raise UsageError.about(
-            place, f"must name one of {n_images} images for each of {n_sentences} sentences, got {shown(given)}"
+            place, f"must name one of {n_images} images for each of {n_sentences} sentences, got {short_repr(given)}"
         )
     return [int(j) for j in own]
 

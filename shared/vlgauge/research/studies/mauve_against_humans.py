@@ -6,7 +6,7 @@ from typing import Any
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import warn
-from vlgauge.research.studies.caption_pools import CaptionSets, caption_sets, compared_once, together
+from vlgauge.research.studies.caption_pools import CaptionSets, caption_sets, share_comparisons, together
 from vlgauge.research.studies.mauve_baseline import SEED, mauve_with_curve
 from vlgauge.research.studies.sensitivity import human_split
 
@@ -75,11 +75,11 @@ def mauve_against_humans(
         compared += [("people", people, others), ("model, human set sizes", as_many, others)]
     else:
         warn("MAUVE has no reference line, because it requires two references of an image, and every row has fewer")
-    with compared_once({"mauve": metric}, together(ours, theirs), theirs, pairs=False):
-        return [_compared(metric, *one, seed) for one in compared]
+    with share_comparisons({"mauve": metric}, together(ours, theirs), theirs, pairs=False):
+        return [_compare_row(metric, *one, seed) for one in compared]
 
 
-def _compared(metric: Any, source: str, ours: CaptionSets, theirs: CaptionSets, seed: int) -> MauveRow:
+def _compare_row(metric: Any, source: str, ours: CaptionSets, theirs: CaptionSets, seed: int) -> MauveRow:
     left, right = list(chain.from_iterable(ours)), list(chain.from_iterable(theirs))
     vectors = metric.caption_vectors([left], [right])
     pooled = vectors.stack([0])[0]  # axes: caption, component; candidates first

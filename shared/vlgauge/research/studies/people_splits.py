@@ -10,7 +10,7 @@ import numpy as np
 from vlgauge.core.errors import UsageError
 from vlgauge.core.results import mean_of_defined
 from vlgauge.core.validation import check_int
-from vlgauge.research.studies.caption_pools import CaptionSets, caption_sets, compared_once, quietly
+from vlgauge.research.studies.caption_pools import CaptionSets, caption_sets, quietly, share_comparisons
 from vlgauge.research.studies.sensitivity import SensitivityRow, rows_of_result
 
 Split = tuple[list[list[str]], list[list[str]]]
@@ -101,7 +101,7 @@ def people_splits(
     references = caption_sets("references", references)
     splits = [split for draw in range(draws) for split in equal_splits(references, size, seed + draw)]
     found: dict[str, list[SensitivityRow]] = {}
-    with compared_once(metrics, references, references):
+    with share_comparisons(metrics, references, references):
         for left, right in splits:
             sizes = [(len(ours), len(theirs)) for ours, theirs in zip(left, right, strict=True)]
             for label, metric in metrics.items():
@@ -109,10 +109,10 @@ def people_splits(
                     result = metric.compute(predictions=left, references=right)
                 for row in rows_of_result(max(map(len, left)), sizes, label, metric.name, result):
                     found.setdefault(row.metric, []).append(row)
-    return [_summed(name, rows) for name, rows in found.items()]
+    return [_sum_row(name, rows) for name, rows in found.items()]
 
 
-def _summed(name: str, rows: list[SensitivityRow]) -> SplitRow:
+def _sum_row(name: str, rows: list[SensitivityRow]) -> SplitRow:
     logs = [row.mean_log_pvalue for row in rows]
     return SplitRow(
         metric=name,

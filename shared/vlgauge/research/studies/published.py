@@ -61,7 +61,7 @@ class PublishedTable:
 
 
 @dataclass(frozen=True)
-class Row:
+class PublishedRow:
     """Row of a published table.
 
     Attributes:
@@ -109,13 +109,13 @@ def _content() -> Any:
     return json.loads(FILE.read_text("utf-8"))
 
 
-def published_tables() -> list[PublishedTable]:
+def list_published_tables() -> list[PublishedTable]:
     """Return every table and figure of the papers, and the outputs of the authors' code."""
     return [PublishedTable(**record) for record in _content()["tables"]]
 
 
 @cache
-def rows() -> tuple[Row, ...]:
+def rows() -> tuple[PublishedRow, ...]:
     """Return every row of the tables."""
     found = []
     for part in _content()["values"]:
@@ -125,11 +125,11 @@ def rows() -> tuple[Row, ...]:
             values = {column: value for column, value in pairs if value is not None}
             more = {name: record[name] for name in ("apart", "tolerance", "because", "settings") if name in record}
             own = {name: record[name] for name in ("row", "metric", "backbone")}
-            found.append(Row(**common, **own, values=values, **({"apart": part.get("apart", "")} | more)))
+            found.append(PublishedRow(**common, **own, values=values, **({"apart": part.get("apart", "")} | more)))
     return tuple(found)
 
 
-def rows_beside(protocol: str, rules: Mapping[str, Any], family: str, signature: str) -> list[Row]:
+def rows_beside(protocol: str, rules: Mapping[str, Any], family: str, signature: str) -> list[PublishedRow]:
     """Return the published rows that match a family of scores, the rules of a protocol and a signature.
 
     Scores of unpublished weights have no published rows.
@@ -170,7 +170,7 @@ def _fields_of(signature: str) -> dict[str, str]:
         return {}
 
 
-def spread_of_draws(row: Row, ours: float, n_draws: int, deviation: float) -> tuple[float, float]:
+def spread_of_draws(row: PublishedRow, ours: float, n_draws: int, deviation: float) -> tuple[float, float]:
     """Return the range of the published value in 95% of cases if only its draws of references differ.
 
     The published value is a mean over the number of draws in the rules of the row, our value a mean over `n_draws`
@@ -193,7 +193,7 @@ def spread_of_draws(row: Row, ours: float, n_draws: int, deviation: float) -> tu
     return ours - reach, ours + reach
 
 
-def verdict(row: Row, column: str, ours: float, n_draws: int = 1, deviation: float = math.nan) -> str:
+def verdict(row: PublishedRow, column: str, ours: float, n_draws: int = 1, deviation: float = math.nan) -> str:
     """Return a text that compares our value with the published one: "same" if it rounds to it.
 
     If references are drawn at random, a published value that other draws explain also counts as met. See

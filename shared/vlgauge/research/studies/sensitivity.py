@@ -8,7 +8,7 @@ import numpy as np
 
 from vlgauge import stats
 from vlgauge.core.errors import UsageError
-from vlgauge.research.studies.caption_pools import CaptionSets, caption_sets, compared_once, quietly, together
+from vlgauge.research.studies.caption_pools import CaptionSets, caption_sets, quietly, share_comparisons, together
 
 SIGNIFICANT = 0.05
 
@@ -82,7 +82,7 @@ def sensitivity(
         if size > largest:
             raise UsageError.about("sizes", f"must be at most {largest}, the largest number of candidates, got {size}")
     rows = []
-    with compared_once(metrics, together(predictions, references), references):
+    with share_comparisons(metrics, together(predictions, references), references):
         for size in chosen:
             nested = [list(captions[:size]) for captions in predictions]
             counts = [(len(ours), len(theirs)) for ours, theirs in zip(nested, references, strict=True)]
@@ -140,7 +140,7 @@ def rows_of_result(
                 undefined=len(pvalues) - defined.size,
                 details={
                     "harmonic_pvalue": stats.harmonic_mean_pvalue(defined),
-                    "calibrated_harmonic_pvalue": stats.calibrated_harmonic_pvalue(defined),
+                    "calibrated_harmonic_pvalue": stats.compute_calibrated_harmonic_pvalue(defined),
                 },
             )
         )

@@ -98,7 +98,7 @@ def style_agreement(
     Raises:
         ValueError: If `StyleTable.fit` raises it, or a style is not in the table.
     """
-    table = _fitted(captions, styles, table)
+    table = _fit_table(captions, styles, table)
     if exclude_self:
         return _eq9(table, table.tokenize(captions), table.style_ids(styles), variant, exclude_self)
     leave_out = references is None and not include_self
@@ -117,13 +117,13 @@ def in_sample_agreements(
     Raises:
         ValueError: If there are no captions, or not one style per caption.
     """
-    _fitted(captions, styles, table)
+    _fit_table(captions, styles, table)
     labelled = (captions, styles)
     included, left_out = _agreements(labelled, table, variant, labelled, [False, True])
     return included, left_out
 
 
-def _fitted(captions: Sequence[str], styles: Sequence[str], table: StyleTable | None) -> StyleTable:
+def _fit_table(captions: Sequence[str], styles: Sequence[str], table: StyleTable | None) -> StyleTable:
     """Return the table, or a table fitted on the captions.
 
     Raises:
@@ -155,7 +155,7 @@ def _agreements(
     for block in cosine_sums(table, tokens, own, theirs, their_styles, variant, progress=None):
         for won in wins:
             won.add(block)
-    return [won.added_to(found) for won in wins]
+    return [won.add_to(found) for won in wins]
 
 
 def check_labelled(name: str, labelled: Labelled) -> None:
@@ -221,7 +221,7 @@ class _Eq10:
         self.compared += len(mine)
         self.compared_pairs += won.size
 
-    def added_to(self, found: StyleAgreement) -> StyleAgreement:
+    def add_to(self, found: StyleAgreement) -> StyleAgreement:
         """Return the agreement with the results of Eq. 10 added."""
         return replace(
             found,

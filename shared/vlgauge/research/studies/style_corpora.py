@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.core.errors import MissingFileError, UsageError
-from vlgauge.core.files import FilePath, decoded, read_bytes, read_json, read_text, read_unpacked
+from vlgauge.core.files import FilePath, decode_text, read_bytes, read_json, read_text, read_unpacked
 from vlgauge.inputs.media.tables import read_rows, take_column
 from vlgauge.stats.drawing import is_unlabeled
 
@@ -107,7 +107,7 @@ def read_personality_captions(path: FilePath) -> StyledCaptions:
                 kept.append((text, style, image))
             else:
                 dropped[mark] += 1
-    return _gathered(kept, dropped, path)
+    return _gather_captions(kept, dropped, path)
 
 
 def read_flickrstyle(folder: FilePath) -> StyledCaptions:
@@ -142,7 +142,7 @@ def read_lines(files: Mapping[str, FilePath]) -> StyledCaptions:
         lines = read_bytes(path, "FILE").decode("utf-8", errors="replace").split("\n")
         kept += [(line.strip(), style, str(i)) for i, line in enumerate(lines) if line.strip()]
         blank += sum(not line.strip() for line in lines[:-1])
-    return _gathered(kept, {"blank line": blank} if blank else {}, ", ".join(map(str, files.values())))
+    return _gather_captions(kept, {"blank line": blank} if blank else {}, ", ".join(map(str, files.values())))
 
 
 def read_senticap(path: FilePath, split: str | None = None) -> StyledCaptions:
@@ -167,7 +167,7 @@ def read_senticap(path: FilePath, split: str | None = None) -> StyledCaptions:
             if sentiment not in (0, 1):
                 raise UsageError(f"FILE must have sentiment 0 or 1, got {sentiment!r} in {place}")
             kept.append((_field(sentence, "raw", str, place), ("negative", "positive")[sentiment], name))
-    return _gathered(kept, {}, path)
+    return _gather_captions(kept, {}, path)
 
 
 def read_goemotions(path: FilePath, labels: FilePath | None = None) -> StyledCaptions:
@@ -184,7 +184,7 @@ def read_goemotions(path: FilePath, labels: FilePath | None = None) -> StyledCap
         OSError: If a file cannot be read.
     """
     names = GOEMOTIONS_LABELS if labels is None else tuple(read_text(labels, "FILE").split())
-    text = decoded(read_unpacked(path, "FILE"), "FILE", path)
+    text = decode_text(read_unpacked(path, "FILE"), "FILE", path)
     captions, styles, several = [], [], 0
     for number, line in enumerate(text.split("\n"), 1):
         cells = line.removesuffix("\r").split("\t")
@@ -214,7 +214,7 @@ READERS: dict[str, Callable[[FilePath], StyledCaptions]] = {
 """Reader of each kind of corpus."""
 
 
-def _gathered(kept: Sequence[tuple[str, str, str]], dropped: Mapping[str, int], path: object) -> StyledCaptions:
+def _gather_captions(kept: Sequence[tuple[str, str, str]], dropped: Mapping[str, int], path: object) -> StyledCaptions:
     if not kept:
         raise UsageError(f"FILE must have at least one caption, got none in {path}")
     captions, styles, groups = map(list, zip(*kept, strict=True))

@@ -7,7 +7,7 @@ import numpy as np
 from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import warn
 from vlgauge.families.style import StyleTable
-from vlgauge.families.style.fitting import checked_mask
+from vlgauge.families.style.fitting import check_mask
 from vlgauge.research.studies.style_agreement import (
     Labelled,
     StyleAgreement,
@@ -31,7 +31,7 @@ def style_report(
     Args:
         captions: Captions.
         styles: Style of each caption.
-        held_out: Whether to score each caption with a table and references from the others. See `parted_by_group`.
+        held_out: Whether to score each caption with a table and references from the others. See `split_by_group`.
         test: Other captions and their styles to score instead of held-out captions.
         shuffle_seed: Seed of the permutation of the styles. None for no rows with shuffled styles.
         variant: "paper" or "released".
@@ -51,7 +51,7 @@ def style_report(
         check_labelled("test", test)
     if held_out is not None and len(held_out) != len(captions):
         raise UsageError.about("held_out", f"must have one entry per caption, got {len(held_out)} for {len(captions)}")
-    out = None if held_out is None else checked_mask(held_out)
+    out = None if held_out is None else check_mask(held_out)
     labels = {"": (list(styles), list(test[1]) if test else [])}
     if shuffle_seed is not None:
         rng = _generator("shuffle_seed", shuffle_seed)
@@ -65,14 +65,14 @@ def style_report(
         rows[f"{prefix}in sample, not its own reference"] = left_out
         rows[f"{prefix}leave one out"] = style_agreement(captions, own, table, variant, exclude_self=True)
         if test:
-            rows[f"{prefix}held out"] = _held_out((captions, own), (test[0], test_styles), variant)
+            rows[f"{prefix}held out"] = _measure_held_out((captions, own), (test[0], test_styles), variant)
         elif out is not None:
             rest, taken = (_where((captions, own), out, wanted) for wanted in (False, True))
-            rows[f"{prefix}held out"] = _held_out(rest, taken, variant)
+            rows[f"{prefix}held out"] = _measure_held_out(rest, taken, variant)
     return rows
 
 
-def parted_by_group(groups: Sequence[Hashable], share: float, seed: int = 0) -> list[bool]:
+def split_by_group(groups: Sequence[Hashable], share: float, seed: int = 0) -> list[bool]:
     """Select the items of a random share of the groups to hold out, so that no group is split.
 
     Captions of the same image are similar whatever their style, so images are suitable groups.
@@ -110,7 +110,7 @@ def _where(labelled: Labelled, mask: Sequence[bool], wanted: bool) -> Labelled:
     return captions, styles
 
 
-def _held_out(rest: Labelled, out: Labelled, variant: str) -> StyleAgreement:
+def _measure_held_out(rest: Labelled, out: Labelled, variant: str) -> StyleAgreement:
     if len(set(rest[1])) == 1:
         raise UsageError.about(
             "held_out",

@@ -9,8 +9,8 @@ from vlgauge.core.errors import UsageError
 from vlgauge.research.studies.caption_pools import (
     CaptionSets,
     caption_sets,
-    compared_once,
     quietly,
+    share_comparisons,
     statistics_of,
     together,
 )
@@ -79,7 +79,7 @@ def curve(
     points = []
     sampled = {key: caption_sets(f"predictions[{key}]", predictions[key]) for key in sorted(predictions)}
     people = caption_sets("references", references)
-    with compared_once(metrics, together(*sampled.values(), people), people, pairs=False):
+    with share_comparisons(metrics, together(*sampled.values(), people), people, pairs=False):
         for temperature, candidates in sampled.items():
             sizes = [(len(ours), len(theirs)) for ours, theirs in zip(candidates, people, strict=True)]
             for label, metric in metrics.items():

@@ -11,8 +11,8 @@ from vlgauge.core.results import mean_of_defined
 from vlgauge.research.studies.caption_pools import (
     CaptionSets,
     caption_sets,
-    compared_once,
     quietly,
+    share_comparisons,
     statistics_of,
     together,
 )
@@ -122,10 +122,10 @@ def unique_versus_correct(
     kept = [one.references for one in pools]
     everything = together(kept, [one.correct for one in pools], [one.incorrect for one in pools])
     cells = []
-    with compared_once(metrics, everything, kept):
+    with share_comparisons(metrics, everything, kept):
         for k in ks:
             for m in ms:
-                mixed = [_mixed(one, k, m, [seed, row, k, m]) for row, one in enumerate(pools)]
+                mixed = [_mix_captions(one, k, m, [seed, row, k, m]) for row, one in enumerate(pools)]
                 for label, metric in metrics.items():
                     with quietly():
                         result = metric.compute(predictions=mixed, references=kept)
@@ -136,7 +136,7 @@ def unique_versus_correct(
     return cells
 
 
-def _mixed(pools: Pools, k: int, m: int, seed: list[int]) -> list[str]:
+def _mix_captions(pools: Pools, k: int, m: int, seed: list[int]) -> list[str]:
     """Draw m captions from the first k correct ones and the rest from the first k incorrect ones, with replacement."""
     drawn = np.random.default_rng(seed).integers(0, k, len(pools.references)).tolist()
     return [pools.correct[i] for i in drawn[:m]] + [pools.incorrect[i] for i in drawn[m:]]

@@ -107,7 +107,7 @@ class Progressed:
 
 
 @dataclass(frozen=True)
-class Checkpoint:
+class TrainingCheckpoint:
     """State from which an interrupted run resumes with bitwise identical results.
 
     It consists of tensors and JSON, so it cannot contain code.
@@ -217,7 +217,7 @@ def _checks_of(metadata: Mapping[str, str], tensors: Mapping[str, torch.Tensor])
 
 
 def train(
-    checkpoint: Checkpoint,
+    checkpoint: TrainingCheckpoint,
     plan: Plan,
     one_round: Callable[[Progressed], Figures],
     *,
@@ -285,7 +285,7 @@ def train_epochs(
     torch.manual_seed(recipe.seed)
     # A resumed run may have other stopping criteria.
     identity = json.dumps({**asdict(recipe), "epochs": None, "patience": None, "data": data})
-    checkpoint = Checkpoint(options.output / INTERRUPTED / STATE, identity, model.state_dict(), optimizer)
+    checkpoint = TrainingCheckpoint(options.output / INTERRUPTED / STATE, identity, model.state_dict(), optimizer)
 
     def one_round(state: Progressed) -> Figures:
         epoch, start = len(state.rounds), time.perf_counter()

@@ -19,10 +19,10 @@ CHECKS = (
 )
 
 
-def verified(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]:
+def verify_all(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]:
     """Recompute every published value of the metrics. If a value cannot be checked, yield the reason instead."""
     for check in CHECKS:
         yield from check(data, tools)
 
 
-__all__ = ["CHECKS", "Data", "Finding", "Tools", "Unchecked", "metric_of", "verified"]
+__all__ = ["CHECKS", "Data", "Finding", "Tools", "Unchecked", "metric_of", "verify_all"]

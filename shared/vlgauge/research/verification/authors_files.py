@@ -7,11 +7,11 @@ from typing import Any
 
 from vlgauge.core.results import mean_of_defined
 from vlgauge.families.style import StyleTable
-from vlgauge.inputs.media.tables import located, read_rows, take_column
+from vlgauge.inputs.media.tables import make_paths_absolute, read_rows, take_column
 from vlgauge.research.protocols import read_coco_systems, system_values
 from vlgauge.research.protocols.files import entry, read_json
 from vlgauge.research.studies.component_tables import read_column
-from vlgauge.research.studies.published import Row
+from vlgauge.research.studies.published import PublishedRow
 from vlgauge.research.studies.style_agreement import in_sample_agreements
 from vlgauge.research.studies.style_corpora import read_flickrstyle
 from vlgauge.research.verification.findings import (
@@ -20,8 +20,8 @@ from vlgauge.research.verification.findings import (
     Finding,
     Tools,
     Unchecked,
-    attempted,
-    compared,
+    attempt_check,
+    compare_values,
     metric_of,
 )
 
@@ -50,10 +50,10 @@ def check_example(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]:
         own = [row for row in wanted if metric_of(row.metric or "") == metric]
         how = "they are in the repositories aimagelab/pacscore and jmhessel/clipscore; --data FOLDER"
         how += "" if metric in TEXT_METRICS else f"; vlgauge prefetch {metric}"
-        yield from attempted(own, how, partial(_example, own, metric, data, tools))
+        yield from attempt_check(own, how, partial(_example, own, metric, data, tools))
 
 
-def _example(found: Sequence[Row], metric: str, data: Data, tools: Tools) -> Iterator[Finding]:
+def _example(found: Sequence[PublishedRow], metric: str, data: Data, tools: Tools) -> Iterator[Finding]:
     paths = data.all_of(EXAMPLE)
     good, bad, known = (read_json(path) for path in paths)
     images = {path.stem: str(path) for path in sorted((paths[2].parent / "images").glob("*")) if path.is_file()}
@@ -71,7 +71,7 @@ def _example(found: Sequence[Row], metric: str, data: Data, tools: Tools) -> Ite
         for family in ("bleu_1", "bleu_4") if metric == "bleu" else (metric, f"ref_{metric}"):
             if family in result:
                 values.setdefault(family, {})[column] = result[family]
-    yield from compared(found, values)
+    yield from compare_values(found, values)
 
 
 def check_coco_demo(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]:
@@ -85,20 +85,20 @@ def check_coco_demo(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]:
             family: {name: 100 * one.value for name, one in own.items()}
             for family, own in system_values(metrics, systems, resamples=0).items()
         }
-        yield from compared(wanted, values)
+        yield from compare_values(wanted, values)
 
     if wanted:
-        yield from attempted(wanted, "it is in the repository tylin/coco-caption; --data FOLDER", work)
+        yield from attempt_check(wanted, "it is in the repository tylin/coco-caption; --data FOLDER", work)
 
 
 def check_story_means(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]:
     """Check RoViST-NR on the stories that Surikuchi et al. (2024) published with scores: means, and story by story."""
     how = "it is in the repository akskuchi/dHM-visual-storytelling; --data FOLDER; Punkt needs NLTK's data punkt_tab"
     for row in tools.wanted("rovist_nr_stories"):
-        yield from attempted([row], how, partial(_story_means, row, data, tools))
+        yield from attempt_check([row], how, partial(_story_means, row, data, tools))
 
 
-def _story_means(row: Row, data: Data, tools: Tools) -> Iterator[Finding]:
+def _story_means(row: PublishedRow, data: Data, tools: Tools) -> Iterator[Finding]:
     corpus, stem = STORIES[row.row]
     stories, scores = data.all_of([f"stories/{corpus}/{stem}.json", f"scores/{corpus}/{stem}_R.csv"])
     told, published = read_json(stories), read_column(scores, "R_score", "rovist_nr")
@@ -106,7 +106,7 @@ def _story_means(row: Row, data: Data, tools: Tools) -> Iterator[Finding]:
     ours = tools.load("rovist_nr", sentences="punkt").compute(predictions=texts)["rovist_nr_scores"]
     gaps = [abs(a - b) for a, b in zip(ours, published.values(), strict=True)]
     largest = math.nan if any(map(math.isnan, gaps)) else max(gaps)
-    yield from compared([row], {"rovist_nr": {"mean": mean_of_defined(ours), "largest gap": largest}})
+    yield from compare_values([row], {"rovist_nr": {"mean": mean_of_defined(ours), "largest gap": largest}})
 
 
 def check_stories(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]:
@@ -114,28 +114,28 @@ def check_stories(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]:
     for (protocol, name), ending in STORY_FILES.items():
         for row in [row for row in tools.wanted(protocol) if row.row == name]:
             how = f"{ending}: rows with id, predictions and, for a metric of images, regions; --data FOLDER; --set"
-            yield from attempted([row], how, partial(_stories, row, ending, data, tools))
+            yield from attempt_check([row], how, partial(_stories, row, ending, data, tools))
 
 
-def _stories(row: Row, ending: str, data: Data, tools: Tools) -> Iterator[Finding]:
+def _stories(row: PublishedRow, ending: str, data: Data, tools: Tools) -> Iterator[Finding]:
     """Compute the mean over the stories of a file, or the score of each story by id."""
     (path,) = data.all_of([ending])
     rows = read_rows(str(path))
     columns = {name: take_column(rows, name) for name in ("predictions", "regions", "noun_phrases") if name in rows[0]}
     if "regions" in columns:
-        columns["regions"] = located({"images": columns["regions"]}, str(path))["images"] or []
+        columns["regions"] = make_paths_absolute({"images": columns["regions"]}, str(path))["images"] or []
     scores = tools.load(str(row.metric)).compute(**columns)[f"{row.metric}_scores"]
     values = {"mean": mean_of_defined(scores)}
     if "mean" not in row.values:
         values = dict(zip(map(str, take_column(rows, "id")), scores, strict=True))
-    yield from compared([row], {str(row.metric): values})
+    yield from compare_values([row], {str(row.metric): values})
 
 
 def check_style_table(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]:
     """Check Table 1 of StyleM: the share of captions whose own style wins, in sample, by the released code."""
     for row in tools.wanted("style_report"):
         if row.row == "Flickr7k":
-            yield from attempted(
+            yield from attempt_check(
                 [row], "it is FlickrStyle_v0.9; --data FOLDER", partial(_style_table, row, data, tools)
             )
         else:
@@ -143,9 +143,9 @@ def check_style_table(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]
             yield Unchecked([row], "the paper does not state which of its parts were counted", how)
 
 
-def _style_table(row: Row, data: Data, tools: Tools) -> Iterator[Finding]:
+def _style_table(row: PublishedRow, data: Data, tools: Tools) -> Iterator[Finding]:
     corpus = read_flickrstyle(data.all_of(FLICKRSTYLE)[0].parents[1])
     table = StyleTable.fit(corpus.captions, corpus.styles, progress=None)
     found, _ = in_sample_agreements(corpus.captions, corpus.styles, table, "released")
     eq10 = math.nan if found.eq10 is None else found.eq10.share
-    yield from compared([row], {str(row.metric): {"onlystyle": found.eq9.share, "stylecider": eq10}})
+    yield from compare_values([row], {str(row.metric): {"onlystyle": found.eq9.share, "stylecider": eq10}})

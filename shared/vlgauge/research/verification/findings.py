@@ -12,7 +12,7 @@ from vlgauge.core.errors import MissingFileError, UsageError
 from vlgauge.core.files import FilePath
 from vlgauge.research.protocols import TEXT_FAMILIES
 from vlgauge.research.protocols.evaluation import Draws
-from vlgauge.research.studies.published import Row, rows, spread_of_draws, verdict
+from vlgauge.research.studies.published import PublishedRow, rows, spread_of_draws, verdict
 
 # Exceptions for missing weights, packages or data, and for invalid files.
 UNABLE = (ImportError, OSError, ValueError, LookupError)
@@ -33,7 +33,7 @@ class Finding:
         drawn: Variation of our value between draws of references, if they are drawn.
     """
 
-    row: Row
+    row: PublishedRow
     column: str
     ours: float
     drawn: Draws = NO_DRAWS
@@ -63,7 +63,7 @@ class Finding:
 class Unchecked:
     """Published rows that could not be checked, with the reason and the remedy."""
 
-    rows: Sequence[Row]
+    rows: Sequence[PublishedRow]
     why: str
     how: str
 
@@ -132,7 +132,7 @@ class Tools:
     metrics: Sequence[str] = ()
     backbone: str = BACKBONE
 
-    def wanted(self, protocol: str) -> list[Row]:
+    def wanted(self, protocol: str) -> list[PublishedRow]:
         """Return the published rows of a check for the selected metrics and backbone."""
         return [
             row
@@ -156,8 +156,8 @@ TEXT_METRICS = {metric_of(family) for family in TEXT_FAMILIES}
 """Metrics that require no model."""
 
 
-def compared(
-    found: Sequence[Row],
+def compare_values(
+    found: Sequence[PublishedRow],
     values: Mapping[str, Mapping[str, float]],
     drawn: Mapping[str, Mapping[str, Draws]] | None = None,
 ) -> Iterator[Finding]:
@@ -175,7 +175,9 @@ def compared(
                 yield Finding(row, column, own[column], (drawn or {}).get(row.metric or "", {}).get(column, NO_DRAWS))
 
 
-def attempted(found: Sequence[Row], how: str, work: Callable[[], Iterable[Finding]]) -> Iterator[Finding | Unchecked]:
+def attempt_check(
+    found: Sequence[PublishedRow], how: str, work: Callable[[], Iterable[Finding]]
+) -> Iterator[Finding | Unchecked]:
     """Yield the findings of a check, or the reason why it could not be done."""
     try:
         results = list(work())

@@ -8,15 +8,15 @@ from typing import Any
 from vlgauge.research.protocols import (
     LENGTH,
     PROTOCOLS,
-    Scores,
     Task,
+    TaskScores,
     judge,
     length_scores,
     metric_scores,
     read_corpus,
-    released_scores,
+    read_released_scores,
 )
-from vlgauge.research.studies.published import REFERENCE_FREE, Row
+from vlgauge.research.studies.published import REFERENCE_FREE, PublishedRow
 from vlgauge.research.verification.findings import (
     TEXT_METRICS,
     UNABLE,
@@ -24,8 +24,8 @@ from vlgauge.research.verification.findings import (
     Finding,
     Tools,
     Unchecked,
-    attempted,
-    compared,
+    attempt_check,
+    compare_values,
     metric_of,
 )
 
@@ -84,12 +84,12 @@ def check_protocols(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]:
                 yield Unchecked(found, str(error), f"{SOURCES[name]}; --data FOLDER")
                 continue
             for (metric, settings), own in _by_metric(found).items():
-                work = partial(_compared, own, metric, dict(settings), task, data, tools)
-                yield from attempted(own, _how(metric, dict(settings), name), work)
+                work = partial(_compare_values, own, metric, dict(settings), task, data, tools)
+                yield from attempt_check(own, _how(metric, dict(settings), name), work)
 
 
-def _by_metric(found: Sequence[Row]) -> dict[tuple[str, tuple[tuple[str, str], ...]], list[Row]]:
-    groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[Row]] = {}
+def _by_metric(found: Sequence[PublishedRow]) -> dict[tuple[str, tuple[tuple[str, str], ...]], list[PublishedRow]]:
+    groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[PublishedRow]] = {}
     for row in found:
         groups.setdefault((metric_of(row.metric or ""), tuple(row.settings.items())), []).append(row)
     return groups
@@ -106,13 +106,13 @@ def _how(metric: str, settings: Mapping[str, str], name: str) -> str:
     return "-" if metric in TEXT_METRICS else f"vlgauge prefetch {metric}; {where}"
 
 
-def _by_rules(found: Sequence[Row]) -> list[tuple[dict[str, Any], list[Row]]]:
+def _by_rules(found: Sequence[PublishedRow]) -> list[tuple[dict[str, Any], list[PublishedRow]]]:
     """Group the rows that share one reading of the data.
 
     Rows of reference-free scores join any group with the same ratings and dependencies. If there is none, they start a
     group without references.
     """
-    groups: list[tuple[dict[str, Any], list[Row]]] = []
+    groups: list[tuple[dict[str, Any], list[PublishedRow]]] = []
     for row in sorted(found, key=lambda row: "references" not in row.rules):
         free = row.metric in REFERENCE_FREE
         for rules, own in groups:
@@ -140,24 +140,24 @@ def _task(name: str, rules: Mapping[str, Any], data: Data) -> Task:
     return PROTOCOLS[name](data.all_of(FILES[name]), **given)
 
 
-def _compared(
-    found: Sequence[Row], metric: str, settings: dict[str, Any], task: Task, data: Data, tools: Tools
+def _compare_values(
+    found: Sequence[PublishedRow], metric: str, settings: dict[str, Any], task: Task, data: Data, tools: Tools
 ) -> Iterator[Finding]:
     if any(row.backbone for row in found):
         settings["backbone"] = tools.backbone
-    scores = released_scores(task)
+    scores = read_released_scores(task)
     if not scores:
         scores = [length_scores(task.columns)] if metric == LENGTH else _scores(metric, settings, task, data, tools)
     values = {one.name: one.values for one in scores}
     judged = judge(task, values, resamples=0).evaluations
-    yield from compared(
+    yield from compare_values(
         found,
         {family: evaluation.own_values for family, evaluation in judged.items()},
         {family: evaluation.drawn for family, evaluation in judged.items()},
     )
 
 
-def _scores(metric: str, settings: dict[str, Any], task: Task, data: Data, tools: Tools) -> list[Scores]:
+def _scores(metric: str, settings: dict[str, Any], task: Task, data: Data, tools: Tools) -> list[TaskScores]:
     if metric not in TEXT_METRICS and task.name in CORPORA:
         (corpus,) = data.all_of([CORPORA[task.name]])
         settings |= {"config_name": "video", "idf": read_corpus(corpus)}

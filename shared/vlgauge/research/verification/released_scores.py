@@ -11,8 +11,8 @@ import numpy as np
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import read_text
 from vlgauge.research.protocols import judge, read_flickr8k_expert
-from vlgauge.research.studies.published import Row
-from vlgauge.research.verification.findings import Data, Finding, Tools, Unchecked, attempted, compared
+from vlgauge.research.studies.published import PublishedRow
+from vlgauge.research.verification.findings import Data, Finding, Tools, Unchecked, attempt_check, compare_values
 
 FLEUR_EXPERT = ("results/fleur_flickr8k_expert.txt", "flickr8k.json")
 FLEUR_PASCAL = {kind: f"results/fleur_pascal_{kind}.txt" for kind in ("HC", "HI", "HM", "MM")}
@@ -25,10 +25,12 @@ def check_released_scores(data: Data, tools: Tools) -> Iterator[Finding | Unchec
     """Check FLEUR on Flickr8k-Expert and Pascal-50S with the scores of its repository."""
     for row in tools.wanted("fleur_results"):
         work = _expert if row.row == "Flickr8k-Expert" else _pascal
-        yield from attempted([row], "it is in the repository Yebin46/FLEUR; --data FOLDER", partial(work, row, data))
+        yield from attempt_check(
+            [row], "it is in the repository Yebin46/FLEUR; --data FOLDER", partial(work, row, data)
+        )
 
 
-def _expert(row: Row, data: Data) -> Iterator[Finding]:
+def _expert(row: PublishedRow, data: Data) -> Iterator[Finding]:
     """Compute Kendall's tau of the released scores and all ratings."""
     scored, annotations = data.all_of(FLEUR_EXPERT)
     task = read_flickr8k_expert([annotations])
@@ -42,14 +44,14 @@ def _expert(row: Row, data: Data) -> Iterator[Finding]:
             f"{len(rated)} ratings",
         )
     figures = judge(task, {"fleur": values.tolist()}, resamples=0).evaluations["fleur"].figures
-    yield from compared([row], {"fleur": {name: one.value for name, one in figures.items()}})
+    yield from compare_values([row], {"fleur": {name: one.value for name, one in figures.items()}})
 
 
-def _pascal(row: Row, data: Data) -> Iterator[Finding]:
+def _pascal(row: PublishedRow, data: Data) -> Iterator[Finding]:
     """Compute the share of pairs in which the caption preferred by annotators has the higher score. Ties are wrong."""
     paths = data.all_of(list(FLEUR_PASCAL.values()))
     found = {kind: _accuracy(path) for kind, path in zip(FLEUR_PASCAL, paths, strict=True)}
-    yield from compared([row], {"fleur": {**found, "mean": math.fsum(found.values()) / len(found)}})
+    yield from compare_values([row], {"fleur": {**found, "mean": math.fsum(found.values()) / len(found)}})
 
 
 def _accuracy(path: Path) -> float:

@@ -35,7 +35,7 @@ class ImageToy(base.ImageMetric):
         self.max_pixels = max_pixels
         super().__init__(*args, **host)
 
-    def cited(self) -> str:
+    def cite(self) -> str:
         return "@misc{toy}"
 
     def _compute(

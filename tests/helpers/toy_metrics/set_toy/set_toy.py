@@ -25,7 +25,7 @@ class SetToy(caption_sets.CaptionSetMetric):
     higher_is_better = True
     configs = ("jaccard", "overlap")
 
-    def cited(self) -> str:
+    def cite(self) -> str:
         return "@misc{toy}"
 
     def _compute(

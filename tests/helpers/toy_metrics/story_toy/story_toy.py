@@ -49,7 +49,7 @@ class StoryToy(base.StoryMetric):
         self.weight = weight
         super().__init__(*args, **host)
 
-    def cited(self) -> str:
+    def cite(self) -> str:
         return _CITATION
 
     def _compute(self, predictions: Sequence[Any], return_details: bool = False) -> dict[str, Any]:

@@ -213,7 +213,7 @@ def test_stand_ins():
 @pytest.mark.parametrize("seed", range(4))
 def test_pieces_give_the_tokens_of_the_whole(seed):
     for text in [*mixtures(seed, 1000), *(text for text, _ in ROWS)]:
-        assert ptb_tokens(text) == ptb._scanned(text.replace("\n", " "))[0], ascii(text)
+        assert ptb_tokens(text) == ptb._scan(text.replace("\n", " "))[0], ascii(text)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -221,10 +221,10 @@ def test_far_starts_leave_nothing_out(seed, monkeypatch):
     rng = random.Random(seed)
     texts = [*mixtures(seed, 300, joints=("", "", " ")), *(text for text, _ in rng.sample(ROWS, 300))]
     monkeypatch.setattr(ptb, "_LONG_TEXT", 10**9)
-    near = [ptb._scanned(text)[0] for text in texts]
+    near = [ptb._scan(text)[0] for text in texts]
     monkeypatch.setattr(ptb, "_LONG_TEXT", 0)
     for text, tokens in zip(texts, near, strict=True):
-        assert ptb._scanned(text)[0] == tokens, ascii(text)
+        assert ptb._scan(text)[0] == tokens, ascii(text)
 
 
 UNITS = [
@@ -287,7 +287,7 @@ def test_work_of_far_rules_grows_with_the_length(unit, end, forgotten, monkeypat
 
     run = re.compile("[^ \n]*")
     monkeypatch.setattr(ptb, "RULES", tuple(map(counted, RULES)))
-    ptb._scanned(text)
+    ptb._scan(text)
     assert read <= 40 * len(text)
 
 

@@ -9,7 +9,7 @@ import pytest
 from protocol_tasks import evaluated
 
 from vlgauge.cli import main
-from vlgauge.families.judged.question_graphs import counted_answers, dsg_score, parents_of
+from vlgauge.families.judged.question_graphs import apply_dependencies, dsg_score, parents_of
 from vlgauge.research.protocols import judge, read_dsg_tifa160
 from vlgauge.research.protocols.dsg_tifa160 import ANSWERS, QUESTIONS_FILE, RATINGS_FILE
 from vlgauge.research.studies.published import rows
@@ -70,7 +70,7 @@ def test_parents():
 def test_only_direct_parents_are_asked():
     # Question 3 counts: its parent is answered yes, although that one does not count itself.
     answers, parents = {1: False, 2: True, 3: True}, {1: (), 2: (1,), 3: (2,)}
-    assert counted_answers(answers, parents) == {1: False, 2: False, 3: True}
+    assert apply_dependencies(answers, parents) == {1: False, 2: False, 3: True}
     assert dsg_score(answers, parents) == 1 / 3
 
 

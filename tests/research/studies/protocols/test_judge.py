@@ -11,7 +11,7 @@ from scipy.stats import kendalltau, spearmanr
 from vlgauge.research.protocols import judge
 from vlgauge.research.protocols.pairs import RIGHT
 from vlgauge.research.protocols.ratings import ANNOTATORS, TAUS
-from vlgauge.stats import bootstrap_pvalue, grouped_samples
+from vlgauge.stats import bootstrap_pvalue, compute_grouped_samples
 from vlgauge.stats.rank_correlation import RankTable, SampledTauC, kendall, table_spearman, table_taus
 
 
@@ -52,7 +52,7 @@ def test_samples_have_the_figures_of_their_rows(rule):
     groups = range(60)
     if rule is TAUS:
         n_classes = min(len(set(scores[drawn])), len(set(ratings[drawn])))
-        exact["tau_c"] = SampledTauC(scores, ratings, groups).corrected(exact["tau_c"], n_classes)
+        exact["tau_c"] = SampledTauC(scores, ratings, groups).correct(exact["tau_c"], n_classes)
     assert list(rule.sampled(scores, columns, groups)(drawn)) == pytest.approx(list(exact.values()), rel=1e-9)
 
 
@@ -61,7 +61,7 @@ def test_many_different_ratings_are_left_to_scipy():
     task = rated(scores + np.arange(80) / 40)
     drawn = np.arange(79)
     expected = task.figures_of(scores, drawn)
-    expected["tau_c"] = SampledTauC(scores, task.ratings[:, 0], range(80)).corrected(expected["tau_c"], 79)
+    expected["tau_c"] = SampledTauC(scores, task.ratings[:, 0], range(80)).correct(expected["tau_c"], 79)
     assert task.sampled(scores, np.arange(80))(drawn) == list(expected.values())
 
 
@@ -70,7 +70,7 @@ def test_tau_c_of_samples_is_that_of_the_rows_on_average():
     tau_c, found = SampledTauC(scores, ratings, range(5)), []
     for rows in map(list, itertools.product(range(5), repeat=5)):
         n_classes = len(set(rows))
-        found.append(0.0 if n_classes < 2 else tau_c.corrected(kendall(scores[rows], ratings[rows], "c"), n_classes))
+        found.append(0.0 if n_classes < 2 else tau_c.correct(kendall(scores[rows], ratings[rows], "c"), n_classes))
     assert np.mean(found) == pytest.approx(kendall(scores, ratings, "c"))
 
 
@@ -109,7 +109,7 @@ def test_a_difference_is_that_of_paired_samples():
         taus = [kendalltau(own[drawn], ratings[drawn], variant="b").statistic for own in (scores, other)]
         return [100 * (taus[0] - taus[1])]
 
-    samples = grouped_samples(by_hand, groups, resamples=200, seed=5)[:, 0]
+    samples = compute_grouped_samples(by_hand, groups, resamples=200, seed=5)[:, 0]
     difference = found.differences[0]
     assert (difference.figure, difference.first, difference.second, difference.n) == ("tau_b", "one", "other", 60)
     assert difference.value == pytest.approx(by_hand(np.arange(60))[0])

@@ -101,7 +101,7 @@ def test_heads_see_what_belongs_to_a_row():
     hidden = [features(n, 4, n).float().numpy() for n in (5, 6)]
     state = {"visual.proj": features(4, 3, 1), "text_projection": features(4, 3, 2), "logit_scale": torch.tensor(0.7)}
     places = ([0, 1, 0], [2, 0, 1], [3, -1, 4], [-1, 5, -1])
-    of_rows = data.Material([], [], *map(np.array, (*places, [0, 1, 2])), n_train=3)
+    of_rows = data.CaptionMaterial([], [], *map(np.array, (*places, [0, 1, 2])), n_train=3)
     learner = learners.HeadLearner(of_rows, *hidden, state, weights=(0.2, 0.3))
     found = learner.losses(np.array([2, 1]))
     image, text = (
@@ -194,13 +194,13 @@ def test_updates_start_from_the_base_and_have_the_stated_rank():
     assert shapes["transformer.resblocks.0.mlp.c_fc.weight.lora_A"] == (2, 6)
     assert shapes["transformer.resblocks.0.mlp.c_fc.weight.lora_B"] == (24, 2)
     assert len(shapes) == 6
-    start = learners.merged(state, updates, 2)
+    start = learners.merge_weights(state, updates, 2)
     assert set(start) == {name for name in state if name != "text_projection" and not name.endswith("bias")}
     assert all(torch.equal(start[name], state[name]) for name in start)
     with torch.no_grad():
         for tensor in updates.values():
             tensor += torch.randn(tensor.shape)
-    after = learners.merged(state, updates, 2)
+    after = learners.merge_weights(state, updates, 2)
     name = "transformer.resblocks.0.mlp.c_fc.weight"
     change = (after[name] - state[name]).detach()
     expected = updates[f"{name}.lora_B"] @ updates[f"{name}.lora_A"] / 2

@@ -14,8 +14,8 @@ from vlgauge.core.pool import pool
 from vlgauge.models.clip.architectures import TABLE
 from vlgauge.models.clip.loading import clip_encoder
 from vlgauge.models.rated import models as polos_models
-from vlgauge.research.training.polos.network import References, material_of, new_network, scores_of
-from vlgauge.research.training.polos.ratings import PENALTIES, drawn_rows, read_rows
+from vlgauge.research.training.polos.network import ReferenceBatch, material_of, new_network, scores_of
+from vlgauge.research.training.polos.ratings import PENALTIES, draw_rows, read_rows
 
 WORDS = ("dog", "cat", "bus", "boat", "bird", "tree")
 
@@ -113,7 +113,7 @@ def test_what_is_trained_scores_as_the_metric_does(models, folder, tmp_path):
         found = material.scores(network, every, None).detach().numpy()
         metric = vlgauge.load("polos", **settings, variant=variant, released_batch_size=len(rows))
         np.testing.assert_allclose(found, metric.compute(**columns)["polos_scores"], rtol=0, atol=2e-6)
-    assert References
+    assert ReferenceBatch
     assert scores_of
 
 
@@ -200,11 +200,11 @@ def test_rows_of_one_image(models, tmp_path, capsys):
 
 
 def test_drawn_ratings_fall_with_what_is_wrong():
-    rows = drawn_rows(40, 1, "train")
+    rows = draw_rows(40, 1, "train")
     assert len(rows) == 240
     assert all(0 <= row.rating <= 1 and row.references and row.caption not in row.references for row in rows)
     means = np.array([row.rating for row in rows]).reshape(40, 6).mean(0)
     right, incomplete, wrong, other_wrong, two_wrong, foreign = means
     assert right > incomplete > max(wrong, other_wrong) > two_wrong > foreign
-    assert [row.caption for row in drawn_rows(40, 1, "train")] == [row.caption for row in rows]
+    assert [row.caption for row in draw_rows(40, 1, "train")] == [row.caption for row in rows]
     assert min(PENALTIES.values()) > 0

@@ -13,11 +13,11 @@ from vlgauge.models.rated import head as polos
 from vlgauge.models.rated import models as polos_models
 from vlgauge.models.rated.files import head_of
 from vlgauge.research.training.polos.network import (
-    References,
+    ReferenceBatch,
+    compute_squared_error,
     new_network,
-    normalised_batch,
+    normalize_batch,
     scores_of,
-    squared_error,
     tensors_of,
 )
 
@@ -58,7 +58,7 @@ def given(oracle, ids):
     pictures, picture_of = unique_rgb_images([[image_cell(image, "i")] for image in rows["images"]])
 
     def layers(texts):
-        found = polos.normalised_layers(text.layers(texts), np.zeros(len(texts), dtype=np.intp))
+        found = polos.normalize_layers(text.layers(texts), np.zeros(len(texts), dtype=np.intp))
         return torch.from_numpy(found.astype(np.float32))
 
     def read(texts):
@@ -67,7 +67,7 @@ def given(oracle, ids):
     groups = []
     for number in range(min(map(len, rows["references"]))):
         texts = [references[number] for references in rows["references"]]
-        groups.append(References(torch.arange(len(ids)), layers(texts), read(texts)))
+        groups.append(ReferenceBatch(torch.arange(len(ids)), layers(texts), read(texts)))
     v = torch.from_numpy(clip.project(clip.image_hidden(pictures), "image")[picture_of])
     return layers(rows["predictions"]), groups, v, read(rows["predictions"])
 
@@ -99,7 +99,7 @@ def test_loss_and_gradients(oracle, network):
     told, ids = oracle.loss["eval_batch16"], list(range(16))
     scores = scores_of(network, *given(oracle, ids))
     np.testing.assert_allclose(scores.detach().numpy(), told["scores"], rtol=0, atol=1e-5)
-    loss = squared_error(scores, targets(oracle, ids))
+    loss = compute_squared_error(scores, targets(oracle, ids))
     assert loss.item() == pytest.approx(told["loss"], abs=1e-5)
     loss.backward()
     check_gradients(network, oracle.arrays("loss.npz"), "eval_batch16.")
@@ -124,7 +124,7 @@ def test_loss_and_gradients_with_dropout(oracle, network):
     told, ids, arrays = oracle.loss["train_batch16"], list(range(16)), oracle.arrays("loss.npz")
     scores = scores_of(network, *given(oracle, ids), Recorded(arrays))
     np.testing.assert_allclose(scores.detach().numpy(), told["scores"], rtol=0, atol=1e-5)
-    loss = squared_error(scores, targets(oracle, ids))
+    loss = compute_squared_error(scores, targets(oracle, ids))
     assert loss.item() == pytest.approx(told["loss"], abs=1e-5)
     loss.backward()
     check_gradients(network, arrays, "train_batch16.")
@@ -134,7 +134,7 @@ def test_a_step_of_adam(oracle, network):
     told = oracle.loss["adam_step"]
     optimizer = torch.optim.Adam(network.parameters(), lr=told["lr"], betas=told["betas"], eps=told["eps"])
     for ids, wanted in zip(told["batches"], told["losses"], strict=True):
-        loss = squared_error(scores_of(network, *given(oracle, ids)), targets(oracle, ids))
+        loss = compute_squared_error(scores_of(network, *given(oracle, ids)), targets(oracle, ids))
         assert loss.item() == pytest.approx(wanted, abs=1e-5)
         (loss / told["loss_divided_by"]).backward()
     norm = torch.nn.utils.clip_grad_norm_(network.parameters(), told["clip"])
@@ -151,5 +151,5 @@ def test_normalised_batch_is_that_of_the_metric(oracle):
     text = polos_models.text_encoder_of(str(oracle.text_encoder), profile="paper", device="cpu")
     texts = [oracle.rows[number]["cand"] for number in range(6)]
     hidden, there = text.hidden([np.array(ids) for ids in text.token_ids(texts)[0]])
-    wanted = polos.normalised_layers(text.layers(texts), np.zeros(6, dtype=np.intp))
-    np.testing.assert_allclose(normalised_batch(hidden, there).numpy(), wanted, rtol=0, atol=2e-5)
+    wanted = polos.normalize_layers(text.layers(texts), np.zeros(6, dtype=np.intp))
+    np.testing.assert_allclose(normalize_batch(hidden, there).numpy(), wanted, rtol=0, atol=2e-5)

@@ -155,9 +155,9 @@ def test_content_words():
 
 # -- synthetic scenes -------------------------------------------------------------------------------------------------
 def test_pairs_of_drawn_scenes():
-    found = list(pairs.drawn_pairs(3, 0, "train"))
+    found = list(pairs.draw_pairs(3, 0, "train"))
     phrases = [pair.phrase for pair in found]
-    assert phrases == [pair.phrase for pair in pairs.drawn_pairs(3, 0, "train")]
+    assert phrases == [pair.phrase for pair in pairs.draw_pairs(3, 0, "train")]
     told = scenes.stories(3, 0, "train")
     assert [pair.image for pair in found] == [
         story.key for story in told for scene in story.scenes for _ in range(2 + 4 * len(scene.objects))
@@ -173,7 +173,7 @@ def test_pairs_of_drawn_scenes():
 
 def test_word_vectors_of_drawn_scenes():
     phrases = ["a red circle", "a circle", "star"]
-    table = dict(pairs.indexed_words(phrases, 0))
+    table = dict(pairs.index_words(phrases, 0))
     assert set(table) == {"a", "red", "circle", "star", "unk"}
     assert table["unk"] == pytest.approx(np.mean([table[word] for word in table if word != "unk"], axis=0))
     random = np.random.default_rng([0, 2]).standard_normal((4, 48))
@@ -186,7 +186,7 @@ def test_word_vectors_of_drawn_scenes():
 def test_surroundings_stay_in_the_picture():
     rng = np.random.default_rng(0)
     for _ in range(50):
-        left, top, right, bottom = pairs.widened((10, 10, 20, 30), (22, 64), rng)
+        left, top, right, bottom = pairs.widen_box((10, 10, 20, 30), (22, 64), rng)
         assert 7 <= left <= 10
         assert 4 <= top <= 10
         assert 20 <= right <= 22

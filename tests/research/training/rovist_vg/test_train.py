@@ -117,8 +117,8 @@ def test_training_on_a_table(table, capsys):
 MOMENTS = [
     (cli_train, "say", 2),  # after the first epoch
     (heads, "symmetric_loss", 3),  # in the first epoch
-    (loop.Checkpoint, "save", 1),
-    (loop.Checkpoint, "save", 2),
+    (loop.TrainingCheckpoint, "save", 1),
+    (loop.TrainingCheckpoint, "save", 2),
     (heads, "write", 2),  # the weights of an epoch are written, the configuration is not
     (command, "write_report", 1),  # all epochs are done
 ]
@@ -229,7 +229,7 @@ def trained(net, training, validation, recipe, folder, keep=lambda: None):
 def test_training_stops_early_and_keeps_the_best(tmp_path):
     generator = torch.Generator().manual_seed(0)
     images, vectors = (torch.randn(40, width, generator=generator) for width in (6, 3))
-    parts = [heads.Side(images, vectors, rows) for rows in (np.arange(30), np.arange(30, 40))]
+    parts = [heads.PairSide(images, vectors, rows) for rows in (np.arange(30), np.arange(30, 40))]
     torch.manual_seed(0)
     net, kept = heads.grounding_net(None, 6, 3, 4), []
     state = trained(
@@ -255,7 +255,7 @@ def test_the_learning_rate_falls_by_a_twentieth_per_epoch(tmp_path, monkeypatch)
             return super().step(*args, **kwargs)
 
     monkeypatch.setattr(torch.optim, "Adam", Watched)
-    side = heads.Side(torch.ones(4, 6), torch.ones(4, 3), np.arange(4))
+    side = heads.PairSide(torch.ones(4, 6), torch.ones(4, 3), np.arange(4))
     recipe = loop.Recipe(learning_rate=0.1, batch_size=2, epochs=3, patience=5)
     trained(heads.grounding_net(None, 6, 3, 4), side, side, recipe, tmp_path)
     assert rates == [pytest.approx((0.1 * 0.95**epoch, 1e-5)) for epoch in (0, 0, 1, 1, 2, 2)]

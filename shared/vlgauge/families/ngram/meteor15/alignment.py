@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.core.errors import UsageError
-from vlgauge.inputs.text.ngrams import Ints, first_of_run, ranges, sorted_with_places
+from vlgauge.inputs.text.ngrams import Ints, first_of_run, ranges, sort_with_places
 
 Flags = npt.NDArray[np.bool_]
 
@@ -59,12 +59,12 @@ class Matches:
         return self.pair, self.start, self.length, self.own_start, self.own_length, self.stage
 
 
-def joined(parts: Iterable[Matches]) -> Matches:
+def concatenate_matches(parts: Iterable[Matches]) -> Matches:
     """Concatenate the matches of all parts."""
     return Matches(*map(np.concatenate, zip(*(part.columns for part in parts), strict=True)))
 
 
-def found_matches(candidates: Matches, n_theirs: Ints, n_own: Ints) -> Matches:
+def find_matches(candidates: Matches, n_theirs: Ints, n_own: Ints) -> Matches:
     """Choose the matches of pairs of texts among the candidates.
 
     Args:
@@ -236,7 +236,7 @@ class _Search:
 
 def _best(pair: Ints, number: Ints, n_bits: int) -> Ints:
     """Return the indices of the best paths of each pair, the best first. Ties keep their order."""
-    _, order = sorted_with_places((pair << n_bits) | number, int(pair[-1] + 1) << n_bits)
+    _, order = sort_with_places((pair << n_bits) | number, int(pair[-1] + 1) << n_bits)
     starts = np.flatnonzero(first_of_run(pair))
     rank = np.arange(len(pair)) - np.repeat(starts, np.diff(starts, append=len(pair)))
     return order[rank < BEAM]

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from vlgauge.core.errors import UsageError
-from vlgauge.core.files import decoded
-from vlgauge.core.lru_cache import cached_per_word
+from vlgauge.core.files import decode_text
+from vlgauge.core.lru_cache import cache_per_word
 from vlgauge.inputs.text.meteor_tokens import Prefixes
 from vlgauge.inputs.text.porter2 import porter2_stem
 
@@ -65,7 +65,7 @@ class WordLists:
     ) -> None:
         self.prefixes = prefixes
         self._function_words, self._synsets, self._exceptions = function_words, synsets, exceptions
-        self.word = cached_per_word(self._word)
+        self.word = cache_per_word(self._word)
 
     def _word(self, word: str) -> Word:
         return Word(java_hash(word), java_hash(porter2_stem(word)), self._sets(word), int(word in self._function_words))
@@ -122,7 +122,7 @@ def _lines(jar: zipfile.ZipFile, name: str, path: Path) -> list[str]:
         raise UsageError.about(
             "lists", f"must have lists of at most {_MOST_BYTES:,} bytes, got a larger {name} in {str(path)!r}"
         )
-    return decoded(jar.read(name), "`lists`", f"{path}, {name}").replace("\r", "").split("\n")
+    return decode_text(jar.read(name), "`lists`", f"{path}, {name}").replace("\r", "").split("\n")
 
 
 def _pairs(lines: Iterable[str]) -> Iterator[tuple[str, str]]:

@@ -160,7 +160,7 @@ class Paraphrases:
                 column.tofile(file)
 
     @classmethod
-    def mapped(cls, path: Path) -> "Paraphrases":
+    def map_file(cls, path: Path) -> "Paraphrases":
         """Map a file into memory.
 
         Raises:
@@ -198,17 +198,17 @@ class ParaphraseTable:
         """
         with self._lock:
             if self._pairs is None:
-                self._pairs = self._kept() if self._is_known else self._read()
+                self._pairs = self._load_kept() if self._is_known else self._read()
             return self._pairs
 
-    def _kept(self) -> Paraphrases:
+    def _load_kept(self) -> Paraphrases:
         path = cache_folder() / "paraphrases" / f"{sha256_of(self._path)[:16]}-{_FORM}.bin"
         with suppress(OSError, ValueError):
-            return Paraphrases.mapped(path)
+            return Paraphrases.map_file(path)
         pairs = self._read()
         with suppress(OSError, ValueError, NotWritableError):  # the next process then reads the table again
             pairs.write(path)
-            return Paraphrases.mapped(path)
+            return Paraphrases.map_file(path)
         return pairs
 
     def _read(self) -> Paraphrases:
@@ -242,11 +242,11 @@ class ParaphraseTable:
                     end = data.rfind(b"\n", 0, end)
                 rest = data[end + 1 :]
                 if end > 0:
-                    yield self._checked(data[: end + 1])
+                    yield self._check_lines(data[: end + 1])
         if rest:
-            yield self._checked(rest.removesuffix(b"\n") + b"\n")
+            yield self._check_lines(rest.removesuffix(b"\n") + b"\n")
 
-    def _checked(self, data: bytes) -> bytes:
+    def _check_lines(self, data: bytes) -> bytes:
         """Check that the lines are from a paraphrase table, and return them with single spaces between words."""
         if self._is_known:
             return data

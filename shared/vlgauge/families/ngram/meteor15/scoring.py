@@ -8,13 +8,13 @@ from typing import NamedTuple
 import numpy as np
 
 from vlgauge.core.errors import UsageError
-from vlgauge.core.validation import shown
-from vlgauge.families.ngram.meteor15.alignment import Matches, found_matches, joined
+from vlgauge.core.validation import short_repr
+from vlgauge.families.ngram.meteor15.alignment import Matches, concatenate_matches, find_matches
 from vlgauge.families.ngram.meteor15.formula import Floats, scores_of, statistics_of
 from vlgauge.families.ngram.meteor15.sources import Sources
 from vlgauge.families.ngram.meteor15.texts import TextFamily
 from vlgauge.inputs.text.meteor_tokens import meteor_tokens
-from vlgauge.inputs.text.ngrams import Ints, first_of_run, lengths_of, numbered
+from vlgauge.inputs.text.ngrams import Ints, first_of_run, lengths_of, number_distinct
 
 SEPARATOR = "|||"  # separates texts in the protocol of the program, so no text can contain it
 # Maximum number of words of a text, except if all its references are equal to it. The memory and the time of a pair
@@ -24,7 +24,7 @@ _CELLS_AT_ONCE = 2**18  # pairs of tokens
 _PAIRS_AT_ONCE = 2**12
 
 
-class Pair(NamedTuple):
+class TextPair(NamedTuple):
     """Hypothesis and reference with their matches.
 
     Attributes:
@@ -42,7 +42,7 @@ class Pair(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Row:
+class HypothesisRow:
     """Hypothesis with its references.
 
     Attributes:
@@ -51,7 +51,7 @@ class Row:
         of: Index of the reference of each pair.
     """
 
-    pairs: Sequence[Pair]
+    pairs: Sequence[TextPair]
     scores: Sequence[float]
     of: Sequence[int]
 
@@ -61,14 +61,14 @@ class Row:
         return max(range(len(self.scores)), key=self.scores.__getitem__)
 
     @property
-    def counted(self) -> Pair:
+    def counted(self) -> TextPair:
         """Pair that determines the score of the row."""
         return self.pairs[self.best]
 
     @property
-    def best_pairs(self) -> list[Pair]:
+    def best_pairs(self) -> list[TextPair]:
         """Best pair of each reference, which determines its score."""
-        found: dict[int, tuple[float, Pair]] = {}
+        found: dict[int, tuple[float, TextPair]] = {}
         for index, score, pair in zip(self.of, self.scores, self.pairs, strict=True):
             if index not in found or score > found[index][0]:
                 found[index] = score, pair
@@ -103,7 +103,7 @@ class _Aligned:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class RowScores:
     """Scores of R rows.
 
     Attributes:
@@ -117,33 +117,33 @@ class Rows:
     _pairs: _Aligned
     _of: Sequence[Sequence[int]]  # index of the reference of each pair, by row
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[HypothesisRow]:
         """Yield the rows one by one, which is slower than reading the arrays."""
         matches = self._pairs.matches
         ends = np.searchsorted(matches.pair, np.arange(len(self._pairs.own) + 1)).tolist()
         columns = np.stack([matches.start, matches.length, matches.own_start, matches.own_length, matches.stage], 1)
         texts = ([self._texts[i] for i in side] for side in (self._pairs.own, self._pairs.references))
         every = (
-            Pair(own, reference, list(map(tuple, columns[begin:end].tolist())), counts.tolist())
+            TextPair(own, reference, list(map(tuple, columns[begin:end].tolist())), counts.tolist())
             for own, reference, begin, end, counts in zip(
                 *texts, ends[:-1], ends[1:], self._pairs.statistics, strict=True
             )
         )
         scores = iter(self._pairs.scores.tolist())
         for of in self._of:
-            yield Row(list(islice(every, len(of))), list(islice(scores, len(of))), of)
+            yield HypothesisRow(list(islice(every, len(of))), list(islice(scores, len(of))), of)
 
 
 def _in_one_line(text: str) -> str:
     return text.replace("\r", " ").replace("\n", " ")
 
 
-def sent_hypothesis(text: str) -> str:
+def format_hypothesis(text: str) -> str:
     """Return the text that the COCO caption evaluation sends to the program for a hypothesis."""
     return _in_one_line(text).replace(SEPARATOR, "").replace("  ", " ")
 
 
-def sent_references(text: str) -> list[str]:
+def format_references(text: str) -> list[str]:
     """Return the references that the program parses from a reference of the COCO caption evaluation, at least one."""
     return _in_one_line(text).split(SEPARATOR)
 
@@ -154,7 +154,7 @@ def coco_rows(
     sources: Sources,
     advance: Callable[[int], object] = lambda n: None,
     rows: Sequence[int] | None = None,
-) -> Rows:
+) -> RowScores:
     """Score rows as the COCO caption evaluation does.
 
     Args:
@@ -167,8 +167,8 @@ def coco_rows(
     Raises:
         UsageError: If a hypothesis or a reference has more than `MAX_WORDS` words, and they are not equal.
     """
-    own = [sent_hypothesis(text) for text in hypotheses]
-    parts = [[(k, part) for k, text in enumerate(texts) for part in sent_references(text)] for texts in references]
+    own = [format_hypothesis(text) for text in hypotheses]
+    parts = [[(k, part) for k, text in enumerate(texts) for part in format_references(text)] for texts in references]
     theirs = [part for row in parts for _, part in row]
     n_pairs = lengths_of(parts)
     tokens, number = _tokens([*own, *theirs], sources)
@@ -183,12 +183,12 @@ def coco_rows(
         n_done += n
         advance(n_rows)
 
-    pairs = _aligned(family, number[row], number[len(own) :], pairs_done)
+    pairs = _align_pairs(family, number[row], number[len(own) :], pairs_done)
     first = np.cumsum(n_pairs) - n_pairs
     highest = np.maximum.reduceat(pairs.scores, first) if len(own) else pairs.scores
     best = np.flatnonzero(pairs.scores == highest[row])
     best = best[first_of_run(row[best])]
-    return Rows(highest, pairs.statistics[best], tokens, pairs, [[k for k, _ in one] for one in parts])
+    return RowScores(highest, pairs.statistics[best], tokens, pairs, [[k for k, _ in one] for one in parts])
 
 
 def distance_matrices(texts: Iterable[str], sources: Sources) -> Callable[[Iterable[Sequence[str]]], Iterator[Floats]]:
@@ -213,7 +213,7 @@ def distance_matrices(texts: Iterable[str], sources: Sources) -> Callable[[Itera
             np.concatenate([make(example, len(example)) for example in examples]) for make in (np.tile, np.repeat)
         )
         _refuse_long(family, own, references, tokens)
-        scores = _aligned(family, own, references).scores
+        scores = _align_pairs(family, own, references).scores
         for example in examples:
             n = len(example)
             yield 1.0 - scores[: n * n].reshape(n, n)
@@ -239,7 +239,7 @@ def _sendable(text: str) -> str:
 
 def _tokens(texts: Iterable[str], sources: Sources) -> tuple[list[list[str]], Ints]:
     """Return the tokens of the distinct texts, and the index of each text among them."""
-    distinct, number = numbered(texts)
+    distinct, number = number_distinct(texts)
     return [meteor_tokens(text, sources.lists.prefixes) for text in distinct], number
 
 
@@ -256,14 +256,14 @@ def _refuse_long(
     if len(long):
         at = long[0]
         text = max(own[at], references[at], key=family.lengths.__getitem__)
-        start = shown(" ".join(tokens[text][:8]))
+        start = short_repr(" ".join(tokens[text][:8]))
         raise UsageError(
             f"`predictions` and `references` must have at most {MAX_WORDS:,} words per text for METEOR 1.5, got "
             f"{longest[at]:,} words{'' if rows is None else f' in row {rows[at]}'} in the text that starts with {start}"
         )
 
 
-def _aligned(
+def _align_pairs(
     family: TextFamily, own: Ints, references: Ints, advance: Callable[[int], object] = lambda n: None
 ) -> _Aligned:
     """Match and score pairs of texts."""
@@ -277,10 +277,10 @@ def _aligned(
         same, others = part[is_same], part[~is_same]
         candidates = family.candidates(own[others], references[others])
         lengths = family.lengths[references[others]], family.lengths[own[others]]
-        parts = ((same, family.diagonals(own[same])), (others, found_matches(candidates, *lengths)))
+        parts = ((same, family.diagonals(own[same])), (others, find_matches(candidates, *lengths)))
         found += [replace(matches, pair=pairs[matches.pair]) for pairs, matches in parts]
         advance(len(part))
-    matches = joined(found)
+    matches = concatenate_matches(found)
     matches = matches.chosen(np.argsort(matches.pair, kind="stable"))
     statistics = statistics_of(
         matches,

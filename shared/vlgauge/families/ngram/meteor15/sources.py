@@ -10,7 +10,7 @@ from vlgauge.checkpoints.files import FileState, sha256_of
 from vlgauge.checkpoints.preflight import Preflight
 from vlgauge.core.errors import MissingExtraError, MissingFileError, UsageError
 from vlgauge.core.signatures import local_name
-from vlgauge.core.validation import shown
+from vlgauge.core.validation import short_repr
 from vlgauge.families.ngram.meteor15.lists import WordLists, read_lists
 from vlgauge.families.ngram.meteor15.paraphrases import ParaphraseTable
 
@@ -67,7 +67,7 @@ class Sources(NamedTuple):
     table_name: str
 
 
-def checked_source(setting: str, source: Any) -> Source:
+def check_source(setting: str, source: Any) -> Source:
     """Check the type of a setting that names a file, and return it.
 
     Raises:
@@ -76,7 +76,7 @@ def checked_source(setting: str, source: Any) -> Source:
     if isinstance(source, (str, PathLike)):
         return source
     none = ", or None for no paraphrases" if setting == TABLE.setting else ""
-    raise UsageError.about(setting, f"must be {INSTALLED!r} or the path of a file{none}, got {shown(source)}")
+    raise UsageError.about(setting, f"must be {INSTALLED!r} or the path of a file{none}, got {short_repr(source)}")
 
 
 def check_sources(found: Preflight, lists: Source = INSTALLED, paraphrases: Source | None = INSTALLED) -> None:
@@ -112,7 +112,7 @@ def open_sources(lists: Source = INSTALLED, paraphrases: Source | None = INSTALL
         return Sources(opened, None, lists_name, "none")
     file = file_of(TABLE, paraphrases, metric=metric)
     table_name = _name(TABLE, file)
-    table = _opened_table(FileState.of(file), is_known=table_name.startswith(INSTALLED))
+    table = _open_table(FileState.of(file), is_known=table_name.startswith(INSTALLED))
     return Sources(opened, table, lists_name, table_name)
 
 
@@ -123,7 +123,7 @@ def _read_lists(file: FileState) -> WordLists:
 
 # All metrics of a process share the content of a table.
 @lru_cache(maxsize=1)
-def _opened_table(file: FileState, *, is_known: bool) -> ParaphraseTable:
+def _open_table(file: FileState, *, is_known: bool) -> ParaphraseTable:
     return ParaphraseTable(Path(file.path), is_known=is_known)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from vlgauge.families.ngram.meteor15.alignment import Matches, joined
+from vlgauge.families.ngram.meteor15.alignment import Matches, concatenate_matches
 from vlgauge.families.ngram.meteor15.lists import Word, WordLists
 from vlgauge.families.ngram.meteor15.paraphrases import (
     Hashes,
@@ -16,7 +16,7 @@ from vlgauge.families.ngram.meteor15.paraphrases import (
     hashes_of_ngrams,
     hashes_of_tokens,
 )
-from vlgauge.inputs.text.ngrams import Ints, TokenIds, ranges, sorted_with_places, token_ids
+from vlgauge.inputs.text.ngrams import Ints, TokenIds, ranges, sort_with_places, token_ids
 
 _EXACT, _STEM, _SYNONYM, _PARAPHRASE = range(4)
 _MOST_FILTER = 2**22  # entries
@@ -108,8 +108,8 @@ class TextFamily:
         self.contents = np.array([number.setdefault(codes[a:b].tobytes(), len(number)) for a, b in bounds], np.int64)
         places = ranges(np.zeros_like(self.lengths), self.lengths)[1]
         self._words = _Occurrences(tokens.ids, places, np.ones_like(places), self.starts, self.lengths)
-        self._related = _related_words(words)
-        self._paraphrases = None if table is None else self._paraphrased(tokens, table.pairs())
+        self._related = _relate_words(words)
+        self._paraphrases = None if table is None else self._find_paraphrases(tokens, table.pairs())
 
     def functions_within(self, texts: Ints, starts: Ints, lengths: Ints) -> Ints:
         """Count the function words within runs of tokens of texts.
@@ -156,14 +156,14 @@ class TextFamily:
             pair, ours, theirs, rank = relation.found(phrases, own, texts, references)
             order = np.lexsort((theirs, rank, ours, pair))
             parts.append((pair[order], texts, theirs[order], phrases, ours[order], rank * 0 + _PARAPHRASE))
-        found = joined(
+        found = concatenate_matches(
             Matches(pair, one.starts[theirs], one.lengths[theirs], other.starts[ours], other.lengths[ours], stage)
             for pair, one, theirs, other, ours, stage in parts
         )
         keys = (found.pair * (1 + found.start.max(initial=0)) + found.start) * (1 + _PARAPHRASE) + found.stage
-        return found.chosen(sorted_with_places(keys, int(keys.max(initial=0)))[1])
+        return found.chosen(sort_with_places(keys, int(keys.max(initial=0)))[1])
 
-    def _paraphrased(self, tokens: TokenIds, pairs: Paraphrases) -> tuple[_Occurrences, _Occurrences, _Relation]:
+    def _find_paraphrases(self, tokens: TokenIds, pairs: Paraphrases) -> tuple[_Occurrences, _Occurrences, _Relation]:
         """Return the phrases of the table, their paraphrases, and the relation between them with its order."""
         phrases = self._occurrences(tokens, pairs.phrases, pairs.longest)
         known, ids = np.unique(phrases.ids, return_inverse=True)
@@ -205,7 +205,7 @@ class TextFamily:
                 return
 
 
-def _related_words(words: Sequence[Word]) -> _Relation:
+def _relate_words(words: Sequence[Word]) -> _Relation:
     """Build the relation between words that match each other, with the stage as the value."""
     with_code: defaultdict[int, list[int]] = defaultdict(list)
     with_stem: defaultdict[int, list[int]] = defaultdict(list)

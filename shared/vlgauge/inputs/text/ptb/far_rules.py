@@ -47,7 +47,7 @@ def far_starts(text: str) -> dict[str, bytearray]:
         For each rule, 1 for each character at which a match may begin, otherwise 0. A 1 does not guarantee a match.
     """
     starts = {name: _run_starts(text, run, end) for name, (run, end) in _RUNS.items()}
-    starts["hyphenated"] = starts["hyphenated-stop"] = _hyphenated_starts(text)
+    starts["hyphenated"] = starts["hyphenated-stop"] = _mark_hyphenated(text)
     starts["tag"] = _tag_starts(text)
     starts["asian-smiley"] = _slip_starts(text)
     starts["letter-stop"] = _letter_stop_starts(text, starts["tag"])
@@ -66,7 +66,7 @@ def _run_starts(text: str, run: re.Pattern[str], end: re.Pattern[str]) -> bytear
     return starts
 
 
-def _hyphenated_starts(text: str) -> bytearray:
+def _mark_hyphenated(text: str) -> bytearray:
     """Mark each run of letters, digits, periods and commas before a hyphen and one of these characters."""
     starts = bytearray(len(text))
     for found in _HYPHENATED.finditer(text):

@@ -93,7 +93,7 @@ def ptb_tokens(text: str) -> list[str]:
     try:
         return list(_flat(map(_of_piece, pieces)))
     except _LooksPastSpaceError:
-        return _scanned(text)[0] if _is_open(text) else _found_by_groups(pieces)
+        return _scan(text)[0] if _is_open(text) else _find_by_groups(pieces)
 
 
 def ptb_words(text: str) -> list[str]:
@@ -112,7 +112,7 @@ def _is_open(text: str) -> bool:
     return _OPEN.search(text) is not None or (not text.isascii() and DIGIT in text.translate(STAND_INS))
 
 
-def _found_by_groups(pieces: Sequence[str]) -> list[str]:
+def _find_by_groups(pieces: Sequence[str]) -> list[str]:
     """Return the tokens of pieces, and scan each piece that depends on the next one together with it."""
     tokens: list[str] = []
     held: list[str] = []
@@ -123,8 +123,8 @@ def _found_by_groups(pieces: Sequence[str]) -> list[str]:
             held = []
         except _LooksPastSpaceError:
             if len(held) > _MOST_HELD:
-                return tokens + _scanned(" ".join([*held, *pieces[number + 1 :]]))[0]
-    return tokens + _scanned(" ".join(held))[0]
+                return tokens + _scan(" ".join([*held, *pieces[number + 1 :]]))[0]
+    return tokens + _scan(" ".join(held))[0]
 
 
 def _tokens_of_piece(piece: str) -> tuple[str, ...]:
@@ -145,13 +145,13 @@ def _tokens_of_piece(piece: str) -> tuple[str, ...]:
             return _FUSED.get(word, (word,))
     if _is_open(piece) or _BEFORE_LTD.search(piece):
         raise _LooksPastSpaceError
-    tokens, last = _scanned(piece)
+    tokens, last = _scan(piece)
     if len(last) == 2 and last[0].isalpha() and last[1] == "." and piece.rstrip(" ").endswith("."):
         raise _LooksPastSpaceError  # rule letter-stop, "plan B. The man"
     return tuple(tokens)
 
 
-def _scanned(text: str) -> tuple[list[str], str]:
+def _scan(text: str) -> tuple[list[str], str]:
     """Scan a text without line feeds, and return its tokens and the source text of the last one."""
     # Java scans UTF-16 units: a character beyond 16 bits is two units, neither of them a letter.
     in_pairs = _BEYOND_16_BITS.search(text) is not None

@@ -25,8 +25,8 @@ from vlgauge.models.clip.loading import ClipEncoder, clip_encoder, clip_with_che
 from vlgauge.research.training.loop import Progressed
 from vlgauge.research.training.options import check_packages, clip_options
 from vlgauge.research.training.pac_s.data import (
+    CaptionMaterial,
     Foil,
-    Material,
     all_batches,
     epoch_batches,
     material_of,
@@ -37,7 +37,7 @@ from vlgauge.research.training.pac_s.learners import HeadLearner, Learner, Tower
 from vlgauge.research.training.pac_s.options import Schedule, check_options, checkpoint_of
 from vlgauge.research.training.pac_s.options import add_options as add_options
 from vlgauge.research.training.pac_s.report import (
-    Comparison,
+    WeightsComparison,
     comparison_line,
     comparisons,
     draw_curve,
@@ -62,7 +62,7 @@ ONCE = ("--resume", "--overwrite")
 FREE_SETTINGS = (*UNTOLD_SETTINGS, "max_iterations")
 
 
-def learner_of(options: argparse.Namespace, material: Material, encoder: ClipEncoder) -> Learner:
+def learner_of(options: argparse.Namespace, material: CaptionMaterial, encoder: ClipEncoder) -> Learner:
     """Build the learner that the options select.
 
     Raises:
@@ -95,7 +95,7 @@ def learner_of(options: argparse.Namespace, material: Material, encoder: ClipEnc
     )
 
 
-def fingerprint(options: argparse.Namespace, material: Material, encoder: ClipEncoder) -> str:
+def fingerprint(options: argparse.Namespace, material: CaptionMaterial, encoder: ClipEncoder) -> str:
     """Return a digest of data, base and settings."""
     digest, m = hashlib.sha256(encoder.digest.encode()), material
     settings = {name: str(value) for name, value in vars(options).items() if name not in FREE_SETTINGS}
@@ -107,7 +107,9 @@ def fingerprint(options: argparse.Namespace, material: Material, encoder: ClipEn
     return digest.hexdigest()
 
 
-def trained(options: argparse.Namespace, material: Material, encoder: ClipEncoder) -> tuple[Learner, Progressed, str]:
+def train_model(
+    options: argparse.Namespace, material: CaptionMaterial, encoder: ClipEncoder
+) -> tuple[Learner, Progressed, str]:
     """Train and restore the best parameters.
 
     Returns:
@@ -194,7 +196,9 @@ def write_weights(path: Path, learner: Learner, metadata: dict[str, str]) -> Non
         save_file(learner.state(), part, metadata=metadata)
 
 
-def compared(options: argparse.Namespace, foils: Sequence[Foil], encoder: ClipEncoder) -> list[Comparison]:
+def compare_weights(
+    options: argparse.Namespace, foils: Sequence[Foil], encoder: ClipEncoder
+) -> list[WeightsComparison]:
     """Compare the base with the written weights, which are loaded in the same way as in a metric."""
     after, adapter = clip_with_checkpoint(options.backbone, options.out, **clip_options(options))
     return comparisons(foils, margins(encoder, None, foils), margins(after, adapter, foils), options.seed)
@@ -223,12 +227,12 @@ def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     encoder = clip_encoder(options.backbone, **clip_options(options))
     material = material_of(*training_rows(options))
     foils = test_pairs(options, material)
-    learner, state, digest = trained(options, material, encoder)
+    learner, state, digest = train_model(options, material, encoder)
     command = shlex.join(["vlgauge", *(word for word in options.words if word not in ONCE)])
     facts = record_of(options, command, learner, state, encoder)
     metadata = {"kind": "pac_s", "w": "2.0", "training_sha256": digest, **facts}
     write_weights(options.out, learner, metadata)
-    found = compared(options, foils, encoder)
+    found = compare_weights(options, foils, encoder)
     metadata["comparison"] = json.dumps([asdict(comparison) for comparison in found])
     write_weights(options.out, learner, metadata)
     shown = {name: value for name, value in facts.items() if name != "command"}

@@ -28,7 +28,7 @@ _STYLE, _OTHER_STYLE = "flat", "outlined"
 
 # -- Rows -------------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class Row:
+class CaptionRow:
     """Image with one of its captions.
 
     Attributes:
@@ -65,7 +65,7 @@ class Foil:
     group: str | None = None
 
 
-def read_rows(path: Path, columns: Columns, folder: Path | None = None) -> list[Row]:
+def read_rows(path: Path, columns: Columns, folder: Path | None = None) -> list[CaptionRow]:
     """Read training rows from JSON lines, or from a CSV with a header. Images are opened later.
 
     Args:
@@ -86,7 +86,7 @@ def read_rows(path: Path, columns: Columns, folder: Path | None = None) -> list[
             raise UsageError.about(place, f"must have the column {missing!r}, got the columns {sorted(fields)}")
         generated = picture_field(fields, columns.generated_image, folder, place)
         said, group = (text_field(fields, name, place) for name in (columns.generated_caption, columns.group))
-        rows.append(Row(image, caption, generated, said, group))
+        rows.append(CaptionRow(image, caption, generated, said, group))
     if len({row.image.key for row in rows}) < 2:
         raise UsageError.about(str(path), f"must have rows of at least 2 images, got {len(rows)} rows")
     return rows
@@ -133,13 +133,13 @@ class ScenePicture:
         return draw_scene(scene, seed=seed, style=style).image
 
 
-def scene_rows(n: int, seed: int, split: str, variants: int = 0) -> list[Row]:
+def scene_rows(n: int, seed: int, split: str, variants: int = 0) -> list[CaptionRow]:
     """Sample rows of scenes, in which V' is the caption rendered in another style and T' another wording.
 
     Each row is followed by up to `variants` rows of the scene with one fact changed and the same wording, in the same
     group.
     """
-    found: dict[str, Row] = {}
+    found: dict[str, CaptionRow] = {}
     for number, scene in enumerate(scenes(n, seed, split)):
         own = 1_000_003 * seed + number
         kinds = np.random.default_rng(own).permutation(FOIL_KINDS)[:variants]
@@ -151,10 +151,10 @@ def scene_rows(n: int, seed: int, split: str, variants: int = 0) -> list[Row]:
     return list(found.values())
 
 
-def _row(scene: Scene, seed: int, jitter: int, group: str | None) -> Row:
+def _row(scene: Scene, seed: int, jitter: int, group: str | None) -> CaptionRow:
     caption, paraphrase = captions(scene, seed, n=2)
     drawings = ScenePicture(scene, seed + jitter), ScenePicture(scene, seed + jitter + 1, _OTHER_STYLE)
-    return Row(drawings[0], caption, drawings[1], paraphrase, group)
+    return CaptionRow(drawings[0], caption, drawings[1], paraphrase, group)
 
 
 def scene_foils(n: int, seed: int, draws: int = 1) -> list[Foil]:
@@ -176,7 +176,7 @@ def scene_foils(n: int, seed: int, draws: int = 1) -> list[Foil]:
 
 # -- Distinct images and texts ----------------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class Material:
+class CaptionMaterial:
     """Rows of training and validation as indices of distinct images and texts.
 
     Attributes:
@@ -210,7 +210,7 @@ class Material:
         return np.arange(self.n_train, len(self.image))
 
 
-def material_of(train: Sequence[Row], validation: Sequence[Row]) -> Material:
+def material_of(train: Sequence[CaptionRow], validation: Sequence[CaptionRow]) -> CaptionMaterial:
     """Combine training and validation rows.
 
     Raises:
@@ -232,10 +232,10 @@ def material_of(train: Sequence[Row], validation: Sequence[Row]) -> Material:
     image, generated_image = np.split(of_pictures, 2)
     caption, generated_caption = np.split(of_texts, 2)
     group, _ = number_distinct([index if row.group is None else row.group for index, row in enumerate(rows)])
-    return Material(pictures, texts, image, caption, generated_image, generated_caption, group, len(train))
+    return CaptionMaterial(pictures, texts, image, caption, generated_image, generated_caption, group, len(train))
 
 
-def split_by_image(rows: Sequence[Row], share: float, seed: int) -> tuple[list[Row], list[Row]]:
+def split_by_image(rows: Sequence[CaptionRow], share: float, seed: int) -> tuple[list[CaptionRow], list[CaptionRow]]:
     """Split rows into training and validation, with all rows of an image on the same side.
 
     Args:
@@ -303,7 +303,7 @@ def all_batches(rows: Indices, images: Indices, groups: Indices, batch_size: int
 
 
 # -- The rows of a run ------------------------------------------------------------------------------------------------
-def training_rows(options: argparse.Namespace) -> tuple[list[Row], list[Row]]:
+def training_rows(options: argparse.Namespace) -> tuple[list[CaptionRow], list[CaptionRow]]:
     """Return the rows for training and for validation.
 
     Raises:
@@ -325,7 +325,7 @@ def columns_of(options: argparse.Namespace) -> Columns:
     return Columns(**{name: getattr(options, f"{name}_column") for name in asdict(Columns())})
 
 
-def test_pairs(options: argparse.Namespace, material: Material) -> list[Foil]:
+def test_pairs(options: argparse.Namespace, material: CaptionMaterial) -> list[Foil]:
     """Return the pairs of correct and wrong captions for the comparison of base and trained weights.
 
     Raises:
@@ -338,7 +338,7 @@ def test_pairs(options: argparse.Namespace, material: Material) -> list[Foil]:
     return other_captions(material, options.seed)
 
 
-def other_captions(material: Material, seed: int) -> list[Foil]:
+def other_captions(material: CaptionMaterial, seed: int) -> list[Foil]:
     """Combine each validation row with the caption of another image, the default test without a file of foils."""
     rows = material.validation
     rng = np.random.default_rng(seed)

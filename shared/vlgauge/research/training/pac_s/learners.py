@@ -11,9 +11,9 @@ import numpy as np
 from vlgauge.core.errors import UsageError
 from vlgauge.models.clip.heads import heads_of
 from vlgauge.models.clip.loading import ClipEncoder
-from vlgauge.models.clip.pixels import decoded_batches, stacked_squares
-from vlgauge.models.clip.tokens import ClipTokens, padded
-from vlgauge.research.training.pac_s.data import Indices, Material
+from vlgauge.models.clip.pixels import decode_batches, stack_squares
+from vlgauge.models.clip.tokens import ClipTokens, pad_ids
+from vlgauge.research.training.pac_s.data import CaptionMaterial, Indices
 from vlgauge.research.training.pac_s.losses import Generated, Losses, pac_s_losses
 from vlgauge.research.training.row_files import MISSING
 
@@ -44,7 +44,7 @@ class Learner:
 
     def __init__(
         self,
-        material: Material,
+        material: CaptionMaterial,
         parameters: Tensors,
         state: Tensors,
         *,
@@ -136,7 +136,7 @@ class HeadLearner(Learner):
 
     def __init__(
         self,
-        material: Material,
+        material: CaptionMaterial,
         images: np.ndarray,
         texts: np.ndarray,
         state: Tensors,
@@ -169,7 +169,7 @@ class HeadLearner(Learner):
 
 
 def hidden_features(
-    encoder: ClipEncoder, material: Material, prompt: str, batch_size: int
+    encoder: ClipEncoder, material: CaptionMaterial, prompt: str, batch_size: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Compute the hidden features of the images and of the texts, with one backbone pass over each.
 
@@ -183,15 +183,15 @@ def hidden_features(
     return encoder.image_hidden(material.pictures, batch_size=batch_size), texts
 
 
-def feature_maps(encoder: ClipEncoder, material: Material, batch_size: int) -> np.ndarray:
+def feature_maps(encoder: ClipEncoder, material: CaptionMaterial, batch_size: int) -> np.ndarray:
     """Compute the inputs of the attention pool of a ResNet, shape ``(n, width, h, w)``, float32."""
     import torch
 
     visual: Any = encoder.model.visual
     maps = []
-    with decoded_batches(material.pictures, encoder.row, batch_size) as batches, torch.no_grad():
+    with decode_batches(material.pictures, encoder.row, batch_size) as batches, torch.no_grad():
         for opened in batches:
-            seen = visual.stem(encoder.pixels(stacked_squares(opened)))
+            seen = visual.stem(encoder.pixels(stack_squares(opened)))
             for layer in (visual.layer1, visual.layer2, visual.layer3, visual.layer4):
                 seen = layer(seen)
             maps.append(seen.cpu().numpy())
@@ -207,7 +207,7 @@ class TowerLearner(Learner):
 
     def __init__(
         self,
-        material: Material,
+        material: CaptionMaterial,
         encoder: ClipEncoder,
         *,
         rank: int,
@@ -222,7 +222,7 @@ class TowerLearner(Learner):
         self._encoder = encoder
         self._model: Any = copy.deepcopy(encoder.model).requires_grad_(False)
         # `torch.func.functional_call` calls `forward`.
-        self._model.forward = partial(projected_features, self._model)
+        self._model.forward = partial(project_features, self._model)
         self._state = {name: tensor.detach() for name, tensor in self._model.state_dict().items()}
         self._ids = ClipTokens(encoder.row.context)([prompt + text for text in material.texts])[0]
         device, updates = self._state["text_projection"].device, new_updates(self._state, rank, seed)
@@ -234,7 +234,7 @@ class TowerLearner(Learner):
 
         with torch.no_grad():
             scale = {name: tensor for name, tensor in self.parameters.items() if name == LOG_SCALE}
-            tensors = {**self._state, **merged(self._state, self.parameters, self.rank), **scale}
+            tensors = {**self._state, **merge_weights(self._state, self.parameters, self.rank), **scale}
         return {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
 
     def losses(self, rows: Indices) -> Losses:
@@ -243,19 +243,19 @@ class TowerLearner(Learner):
         Returns:
             Scalar tensors: the total loss and its parts.
         """
-        self._updated = merged(self._state, self.parameters, self.rank)
+        self._updated = merge_weights(self._state, self.parameters, self.rank)
         return super().losses(rows)
 
     def _images(self, pictures: Indices) -> torch.Tensor:
         chosen = [self.material.pictures[index] for index in pictures]
-        with decoded_batches(chosen, self._encoder.row, len(chosen)) as batches:
+        with decode_batches(chosen, self._encoder.row, len(chosen)) as batches:
             (opened,) = batches
-        return self._features(self._encoder.pixels(stacked_squares(opened)), "image")
+        return self._features(self._encoder.pixels(stack_squares(opened)), "image")
 
     def _texts(self, texts: Indices) -> torch.Tensor:
         import torch
 
-        return self._features(torch.from_numpy(padded([self._ids[index] for index in texts])), "text")
+        return self._features(torch.from_numpy(pad_ids([self._ids[index] for index in texts])), "text")
 
     def _features(self, inputs: torch.Tensor, side: str) -> torch.Tensor:
         import torch
@@ -286,7 +286,7 @@ def new_updates(state: Tensors, rank: int, seed: int) -> Tensors:
     return updates
 
 
-def merged(state: Tensors, updates: Tensors, rank: int) -> Tensors:
+def merge_weights(state: Tensors, updates: Tensors, rank: int) -> Tensors:
     """Return the updated weights W + B A / r by name."""
     names = [name.removesuffix(_A) for name in updates if name.endswith(_A)]
     return {
@@ -294,7 +294,7 @@ def merged(state: Tensors, updates: Tensors, rank: int) -> Tensors:
     }
 
 
-def projected_features(model: Any, inputs: torch.Tensor, side: str) -> torch.Tensor:
+def project_features(model: Any, inputs: torch.Tensor, side: str) -> torch.Tensor:
     """Compute the projected features of pixels, or of token ids, which may be shorter than the context.
 
     Args:

@@ -24,7 +24,7 @@ SCORING_PROMPT = "A photo depicts "
 
 
 @dataclass(frozen=True)
-class Comparison:
+class WeightsComparison:
     """Accuracy on pairs of one kind before and after training. Ties count as wrong.
 
     Attributes:
@@ -62,7 +62,7 @@ def margins(encoder: ClipEncoder, adapter: Adapter | None, foils: Sequence[Foil]
     return cosines[:, 0] - cosines[:, 1]
 
 
-def comparisons(foils: Sequence[Foil], before: Floats, after: Floats, seed: int = 0) -> list[Comparison]:
+def comparisons(foils: Sequence[Foil], before: Floats, after: Floats, seed: int = 0) -> list[WeightsComparison]:
     """Compute the accuracies over all pairs and by kind.
 
     Args:
@@ -85,7 +85,7 @@ def comparisons(foils: Sequence[Foil], before: Floats, after: Floats, seed: int 
     return found
 
 
-def _comparison(kind: str, groups: npt.NDArray[np.str_], before: Floats, after: Floats, seed: int) -> Comparison:
+def _comparison(kind: str, groups: npt.NDArray[np.str_], before: Floats, after: Floats, seed: int) -> WeightsComparison:
     right_before, right_after = before > 0, after > 0
     gains = right_after.astype(np.float64) - right_before
     interval = bootstrap_interval(gains.tolist(), groups=groups.tolist(), seed=seed)
@@ -93,7 +93,9 @@ def _comparison(kind: str, groups: npt.NDArray[np.str_], before: Floats, after: 
     within = interval.within((-1.0, 1.0), float(gains.mean())) if interval else None
     low, high = (within.low, within.high) if within else (np.nan, np.nan)
     n_images = len(set(groups.tolist()))
-    return Comparison(kind, len(gains), n_images, float(right_before.mean()), float(right_after.mean()), low, high)
+    return WeightsComparison(
+        kind, len(gains), n_images, float(right_before.mean()), float(right_after.mean()), low, high
+    )
 
 
 def _unit(features: npt.NDArray[np.float32]) -> Floats:
@@ -138,7 +140,7 @@ def write_log(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:
 
 
 def write_card(
-    path: Path, title: str, command: str, facts: Mapping[str, str], comparisons: Sequence[Comparison]
+    path: Path, title: str, command: str, facts: Mapping[str, str], comparisons: Sequence[WeightsComparison]
 ) -> None:
     """Write the model card.
 
@@ -152,7 +154,7 @@ def write_card(
     write(path, card)
 
 
-def comparison_line(comparison: Comparison) -> str:
+def comparison_line(comparison: WeightsComparison) -> str:
     """Format a row of the table in the card."""
     c = comparison
     shares = f"{100 * c.before:.2f}% | {100 * c.after:.2f}% | {100 * c.gain:+.2f}"

@@ -13,7 +13,7 @@ import numpy as np
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.progress import progress_bar
-from vlgauge.research.training.loop import Checkpoint, Figures, Plan, Progressed, train
+from vlgauge.research.training.loop import Figures, Plan, Progressed, TrainingCheckpoint, train
 from vlgauge.research.training.pac_s.data import Indices
 from vlgauge.research.training.pac_s.learners import Learner
 from vlgauge.research.training.pac_s.losses import Losses
@@ -81,21 +81,21 @@ def train_learner(
                 done, seconds = min(first + schedule.validate_every, schedule.max_iterations), before["seconds"]
                 # A resumed run skips the batches of the earlier one.
                 some = islice(batches, first - shown, done - shown)
-                means = trained_losses(learner, optimizer, some, first)
+                means = train_batches(learner, optimizer, some, first)
             loss = validation_loss(learner, validation)
             advance(done - shown)
             shown = done
             taken = round(seconds + time.monotonic() - start, 3)
             return {"iteration": done, **means, LOSS: loss, "seconds": taken}
 
-        state = train(Checkpoint(file, identity, tensors, optimizer), plan, one_round, keep=keep, report=report)
+        state = train(TrainingCheckpoint(file, identity, tensors, optimizer), plan, one_round, keep=keep, report=report)
     with torch.no_grad():
         for name, tensor in best.items():
             parameters[name].copy_(tensor)
     return state
 
 
-def trained_losses(
+def train_batches(
     learner: Learner, optimizer: torch.optim.Optimizer, batches: Iterable[Indices], first: int
 ) -> Figures:
     """Train on some batches and return the mean of each loss by name.

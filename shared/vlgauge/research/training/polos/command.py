@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.checkpoints.torch_runtime import CLIP_PACKAGES, PAIR_PACKAGES, resolved_device
+from vlgauge.checkpoints.torch_runtime import CLIP_PACKAGES, PAIR_PACKAGES, resolve_device
 from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import PROFILES
 from vlgauge.models.clip.loading import ClipEncoder, clip_encoder
@@ -39,14 +39,14 @@ from vlgauge.research.training.options import (
     refuse_beside_scenes,
 )
 from vlgauge.research.training.polos.network import (
-    Material,
     RandomKeeps,
+    RatedMaterial,
+    compute_squared_error,
     material_of,
     new_network,
-    squared_error,
     tensors_of,
 )
-from vlgauge.research.training.polos.ratings import Rated, drawn_rows, read_rows
+from vlgauge.research.training.polos.ratings import Rated, draw_rows, read_rows
 from vlgauge.research.training.report import RECORD, epoch_facts, write_report
 
 Floats = npt.NDArray[np.float64]
@@ -170,9 +170,9 @@ def rows_of(options: argparse.Namespace) -> tuple[list[Rated], list[Rated], list
     if options.scenes is not None:
         few = max(options.scenes // 10, 2)
         return (
-            drawn_rows(options.scenes, SCENES_SEED, "train"),
-            drawn_rows(few, VALIDATION_SEED, "validation"),
-            drawn_rows(min(N_TEST_SCENES, options.scenes), TEST_SEED, "test"),
+            draw_rows(options.scenes, SCENES_SEED, "train"),
+            draw_rows(few, VALIDATION_SEED, "validation"),
+            draw_rows(min(N_TEST_SCENES, options.scenes), TEST_SEED, "test"),
         )
     read = [
         read_rows(path, options.scale, options.image_folder) if path is not None else []
@@ -203,17 +203,17 @@ def run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
 
 def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     sides = rows_of(options)
-    device = resolved_device(options.device)
+    device = resolve_device(options.device)
     clip = clip_encoder(options.backbone, **clip_options(options) | {"device": device})
     text = text_encoder_of(options.text_encoder, profile=options.profile, device=device, extra="train")
     counts = [len(side) for side in sides]
     say(f"{clip.row.name} and {text.identity} on {device}: {counts[0]} training rows, {counts[1]} validation rows")
-    record = trained(options, sides, clip, text, device, say)
+    record = train_model(options, sides, clip, text, device, say)
     more = ', profile="embedded"' if options.profile == "embedded" else ""
     write_report(options, record, CARD, FIGURES, head=HEAD, more=more)
 
 
-def trained(
+def train_model(
     options: argparse.Namespace,
     sides: Sequence[Sequence[Rated]],
     clip: ClipEncoder,
@@ -247,14 +247,14 @@ def trained(
         return one_epoch(network, training, optimizer, recipe, epoch, options)
 
     def validated() -> Figures:
-        scores, ratings = rated(network, validation, recipe.batch_size)
+        scores, ratings = rate_rows(network, validation, recipe.batch_size)
         return {"validation_loss": float(np.mean((scores - ratings) ** 2)), "validation_tau_c": tau_c(scores, ratings)}
 
     data = _digest(options, sides[:2], about)
     state = train_epochs(network, recipe, run_epoch, validated, options, data=data, device=device, keep=keep, say=say)
     counts = dict(zip(("training_rows", "validation_rows", "test_rows"), map(len, sides), strict=True))
     head = read_head(options.output / HEAD)
-    found = {"head": head.digest, **_measured(options, sides[2], clip, text, head, device)}
+    found = {"head": head.digest, **_measure_head(options, sides[2], clip, text, head, device)}
     for name, value in found.items():
         say(f"{name.replace('_', ' ')}: {value}")
     chosen = ("hidden", "dropout", "layer_dropout", "accumulate", "clip_norm")
@@ -268,7 +268,7 @@ def trained(
 
 
 def one_epoch(
-    network: Any, training: Material, optimizer: Any, recipe: Recipe, epoch: int, options: argparse.Namespace
+    network: Any, training: RatedMaterial, optimizer: Any, recipe: Recipe, epoch: int, options: argparse.Namespace
 ) -> Figures:
     """Train on all rows in a random order and return the mean squared error during the epoch."""
     import torch
@@ -279,7 +279,7 @@ def one_epoch(
     batches = [order[start : start + recipe.batch_size] for start in range(0, len(order), recipe.batch_size)]
     total = 0.0
     for number, batch in enumerate(batches, 1):
-        loss = squared_error(training.scores(network, batch, keeps), training.ratings[batch])
+        loss = compute_squared_error(training.scores(network, batch, keeps), training.ratings[batch])
         (loss / options.accumulate).backward()
         total += loss.item()
         if number % options.accumulate == 0 or number == len(batches):
@@ -289,7 +289,7 @@ def one_epoch(
     return {"training_loss": total / len(order)}
 
 
-def rated(network: Any, rows: Material, batch_size: int) -> tuple[Floats, Floats]:
+def rate_rows(network: Any, rows: RatedMaterial, batch_size: int) -> tuple[Floats, Floats]:
     """Compute the scores of rows without dropout.
 
     Returns:
@@ -315,7 +315,7 @@ def tau_c(scores: Floats, ratings: Floats) -> float:
     return float(kendalltau(scores, ratings, variant="c").statistic)
 
 
-def _measured(
+def _measure_head(
     options: argparse.Namespace,
     rows: Sequence[Rated],
     clip: ClipEncoder,
@@ -336,7 +336,7 @@ def _measured(
         for linear, matrix, bias in zip(network.linear, head.matrices, head.biases, strict=True):
             linear.weight.copy_(torch.from_numpy(matrix))
             linear.bias.copy_(torch.from_numpy(bias))
-    scores, ratings = rated(network, test, options.batch_size)
+    scores, ratings = rate_rows(network, test, options.batch_size)
     return {"test_loss": float(np.mean((scores - ratings) ** 2)), "test_tau_c": tau_c(scores, ratings)}
 
 

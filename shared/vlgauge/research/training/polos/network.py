@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from vlgauge.models.clip.loading import ClipEncoder
 from vlgauge.models.hidden_layers import AllLayersEncoder
-from vlgauge.models.rated.head import EPSILON, features, mixed, normalised_layers
+from vlgauge.models.rated.head import EPSILON, features, mix_layers, normalize_layers
 from vlgauge.models.rated.models import clip_texts
 from vlgauge.research.training.polos.ratings import Rated
 from vlgauge.research.training.row_files import number_distinct
@@ -48,7 +48,7 @@ class RandomKeeps:
 
 
 @dataclass(frozen=True)
-class References:
+class ReferenceBatch:
     """Batch of references with at most one per row, such as the first ones.
 
     Attributes:
@@ -74,7 +74,7 @@ def new_network(n_layers: int, n_in: int, hidden: Sequence[int]) -> torch.nn.Mod
     return network
 
 
-def _mixed(network: Any, layers: torch.Tensor, keeps: RandomKeeps | None) -> torch.Tensor:
+def _mix_embeddings(network: Any, layers: torch.Tensor, keeps: RandomKeeps | None) -> torch.Tensor:
     """Compute the embeddings of a batch of texts, shape ``(n, width)``."""
     import torch
 
@@ -82,13 +82,13 @@ def _mixed(network: Any, layers: torch.Tensor, keeps: RandomKeeps | None) -> tor
     kept = keeps.layers(len(scalars)) if keeps is not None else None
     if kept is not None:
         scalars = scalars.masked_fill(~kept.to(scalars.device), _DROPPED)
-    return mixed(layers, torch.softmax(scalars, 0), network.gamma)
+    return mix_layers(layers, torch.softmax(scalars, 0), network.gamma)
 
 
 def scores_of(
     network: Any,
     candidates: torch.Tensor,
-    references: Sequence[References],
+    references: Sequence[ReferenceBatch],
     v: torch.Tensor,
     c: torch.Tensor,
     keeps: RandomKeeps | None = None,
@@ -105,8 +105,8 @@ def scores_of(
     """
     import torch
 
-    t = _mixed(network, candidates, keeps)
-    texts = [_mixed(network, group.layers, keeps) for group in references]
+    t = _mix_embeddings(network, candidates, keeps)
+    texts = [_mix_embeddings(network, group.layers, keeps) for group in references]
     values = []
     for group, r in zip(references, texts, strict=True):
         rows = group.rows
@@ -128,7 +128,7 @@ def tensors_of(network: Any) -> dict[str, np.ndarray]:
     return {name: value.detach().cpu().numpy().copy() for name, value in found.items()}
 
 
-def squared_error(scores: torch.Tensor, ratings: torch.Tensor) -> torch.Tensor:
+def compute_squared_error(scores: torch.Tensor, ratings: torch.Tensor) -> torch.Tensor:
     """Compute the sum of squared differences of scores and ratings in [0, 1], as in the authors' code.
 
     Both have the shape ``(n,)``. The result is a scalar.
@@ -136,10 +136,10 @@ def squared_error(scores: torch.Tensor, ratings: torch.Tensor) -> torch.Tensor:
     return ((scores - ratings) ** 2).sum()
 
 
-def normalised_batch(hidden: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
+def normalize_batch(hidden: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
     """Normalize the layers of the first tokens over all tokens of a batch, shape ``(n, n_layers, width)``.
 
-    This is `vlgauge.models.rated.head.normalised_layers` for a batch in torch.
+    This is `vlgauge.models.rated.head.normalize_layers` for a batch in torch.
 
     Args:
         hidden: Layers of every token, shape ``(n_layers, n, n_tokens, width)``.
@@ -160,7 +160,7 @@ Positions = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Material:
+class RatedMaterial:
     """Rated rows as indices of texts and images.
 
     Attributes:
@@ -198,7 +198,7 @@ class Material:
             there = np.flatnonzero(counts > number)
             texts = np.array([own[row][number] for row in there], dtype=np.int64)
             layers = self._layers(texts, keeps is not None)
-            groups.append(References(self._on_device(there), layers, self.clip_texts[texts]))
+            groups.append(ReferenceBatch(self._on_device(there), layers, self.clip_texts[texts]))
         v, c = self.pictures[self.image[rows]], self.clip_texts[self.caption[rows]]
         return scores_of(network, candidates, groups, v, c, keeps)
 
@@ -211,7 +211,7 @@ class Material:
             return self.layers[texts]
         self.text.model.train(dropout)
         try:
-            return normalised_batch(*self.text.hidden([self.ids[text] for text in texts])).clone()
+            return normalize_batch(*self.text.hidden([self.ids[text] for text in texts])).clone()
         finally:
             self.text.model.eval()
 
@@ -228,7 +228,7 @@ def material_of(
     variant: str,
     *,
     device: str,
-) -> Material:
+) -> RatedMaterial:
     """Encode every distinct text and image of the rows once.
 
     The variant ``"itemwise"`` normalizes layers over each text, which can be precomputed. The variant ``"released"``
@@ -249,11 +249,11 @@ def material_of(
     if variant == "itemwise":
         step = 4096  # number of texts in float64 at the same time
         parts = [
-            normalised_layers(text.layers(distinct[start : start + step])).astype(np.float32)
+            normalize_layers(text.layers(distinct[start : start + step])).astype(np.float32)
             for start in range(0, len(distinct), step)
         ]
         layers = torch.from_numpy(np.concatenate(parts)).to(device)
-    return Material(
+    return RatedMaterial(
         text,
         [np.array(ids, dtype=np.int32) for ids in text.token_ids(distinct)[0]],
         layers,

@@ -98,7 +98,7 @@ def _references(fields: Mapping[str, Any], place: str) -> tuple[str, ...]:
     return tuple(value)
 
 
-def drawn_rows(n: int, seed: int, split: str) -> list[Rated]:
+def draw_rows(n: int, seed: int, split: str) -> list[Rated]:
     """Create six captions per synthetic scene with simulated ratings: correct, incomplete, wrong, and of another scene.
 
     A rating is the mean of three noisy votes, rounded to quarters. The noise is added to 1 minus the `PENALTIES` of the
@@ -112,13 +112,13 @@ def drawn_rows(n: int, seed: int, split: str) -> list[Rated]:
         told = captions(scene, own + 1, n=2 + int(rng.integers(4)))
         picture = ScenePicture(scene, own)
         other = every[(number + 1 + int(rng.integers(max(1, n - 1)))) % n]
-        for text, quality in [*_worded(scene, own, rng), (captions(other, own)[0], _likeness(scene, other))]:
+        for text, quality in [*_word_captions(scene, own, rng), (captions(other, own)[0], _likeness(scene, other))]:
             references = tuple(one for one in told if one != text) or (told[0],)
-            found.append(Rated(picture, text, references, _simulated(quality, rng), number))
+            found.append(Rated(picture, text, references, _simulate_rating(quality, rng), number))
     return found
 
 
-def _worded(scene: Scene, seed: int, rng: np.random.Generator) -> list[tuple[str, float]]:
+def _word_captions(scene: Scene, seed: int, rng: np.random.Generator) -> list[tuple[str, float]]:
     """Return captions of a scene with their quality: correct, incomplete, and with one, one and two wrong facts."""
     found = [(captions(scene, seed)[0], 1.0)]
     short = captions(scene, seed + 7, complete=False)[0]
@@ -139,6 +139,6 @@ def _likeness(scene: Scene, other: Scene) -> float:
     return 0.1 * (len(shared) + (scene.background == other.background))
 
 
-def _simulated(quality: float, rng: np.random.Generator) -> float:
+def _simulate_rating(quality: float, rng: np.random.Generator) -> float:
     votes = np.clip(quality + rng.normal(scale=_SPREAD, size=_RATERS), 0, 1)
     return float(np.mean(np.round(votes * 4) / 4))

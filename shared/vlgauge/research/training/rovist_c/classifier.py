@@ -182,14 +182,14 @@ def logits_of(model: Any, data: Encoded, *, pad: int, device: str) -> npt.NDArra
     return logits
 
 
-def evaluated(model: Any, data: Encoded, *, pad: int, device: str) -> tuple[float, float]:
+def evaluate_model(model: Any, data: Encoded, *, pad: int, device: str) -> tuple[float, float]:
     """Compute mean cross-entropy (in nats) and accuracy (from 0 to 1) without dropout."""
     logits = logits_of(model, data, pad=pad, device=device)
     margin = np.where(data.labels == IN_ORDER, 1.0, -1.0) * (logits[:, 1] - logits[:, 0])
     return float(np.logaddexp(0.0, -margin).mean()), float((margin > 0).mean())
 
 
-def ordered_above_swapped(model: Any, data: Encoded, *, pad: int, device: str) -> float:
+def measure_ordered_above_swapped(model: Any, data: Encoded, *, pad: int, device: str) -> float:
     """Compute the share of pairs with a higher probability in order than with the two sentences swapped.
 
     The samples must alternate between both orders, as in the output of `samples`.

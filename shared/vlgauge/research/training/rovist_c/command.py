@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from vlgauge.checkpoints.torch_runtime import resolved_device
+from vlgauge.checkpoints.torch_runtime import resolve_device
 from vlgauge.core.errors import UsageError
 from vlgauge.models.pairs.classifier import longest_input, takes_segments
 from vlgauge.research.training.loop import Figures, Recipe, train_epochs
@@ -109,12 +109,12 @@ def read_corpus(options: argparse.Namespace) -> Corpus:
             found += read(path)
             names.append(f"{kind} ({Path(path).name})")
     if options.scenes:
-        found += stories.drawn_stories(options.scenes, SCENES_SEED, "train")
+        found += stories.draw_stories(options.scenes, SCENES_SEED, "train")
         names.append(f"{options.scenes} stories about synthetic scenes")
     if not found:
         raise UsageError("a corpus is required; pass --vist, --rocstories, --jsonl or --scenes")
     training, validation = stories.split_stories(found, options.seed)
-    test = stories.drawn_stories(N_TEST_STORIES, TEST_SEED, "test") if options.scenes else []
+    test = stories.draw_stories(N_TEST_STORIES, TEST_SEED, "test") if options.scenes else []
     return Corpus(", ".join(names), training, validation, stories.read_jsonl(options.test) if options.test else test)
 
 
@@ -128,14 +128,14 @@ def run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
 def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     import torch
 
-    device = resolved_device(options.device)
+    device = resolve_device(options.device)
     corpus = read_corpus(options)
     torch.manual_seed(recipe_of(options).seed)
     if options.fresh:
         tokenizer, model, base = classifier.fresh_model(sentence for story in corpus.training for sentence in story)
     else:
         tokenizer, model, base = classifier.base_model(options.base)
-    training, validation = (encoded_stories(tokenizer, model, side) for side in (corpus.training, corpus.validation))
+    training, validation = (encode_stories(tokenizer, model, side) for side in (corpus.training, corpus.validation))
     say(f"{base} on {device}: {corpus.name}; {len(training)} training samples, {len(validation)} validation samples")
     data = data_digest(base, training, validation)
     keep = partial(classifier.save_model, options.output, tokenizer, model, half=options.half)
@@ -146,7 +146,7 @@ def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
         return classifier.run_epoch(model, training, optimizer, recipe, epoch, pad=pad, device=device)
 
     def validated() -> Figures:
-        loss, accuracy = classifier.evaluated(model, validation, pad=pad, device=device)
+        loss, accuracy = classifier.evaluate_model(model, validation, pad=pad, device=device)
         return {"validation_loss": loss, "validation_accuracy": accuracy}
 
     state = train_epochs(model, recipe, run_epoch, validated, options, data=data, device=device, keep=keep, say=say)
@@ -172,10 +172,10 @@ def data_digest(base: str, training: stories.Encoded, validation: stories.Encode
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
 
-def encoded_stories(tokenizer: Any, model: Any, told: stories.Stories) -> stories.Encoded:
+def encode_stories(tokenizer: Any, model: Any, told: stories.Stories) -> stories.Encoded:
     """Encode the samples of the stories for the model."""
     maximum = longest_input(tokenizer, model.config)
-    return stories.encoded(tokenizer, stories.samples(told), maximum, segments=takes_segments(model))
+    return stories.encode_samples(tokenizer, stories.samples(told), maximum, segments=takes_segments(model))
 
 
 def measured(
@@ -193,9 +193,11 @@ def measured(
     found: dict[str, Any] = {"parameters": sum(parameter.numel() for parameter in model.parameters())}
     sides = {"validation": validation}
     if corpus.test:
-        sides["test"] = encoded_stories(tokenizer, model, corpus.test)
+        sides["test"] = encode_stories(tokenizer, model, corpus.test)
     for side, data in sides.items():
         pad = tokenizer.pad_token_id
-        found[f"{side}_accuracy"] = classifier.evaluated(model, data, pad=pad, device=device)[1]
-        found[f"{side}_ordered_above_swapped"] = classifier.ordered_above_swapped(model, data, pad=pad, device=device)
+        found[f"{side}_accuracy"] = classifier.evaluate_model(model, data, pad=pad, device=device)[1]
+        found[f"{side}_ordered_above_swapped"] = classifier.measure_ordered_above_swapped(
+            model, data, pad=pad, device=device
+        )
     return found

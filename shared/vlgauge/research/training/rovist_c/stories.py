@@ -15,7 +15,7 @@ import numpy.typing as npt
 from vlgauge import scenes
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import read_text
-from vlgauge.models.pairs.classifier import padded
+from vlgauge.models.pairs.classifier import pad_rows
 
 Stories = list[list[str]]
 
@@ -51,7 +51,7 @@ def read_vist(path: str | Path) -> Stories:
     stories: dict[str, list[tuple[int, str]]] = {}
     for story, position, text in parts:
         stories.setdefault(story, []).append((position, text))
-    return cleaned([text for _, text in sorted(story, key=lambda part: part[0])] for story in stories.values())
+    return clean_stories([text for _, text in sorted(story, key=lambda part: part[0])] for story in stories.values())
 
 
 def read_rocstories(path: str | Path) -> Stories:
@@ -66,7 +66,7 @@ def read_rocstories(path: str | Path) -> Stories:
         raise UsageError.about(
             str(path), f"must have the columns {', '.join(ROC_SENTENCES)}, lacks {sorted(missing)[0]}"
         )
-    return cleaned([row[title] or "" for title in ROC_SENTENCES] for row in rows)
+    return clean_stories([row[title] or "" for title in ROC_SENTENCES] for row in rows)
 
 
 def read_jsonl(path: str | Path) -> Stories:
@@ -87,15 +87,15 @@ def read_jsonl(path: str | Path) -> Stories:
         if not isinstance(sentences, list) or not all(isinstance(sentence, str) for sentence in sentences):
             raise UsageError.about(str(path), f"must have a list of sentences in every line, got none in line {number}")
         stories.append(sentences)
-    return cleaned(stories)
+    return clean_stories(stories)
 
 
-def drawn_stories(n: int, seed: int, split: str) -> Stories:
+def draw_stories(n: int, seed: int, split: str) -> Stories:
     """Generate the sentences of synthetic stories. See `vlgauge.scenes`."""
-    return cleaned(story.sentences for story in scenes.stories(n, seed=seed, split=split))
+    return clean_stories(story.sentences for story in scenes.stories(n, seed=seed, split=split))
 
 
-def cleaned(stories: Any) -> Stories:
+def clean_stories(stories: Any) -> Stories:
     """Strip the sentences, and remove empty sentences and stories of fewer than two."""
     kept = ([sentence.strip() for sentence in story if sentence.strip()] for story in stories)
     return [story for story in kept if len(story) > 1]
@@ -172,7 +172,7 @@ class Encoded:
         return len(self.ids)
 
 
-def encoded(tokenizer: Any, kept: Sequence[Sample], maximum: int, *, segments: bool = True) -> Encoded:
+def encode_samples(tokenizer: Any, kept: Sequence[Sample], maximum: int, *, segments: bool = True) -> Encoded:
     """Encode the samples as token and segment ids.
 
     If a pair exceeds `maximum` tokens, the longer text is truncated first.
@@ -214,12 +214,12 @@ def batches(data: Encoded, size: int, order: Ints, pad: int) -> Iterator[dict[st
         rows = order[start : start + size].tolist()
         ids = [data.ids[row] for row in rows]
         batch = {
-            "input_ids": padded(ids, pad),
-            "attention_mask": padded([[1] * len(one) for one in ids], 0),
+            "input_ids": pad_rows(ids, pad),
+            "attention_mask": pad_rows([[1] * len(one) for one in ids], 0),
             "labels": data.labels[rows],
         }
         if data.segments is not None:
-            batch["token_type_ids"] = padded([data.segments[row] for row in rows], 0)
+            batch["token_type_ids"] = pad_rows([data.segments[row] for row in rows], 0)
         yield batch
 
 

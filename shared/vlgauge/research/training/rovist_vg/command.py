@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from vlgauge.checkpoints.torch_runtime import resolved_device
+from vlgauge.checkpoints.torch_runtime import resolve_device
 from vlgauge.core.errors import UsageError
 from vlgauge.inputs.text.story_idf import fit_idf
 from vlgauge.inputs.text.word_lookup import mean_vectors, write_vectors
@@ -34,7 +34,7 @@ from vlgauge.research.training.loop import Figures, Recipe, train_epochs
 from vlgauge.research.training.options import add_run_options, check_packages, one_training, recipe_of
 from vlgauge.research.training.report import RECORD, epoch_facts, write_report
 from vlgauge.research.training.rovist_vg import heads, pairs
-from vlgauge.research.training.rovist_vg.held_out import held_out
+from vlgauge.research.training.rovist_vg.held_out import measure_held_out
 from vlgauge.scenes import stories
 
 PURPOSE = "heads of images and words for rovist_vg"
@@ -94,30 +94,30 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_run_options(parser, DEFAULTS)
 
 
-def read_pairs(options: argparse.Namespace) -> tuple[list[pairs.Pair], str]:
+def read_pairs(options: argparse.Namespace) -> tuple[list[pairs.PhraseRegion], str]:
     """Read the pairs that the options select, and return them with the names of their sources.
 
     Raises:
         ValueError: If there are no pairs.
     """
-    found: list[pairs.Pair] = []
+    found: list[pairs.PhraseRegion] = []
     names = []
     if options.csv:
-        found += pairs.read_csv(options.csv, needed(options.crops, "--crops"))
+        found += pairs.read_csv(options.csv, require_option(options.crops, "--crops"))
         names.append(options.csv.name)
     if options.flickr30k:
         folders = (options.flickr30k / "Annotations", options.flickr30k / "Sentences")
-        found += pairs.read_flickr30k(*folders, needed(options.images, "--images"))
+        found += pairs.read_flickr30k(*folders, require_option(options.images, "--images"))
         names.append("Flickr30k Entities")
     if options.scenes:
-        found += pairs.drawn_pairs(options.scenes, SCENES_SEED, "train")
+        found += pairs.draw_pairs(options.scenes, SCENES_SEED, "train")
         names.append(f"{options.scenes} stories about synthetic scenes")
     if not found:
         raise UsageError("pairs are required; pass --csv, --flickr30k or --scenes")
     return found, ", ".join(names)
 
 
-def needed(value: Any, option: str) -> Any:
+def require_option(value: Any, option: str) -> Any:
     """Return the value of a required option.
 
     Returns:
@@ -131,16 +131,16 @@ def needed(value: Any, option: str) -> Any:
     return value
 
 
-def word_vectors(options: argparse.Namespace, found: Sequence[pairs.Pair]) -> WordVectorFile:
+def word_vectors(options: argparse.Namespace, found: Sequence[pairs.PhraseRegion]) -> WordVectorFile:
     """Load the word vectors, or create them if there are only synthetic scenes."""
     if options.glove is None and options.scenes and not (options.csv or options.flickr30k):
         options.output.mkdir(parents=True, exist_ok=True)
         path = options.output / VECTORS
-        write_vectors(path, pairs.indexed_words([pair.phrase for pair in found], options.seed))
+        write_vectors(path, pairs.index_words([pair.phrase for pair in found], options.seed))
         told = [story.sentences for story in stories(options.scenes, SCENES_SEED, "train")]
         fit_idf(told).save(options.output / IDF)
         return word_vector_file(path, argument="--glove")
-    return word_vector_file(needed(options.glove, "--glove"), argument="--glove")
+    return word_vector_file(require_option(options.glove, "--glove"), argument="--glove")
 
 
 def run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
@@ -153,7 +153,7 @@ def run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
 def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     import torch
 
-    device = resolved_device(options.device)
+    device = resolve_device(options.device)
     found, corpus = read_pairs(options)
     vectors = word_vectors(options, found)
     found, rows = with_vectors(found, vectors, say)
@@ -162,7 +162,7 @@ def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     data = data_digest(found, vectors, config)
     config["word_vectors"] = {"file": vectors.path.name, "sha256": vectors.sha256}
     parts = heads.split_by_image([pair.image for pair in found], options.seed)
-    training, validation = (heads.Side(images, torch.from_numpy(np.asarray(rows)), part) for part in parts)
+    training, validation = (heads.PairSide(images, torch.from_numpy(np.asarray(rows)), part) for part in parts)
     say(f"{corpus}: {len(training.rows)} training pairs, {len(validation.rows)} validation pairs, on {device}")
     keep = partial(heads.save_checkpoint, options.output, net, config, half=options.half)
     recipe = recipe_of(options)
@@ -191,8 +191,8 @@ def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
 
 
 def with_vectors(
-    found: Sequence[pairs.Pair], vectors: WordVectorFile, say: Callable[[str], object]
-) -> tuple[list[pairs.Pair], np.ndarray]:
+    found: Sequence[pairs.PhraseRegion], vectors: WordVectorFile, say: Callable[[str], object]
+) -> tuple[list[pairs.PhraseRegion], np.ndarray]:
     """Select the pairs whose phrases have a word with a vector.
 
     Returns:
@@ -211,7 +211,7 @@ def with_vectors(
     return [found[i] for i in kept], rows
 
 
-def data_digest(found: Sequence[pairs.Pair], vectors: WordVectorFile, config: Mapping[str, Any]) -> str:
+def data_digest(found: Sequence[pairs.PhraseRegion], vectors: WordVectorFile, config: Mapping[str, Any]) -> str:
     """Return a digest of the training data with 16 hexadecimal digits. Images are identified by name and content."""
     rows = [(pair.image, pair.picture.place, pair.picture.key.hex(), pair.phrase) for pair in found]
     told = [vectors.sha256, sorted(config.items()), rows]
@@ -219,7 +219,7 @@ def data_digest(found: Sequence[pairs.Pair], vectors: WordVectorFile, config: Ma
 
 
 def image_side(
-    options: argparse.Namespace, found: Sequence[pairs.Pair], text_width: int, device: str
+    options: argparse.Namespace, found: Sequence[pairs.PhraseRegion], text_width: int, device: str
 ) -> tuple[Any, Any, dict[str, Any]]:
     """Return the inputs of the image side, the untrained model, and the image part of the configuration.
 
@@ -230,9 +230,9 @@ def image_side(
     name = options.encoder or (TOY_NAME if options.scenes else VIT_NAME)
     pictures = [pair.picture for pair in found]
     if name == VIT_NAME:
-        vit = heads.pretrained_vit(options.vit)
+        vit = heads.load_pretrained_vit(options.vit)
         net = heads.grounding_net(vit, vit.config.pooler_output_size, text_width, options.width)
-        return heads.Decoded(pictures, vit.config.image_size), net, {"image_encoder": VIT_NAME}
+        return heads.DecodedRegions(pictures, vit.config.image_size), net, {"image_encoder": VIT_NAME}
     import torch
 
     toy = name == TOY_NAME
@@ -248,4 +248,4 @@ def measured(options: argparse.Namespace, vectors: WordVectorFile) -> dict[str, 
     if not options.scenes or not options.test:
         return {}
     idf = options.output / IDF
-    return held_out(options.output, vectors.path, idf if idf.is_file() else None, options.test)
+    return measure_held_out(options.output, vectors.path, idf if idf.is_file() else None, options.test)

@@ -16,7 +16,7 @@ from vlgauge.core.errors import UsageError, WeightsNotFoundError
 from vlgauge.core.progress import progress_bar
 from vlgauge.core.writing import write
 from vlgauge.inputs.media.pictures import LazyImage
-from vlgauge.models.clip.pixels import decoded_batches, stacked_squares
+from vlgauge.models.clip.pixels import decode_batches, stack_squares
 from vlgauge.models.grounding.model import CONFIG, FORMAT, WEIGHTS
 from vlgauge.models.grounding.vit import VIT_NAME, VIT_REVISION, build_vit, pixel_values, vit_row
 from vlgauge.research.training.loop import Recipe
@@ -59,7 +59,7 @@ def embeddings(net: Any, images: torch.Tensor, vectors: torch.Tensor) -> tuple[t
     return torch.tanh(net.image_head(hidden)), torch.tanh(net.text_head(vectors))
 
 
-def pretrained_vit(path: str | None) -> Any:
+def load_pretrained_vit(path: str | None) -> Any:
     """Load the initial vision transformer with gradients enabled.
 
     Args:
@@ -111,7 +111,7 @@ def symmetric_loss(image: torch.Tensor, text: torch.Tensor) -> torch.Tensor:
 
 # -- Pairs ------------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class Decoded:
+class DecodedRegions:
     """Images that are opened when they are needed."""
 
     pictures: Sequence[LazyImage]
@@ -125,13 +125,13 @@ class Decoded:
         """
         import torch
 
-        with decoded_batches([self.pictures[i] for i in rows], vit_row(0, self.size), len(rows)) as batches:
+        with decode_batches([self.pictures[i] for i in rows], vit_row(0, self.size), len(rows)) as batches:
             (squares,) = batches
-        return pixel_values(torch.from_numpy(stacked_squares(squares)))
+        return pixel_values(torch.from_numpy(stack_squares(squares)))
 
 
 @dataclass(frozen=True)
-class Side:
+class PairSide:
     """Pairs of training or validation.
 
     Attributes:
@@ -140,7 +140,7 @@ class Side:
         rows: Indices of the pairs on this side.
     """
 
-    images: torch.Tensor | Decoded
+    images: torch.Tensor | DecodedRegions
     vectors: torch.Tensor
     rows: np.ndarray
 
@@ -181,7 +181,7 @@ def split_by_image(images: Sequence[str], seed: int) -> tuple[np.ndarray, np.nda
 
 
 # -- Epochs -----------------------------------------------------------------------------------------------------------
-def check_sides(training: Side, validation: Side, recipe: Recipe) -> None:
+def check_sides(training: PairSide, validation: PairSide, recipe: Recipe) -> None:
     """Check that batches and both sides have at least two pairs, so that there are negatives.
 
     Raises:
@@ -194,7 +194,7 @@ def check_sides(training: Side, validation: Side, recipe: Recipe) -> None:
             raise UsageError(f"the {name} split must have at least two pairs, got {len(side.rows)}; pass more images")
 
 
-def run_epoch(net: torch.nn.Module, side: Side, optimizer: Any, recipe: Recipe, epoch: int, device: str) -> float:
+def run_epoch(net: torch.nn.Module, side: PairSide, optimizer: Any, recipe: Recipe, epoch: int, device: str) -> float:
     """Train on all pairs in a random order and return the mean loss of the batches."""
     net.train()
     # The order depends on seed and epoch alone, so that a resumed run uses the same order.
@@ -211,7 +211,7 @@ def run_epoch(net: torch.nn.Module, side: Side, optimizer: Any, recipe: Recipe, 
     return float(np.mean(losses))
 
 
-def validation_loss(net: torch.nn.Module, side: Side, recipe: Recipe, device: str) -> float:
+def validation_loss(net: torch.nn.Module, side: PairSide, recipe: Recipe, device: str) -> float:
     """Compute the mean loss of the batches in a fixed order."""
     import torch
 
@@ -222,7 +222,7 @@ def validation_loss(net: torch.nn.Module, side: Side, recipe: Recipe, device: st
     return float(np.mean(losses))
 
 
-def loss_of(net: torch.nn.Module, side: Side, rows: np.ndarray, device: str) -> torch.Tensor:
+def loss_of(net: torch.nn.Module, side: PairSide, rows: np.ndarray, device: str) -> torch.Tensor:
     """Compute the loss of a batch of pairs.
 
     Args:

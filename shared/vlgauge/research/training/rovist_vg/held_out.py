@@ -17,7 +17,7 @@ LENGTHS = {"fewer": operator.lt, "as many": operator.eq, "more": operator.gt}  #
 Detail = Mapping[str, Any]
 
 
-def held_out(folder: Path, vectors: Path, idf: Path | None, n_stories: int) -> dict[str, float]:
+def measure_held_out(folder: Path, vectors: Path, idf: Path | None, n_stories: int) -> dict[str, float]:
     """Compute the shares of right comparisons on stories of the test split.
 
     Returns:
@@ -28,7 +28,7 @@ def held_out(folder: Path, vectors: Path, idf: Path | None, n_stories: int) -> d
     """
     told = stories(n_stories, SEED, "test")
     drawings = [story.drawings() for story in told]
-    swapped = [story.told_with(other) for story, other in zip(told, [*told[1:], told[0]], strict=True)]
+    swapped = [story.retell_with(other) for story, other in zip(told, [*told[1:], told[0]], strict=True)]
     wrong = [story.with_hallucination(SEED + i) for i, story in enumerate(told)]
     metric: Any = vlgauge.load(
         "rovist_vg",

@@ -19,7 +19,7 @@ from vlgauge.inputs.media.pictures import Box, ImageCrop, LazyImage, SharedImage
 from vlgauge.inputs.text.word_vectors import UNKNOWN
 from vlgauge.models.detectors.boxes import pixel_box
 from vlgauge.models.detectors.sources import image_head
-from vlgauge.scenes import Mention, SceneObject, SceneStory, stories
+from vlgauge.scenes import ObjectMention, SceneObject, SceneStory, stories
 from vlgauge.scenes.wording import background_phrase, mention_of, noun_phrase
 
 COLUMNS = ("image_id", "noun_phrase", "bbox")
@@ -28,7 +28,7 @@ _ENTITY = re.compile(r"\[/EN#(\d+)/\S+ ([^\]]+)\]")
 
 
 @dataclass(frozen=True)
-class Pair:
+class PhraseRegion:
     """Region, a phrase that describes it, and the name of its image, by which training and validation are split."""
 
     image: str
@@ -36,7 +36,7 @@ class Pair:
     phrase: str
 
 
-def read_csv(path: Path, crops: Path) -> list[Pair]:
+def read_csv(path: Path, crops: Path) -> list[PhraseRegion]:
     """Read pairs from a table with the columns image_id, noun_phrase and bbox. Duplicates are dropped.
 
     The folder `crops` has a crop per box, named ``{image_id}_{bbox}.jpg`` as in the authors' code.
@@ -57,11 +57,11 @@ def read_csv(path: Path, crops: Path) -> list[Pair]:
         crop = crops / f"{image}_{box}.jpg"
         if crop.parent != crops or not crop.is_file():
             raise UsageError(f"{place} must have its crop in {crops}, got none named {f'{image}_{box}.jpg'!r}")
-        pairs.append(Pair(image, WholeImage(image_cell(str(crop), crop.name), crop.name, "early"), phrase))
+        pairs.append(PhraseRegion(image, WholeImage(image_cell(str(crop), crop.name), crop.name, "early"), phrase))
     return pairs
 
 
-def read_flickr30k(annotations: Path, sentences: Path, images: Path) -> list[Pair]:
+def read_flickr30k(annotations: Path, sentences: Path, images: Path) -> list[PhraseRegion]:
     """Read every phrase of Flickr30k Entities with each box of its entity, without function words as in the paper.
 
     Entities without a box are left out, and so are phrases of function words alone, such as "them".
@@ -85,7 +85,7 @@ def read_flickr30k(annotations: Path, sentences: Path, images: Path) -> list[Pai
     return pairs
 
 
-def _crops(image: Path, wanted: Iterable[tuple[Box, str]]) -> list[Pair]:
+def _crops(image: Path, wanted: Iterable[tuple[Box, str]]) -> list[PhraseRegion]:
     cell = image_cell(str(image), image.name)
     size = image_head(cell, image.name).size
     found = []
@@ -94,7 +94,7 @@ def _crops(image: Path, wanted: Iterable[tuple[Box, str]]) -> list[Pair]:
         if pixels is not None:
             # Batches have a random order, so an image shared by its crops would stay in memory for a long time.
             crop = ImageCrop(SharedImage(cell, image.name, 1), pixels, f"{image.name}, {box}")
-            found.append(Pair(image.stem, crop, phrase))
+            found.append(PhraseRegion(image.stem, crop, phrase))
     return found
 
 
@@ -163,7 +163,7 @@ MARGIN = 0.3  # maximum margin around a box, relative to its sides
 N_VIEWS = 2  # views per object, so that most pairs are of objects
 
 
-def drawn_pairs(n_stories: int, seed: int, split: str) -> Iterator[Pair]:
+def draw_pairs(n_stories: int, seed: int, split: str) -> Iterator[PhraseRegion]:
     """Yield regions of synthetic stories with phrases that describe them.
 
     Each view of an object, with some of its surroundings, has a phrase that may omit words, and its noun, because the
@@ -174,7 +174,7 @@ def drawn_pairs(n_stories: int, seed: int, split: str) -> Iterator[Pair]:
         yield from _pairs_of(story, rng)
 
 
-def _pairs_of(story: SceneStory, rng: np.random.Generator) -> Iterator[Pair]:
+def _pairs_of(story: SceneStory, rng: np.random.Generator) -> Iterator[PhraseRegion]:
     for scene, drawing in zip(story.scenes, story.drawings(), strict=True):
         buffer = io.BytesIO()
         drawing.image.save(buffer, "PNG")
@@ -184,19 +184,19 @@ def _pairs_of(story: SceneStory, rng: np.random.Generator) -> Iterator[Pair]:
         said = [(phrase, whole) for phrase in (ground, ground.split()[-1])]
         for thing, box in zip(scene.objects, drawing.boxes, strict=True):
             for _ in range(N_VIEWS):
-                seen = widened(box, drawing.image.size, rng)
+                seen = widen_box(box, drawing.image.size, rng)
                 said += [(phrase, seen) for phrase in phrases_of(thing, rng)]
         for phrase, box in said:
-            yield Pair(story.key, ImageCrop(SharedImage(cell, scene.key, 1), box, scene.key), phrase)
+            yield PhraseRegion(story.key, ImageCrop(SharedImage(cell, scene.key, 1), box, scene.key), phrase)
 
 
 def phrases_of(thing: SceneObject, rng: np.random.Generator) -> list[str]:
     """Return phrases such as "a red disc" and "circle"."""
     partial = noun_phrase(mention_of(thing, rng, complete=False), rng)
-    return [partial, noun_phrase(Mention(thing.shape), rng).split()[-1]]
+    return [partial, noun_phrase(ObjectMention(thing.shape), rng).split()[-1]]
 
 
-def widened(box: Box, size: tuple[int, int], rng: np.random.Generator) -> Box:
+def widen_box(box: Box, size: tuple[int, int], rng: np.random.Generator) -> Box:
     """Return the box extended on each side by up to `MARGIN` of its size, within the image."""
     left, top, right, bottom = box
     grown = rng.random(4) * MARGIN * [right - left, bottom - top, right - left, bottom - top]
@@ -208,7 +208,7 @@ def widened(box: Box, size: tuple[int, int], rng: np.random.Generator) -> Box:
     )
 
 
-def indexed_words(phrases: Sequence[str], seed: int) -> Iterator[tuple[str, npt.NDArray[np.float64]]]:
+def index_words(phrases: Sequence[str], seed: int) -> Iterator[tuple[str, npt.NDArray[np.float64]]]:
     """Yield word vectors by random indexing: a random direction per word, plus a small share of co-occurring words.
 
     They do not encode meaning, which the head learns. The last one, for "unk", is the mean of all.
