@@ -21,7 +21,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from hub import photograph
 from PIL import Image
 
 from vlgauge.integrations.batches import COUNTS, RowScorer
@@ -32,6 +31,15 @@ N_WORDS = 2_000
 BATCH = 256
 WORKERS = 16
 CORPORA = (10**6, 10**8, 10**9)
+
+
+def photograph(rng: np.random.Generator) -> bytes:
+    """Generate a JPEG file of about 60 kB with the approximate size of an image of COCO."""
+    coarse = Image.fromarray(rng.integers(0, 256, (24, 32, 3), dtype=np.uint8)).resize((500, 375))
+    noisy = np.asarray(coarse) + rng.normal(scale=12, size=(375, 500, 3))
+    stream = io.BytesIO()
+    Image.fromarray(noisy.clip(0, 255).astype(np.uint8)).save(stream, "JPEG", quality=88)
+    return stream.getvalue()
 
 
 def caption(rng: random.Random) -> str:

@@ -6,14 +6,12 @@ import json
 import math
 import platform
 import re
-import shutil
 import sys
 
 import numpy as np
 import pytest
 from coco_captions import coco, needs_coco, scores
 from meteor15 import ORACLE, golden, needs_oracle, needs_wheel, toy_files, write_table
-from script_modules import script_module
 
 import vlgauge
 from vlgauge.core.catalog import folder_module
@@ -272,20 +270,3 @@ def test_equals_the_definition():
     functions = [[[sources.lists.word(token).is_function for token in text] for text in pair[:2]] for pair in pairs]
     expected = [plain(*texts, pair.matches) for texts, pair in zip(functions, pairs, strict=True)]
     assert [score for row in found for score in row.scores] == pytest.approx(expected, rel=1e-12)
-
-
-# -- the program itself -----------------------------------------------------------------------------------------------
-def test_the_benchmark_runs_without_java(monkeypatch, capsys):
-    bench = script_module("bench/meteor15.py")
-    monkeypatch.setattr(bench.shutil, "which", lambda name: None)
-    assert bench.main(["--smoke"]) == 0
-    assert re.search(
-        r"^ours: first call [\d.]+ s, second [\d.]+ s, CPU [\d.]+ s, \d+ MB$", capsys.readouterr().out, re.M
-    )
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("java") is None, reason="needs Java")
-def test_the_benchmark_agrees_with_java(capsys):
-    assert script_module("bench/meteor15.py").main(["--smoke"]) == 0
-    assert "same values: True" in capsys.readouterr().out
