@@ -13,7 +13,7 @@ from protocol_tasks import evaluated
 import vlgauge
 from vlgauge import scenes
 from vlgauge.cli import main, protocol, protocol_tables
-from vlgauge.cli.protocol_layouts import LAYOUTS, layouts
+from vlgauge.core.files import DATA
 from vlgauge.core.results import to_json
 from vlgauge.research.protocols import PROTOCOLS, flickr8k, hallucination, metric_scores, read_flickr8k_expert
 
@@ -21,8 +21,10 @@ pytestmark = pytest.mark.usefixtures("no_sockets")
 
 
 def test_help_says_what_the_files_of_each_protocol_hold(capsys):
-    assert list(LAYOUTS) == protocol.NAMES
-    for name, lines in LAYOUTS.items():
+    layouts = (DATA / "protocol_layouts.txt").read_text("utf-8")
+    paragraphs = [paragraph.split() for paragraph in re.split(r"^  (?=\S)", layouts, flags=re.MULTILINE)[1:]]
+    assert [words[0] for words in paragraphs] == protocol.NAMES
+    for name, *words in paragraphs:
         module = "flickr8k" if name.startswith("flickr8k") else name
         module = "hallucination" if name in ("hat", "nocaps_foil") else module
         module = "polaris" if name == "nebula" else module
@@ -31,12 +33,12 @@ def test_help_says_what_the_files_of_each_protocol_hold(capsys):
         other = {"flickr8k_expert": flickr8k.CF_FILE, "flickr8k_cf": flickr8k.EXPERT_FILE}
         other |= {"hat": hallucination.NOCAPS_FILE, "nocaps_foil": hallucination.HAT_FILE}
         other |= {"polaris": "nebula_test.csv", "nebula": "polaris_test.csv"}
-        assert all(file in " ".join(lines) for file in files - {other.get(name)}), name
+        assert all(file in " ".join(words) for file in files - {other.get(name)}), name
     with pytest.raises(SystemExit):
         main(["protocol", "--help"])
-    assert layouts() in capsys.readouterr().out
+    assert layouts in capsys.readouterr().out
     page = (ROOT / "docs/howto/published_experiments.md").read_text("utf-8")
-    assert all(f"`{name}`" in page for name in LAYOUTS)
+    assert all(f"`{name}`" in page for name in protocol.NAMES)
 
 
 @pytest.fixture

@@ -15,11 +15,11 @@ from vlgauge.cli import coco_systems
 from vlgauge.cli.drawing import PICTURES, check_picture, picture
 from vlgauge.cli.inputs import add_limits, at_least
 from vlgauge.cli.outputs import check_target, write_json, write_output
-from vlgauge.cli.protocol_layouts import layouts
 from vlgauge.cli.protocol_tables import JudgedTask, draw, record_of, render_tables
 from vlgauge.cli.scoring import metric_list, settings_by_metric
 from vlgauge.core.catalog import WITH_REFERENCES
 from vlgauge.core.errors import UsageError
+from vlgauge.core.files import DATA
 from vlgauge.core.results import to_json
 from vlgauge.core.validation import PROFILES
 from vlgauge.leaderboard.table import FORMS
@@ -47,7 +47,7 @@ NAMES = [*PROTOCOLS, coco_systems.NAME]
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.description = __doc__
-    parser.epilog = layouts()
+    parser.epilog = (DATA / "protocol_layouts.txt").read_text("utf-8")
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("name", metavar="NAME", choices=NAMES, help=", ".join(NAMES))
     parser.add_argument(
