@@ -1,42 +1,34 @@
 """Synthetic stories in good and bad versions, each with five images."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from vlgauge.scenes.stories import SceneStory, stories
 
-N_STORIES, SEED = 6, 41
-TOLD, SHUFFLED, REPEATED, FOREIGN = "as told", "shuffled", "repeated", "other pictures"
 
+class RetoldStory(NamedTuple):
+    """Sentences, and the story whose images are shown with them."""
 
-@dataclass(frozen=True)
-class Told:
-    """Story with its kind of version, and the story whose images are shown."""
-
-    name: str
-    kind: str
     sentences: list[str]
     seen: SceneStory
 
 
-def retell_stories(n: int = N_STORIES, seed: int = SEED) -> list[Told]:
-    """Return test stories in the original version, with shuffled or repeated sentences, and with other images."""
+def retell_stories(n: int, seed: int) -> tuple[list[RetoldStory], list[RetoldStory]]:
+    """Return test stories in the original version and in a bad one.
+
+    One after the other, the bad stories have shuffled sentences, repeated sentences, or the images of another story.
+    """
     drawn = stories(n, seed, "test")
     rng = np.random.default_rng(seed)
-    found = [Told(f"story-{i}", TOLD, story.sentences, story) for i, story in enumerate(drawn, 1)]
-    found += [
-        Told(f"story-{i}-shuffled", SHUFFLED, shuffle_sentences(story.sentences, rng), story)
-        for i, story in enumerate(drawn, 1)
-    ]
-    found += [
-        Told(f"story-{i}-repeated", REPEATED, repeat_sentences(story.sentences), story)
-        for i, story in enumerate(drawn, 1)
-    ]
-    found += [Told(f"story-{i}-other", FOREIGN, drawn[i % n].sentences, story) for i, story in enumerate(drawn, 1)]
-    return found
+    bad = []
+    for number, story in enumerate(drawn):
+        # Shuffle every story, so that the order does not depend on the kinds before.
+        shuffled = shuffle_sentences(story.sentences, rng)
+        versions = (shuffled, repeat_sentences(story.sentences), drawn[(number + 1) % n].sentences)
+        bad.append(RetoldStory(versions[number % len(versions)], story))
+    return [RetoldStory(story.sentences, story) for story in drawn], bad
 
 
 def shuffle_sentences(sentences: Sequence[str], rng: np.random.Generator) -> list[str]:

@@ -7,13 +7,13 @@ They contain the scores of original and of degraded synthetic stories.
 # repetitive, or about other images. groovist, rovist_c and rovist_nr score them under the embedded profile.
 
 import argparse
-import csv
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from retold import Told, picture_columns, retell_stories
+import pandas as pd
+from retold import RetoldStory, picture_columns, retell_stories
 
 import vlgauge
 
@@ -31,18 +31,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", metavar="FOLDER", type=Path, default=EXAMPLES, help="of the two files")
     folder = parser.parse_args(arguments).output
-    stories = retell_stories(N_STORIES, SEED)
-    human = stories[:N_STORIES]
-    # The kinds of version alternate: kind 1 for the first story, kind 2 for the second, and so on.
-    model = [stories[(1 + i % 3) * N_STORIES + i] for i in range(N_STORIES)]
+    human, model = retell_stories(N_STORIES, SEED)
     scores = component_scores([*human, *model])
-    ids = [story.name for story in human]
-    write(folder / "human_scores.csv", ids, scores[:N_STORIES])
-    write(folder / "model_scores.csv", ids, scores[N_STORIES:])
+    write(folder / "human_scores.csv", scores[:N_STORIES])
+    write(folder / "model_scores.csv", scores[N_STORIES:])
     return 0
 
 
-def component_scores(stories: Sequence[Told]) -> list[dict[str, float]]:
+def component_scores(stories: Sequence[RetoldStory]) -> list[dict[str, float]]:
     """Compute the three scores of each story."""
     found = {}
     for name, settings in METRICS.items():
@@ -52,14 +48,10 @@ def component_scores(stories: Sequence[Told]) -> list[dict[str, float]]:
     return [dict(zip(METRICS, row, strict=True)) for row in zip(*found.values(), strict=True)]
 
 
-def write(path: Path, ids: Sequence[str], scores: Sequence[Mapping[str, float]]) -> None:
+def write(path: Path, scores: Sequence[Mapping[str, float]]) -> None:
     """Write a table with one row per story and four digits."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(["id", *METRICS])
-        rows.writerows(
-            [name, *(f"{row[metric]:.4f}" for metric in METRICS)] for name, row in zip(ids, scores, strict=True)
-        )
+    names = pd.Index([f"story-{number}" for number in range(1, len(scores) + 1)], name="id")
+    pd.DataFrame(scores, names).to_csv(path, float_format="%.4f", lineterminator="\n")
 
 
 if __name__ == "__main__":
