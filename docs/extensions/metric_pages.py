@@ -10,7 +10,14 @@ import metric_reference
 from asset_tables import table as table_of_files
 from metric_table import table as metric_table
 
-from vlgauge.core.catalog import metric_facts, metric_folder, metric_names, metric_title
+from vlgauge.core.catalog import (
+    alternatives_in_words,
+    languages_in_words,
+    metric_facts,
+    metric_folder,
+    metric_names,
+    metric_title,
+)
 from vlgauge.explain import explanation_of
 from vlgauge.research.studies.published import PAPERS, list_published_tables
 
@@ -45,6 +52,18 @@ def reading() -> str:
         question = f"**{facts.measures}** Range {facts.score_range}; {facts.better} is better."
         parts.append(f"{heading}\n\n{question}\n\n{sentences}\n")
     return "\n".join(parts)
+
+
+def languages() -> str:
+    """Return the table of the languages of each metric, and of the settings for other languages."""
+    lines = ["| metric | languages | for other languages |", "|---|---|---|"]
+    for name in metric_names():
+        facts = metric_facts(name)
+        others = alternatives_in_words(facts.other_languages)
+        if "tokenizer" in metric_reference.defaults(metric_reference.metric_class(name)) and not others:
+            others = "`tokenizer` for languages without spaces between words"
+        lines.append(f"| [{name}](/metrics/{name}.md) | {languages_in_words(facts.languages)} | {others} |")
+    return "\n".join(lines) + "\n"
 
 
 def deviations() -> str:
@@ -92,7 +111,7 @@ def write_pages(app: Sphinx) -> None:
     folder = Path(app.srcdir) / "metrics"
     pages = {f"{name}.md": card(name) for name in metric_names()}
     pages |= {"index.md": index(), "table.md": table(), "reading.md": reading(), "deviations.md": deviations()}
-    pages |= {"published.md": published(), "files.md": table_of_files()}
+    pages |= {"published.md": published(), "files.md": table_of_files(), "languages.md": languages()}
     pages["settings.md"] = metric_reference.shared_settings()
     pages |= {f"constants_{name}.md": metric_reference.constants(name) for name in metric_reference.CONSTANTS}
     # The notebook runs in the folder of the site here, not in that of the checkout.

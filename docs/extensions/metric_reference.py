@@ -9,7 +9,7 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 import vlgauge
-from vlgauge.core.catalog import metric_folder, metric_names, metric_title
+from vlgauge.core.catalog import metric_facts, metric_folder, metric_names, metric_title
 from vlgauge.core.validation import setting_parameters
 from vlgauge.families.base import Metric
 
@@ -118,7 +118,8 @@ def page(name: str) -> str:
     parts = [
         f"# {name}",
         f'`vlgauge.load("{name}")` returns an instance of this class. The [card of {metric_title(name)}]'
-        f"(/metrics/{name}.md) describes the method, its limitations and published results.",
+        f"(/metrics/{name}.md) describes the method, its limitations and published results.\n\n"
+        f"[Languages](/howto/languages.md): {metric_facts(name).supported_languages}.",
         f"```{{eval-rst}}\n.. autoclass:: {object_name(name)}\n   :show-inheritance:\n```",
         "## Settings",
         f'Keyword arguments of `vlgauge.load("{name}")`, in addition to the '

@@ -28,7 +28,7 @@ KEYS = (
     *("hf_oauth", "hf_oauth_scopes"),
 )
 # Keys that only the package uses.
-OF_THE_PACKAGE = ("group", "input", "compares_sets", "paper", "extra", "scores")
+OF_THE_PACKAGE = ("group", "input", "compares_sets", "paper", "extra", "scores", "languages", "other_languages")
 _TEXTS = ("title", "emoji", "colorFrom", "colorTo", "short_description", "license")
 _LISTS = ("tags", "models", "datasets")
 _FRONT = re.compile(r"---\n(.*?\n)---\n", re.DOTALL)

@@ -11,7 +11,7 @@ from typing import Any
 import gradio as gr
 from gradio.route_utils import get_root_url
 
-from vlgauge.core.catalog import citation, metric_title
+from vlgauge.core.catalog import citation, metric_facts, metric_title
 from vlgauge.families.base import Metric
 from vlgauge.version import __version__
 from vlgauge_workbench.inputs import FILES, examples_for
@@ -61,12 +61,12 @@ def updates(loaded: Metric, request: gr.Request) -> list[Any]:
     """Return the new values of the components for a metric, with the URL that the user opened.
 
     Returns:
-        Texts: profiles, Python call, shell call, dataset call, and BibTeX.
+        Texts: languages and profiles, Python call, shell call, dataset call, and BibTeX.
     """
     name, call, address = loaded.name, call_of(loaded), address_of(request)
     facts = [f"### {metric_title(name)}, {one}\n{profile_note(name, one)}" for one in PROFILES.values()]
     return [
-        "\n\n".join(facts),
+        "\n\n".join([f"Languages: {metric_facts(name).supported_languages}.", *facts]),
         python_call(call, address),
         shell_call(call, address),
         dataset_call(loaded, address),

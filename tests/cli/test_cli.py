@@ -386,10 +386,14 @@ def test_list_says_what_is_missing(monkeypatch, capsys):
     out = capsys.readouterr().out
     assert out.splitlines()[0].endswith("needs the extra")
     assert 'missing: pip install "vlgauge[mmd-bert]"' in out
+    assert re.search(r"^meteor .* higher +en +missing", out, re.MULTILINE)
+    assert re.search(r"^chrf .* higher +any +", out, re.MULTILINE)
     assert main(["list", "--json"]) == 0
     record = {metric["name"]: metric for metric in json.loads(capsys.readouterr().out)["metrics"]}
     assert record["mmd_bert"]["missing"] == ["mmd-bert"]
     assert record["rovist_nr"]["missing"] == []
+    assert (record["rovist_nr"]["languages"], record["meteor"]["languages"]) == (["any"], ["en"])
+    assert record["capture"]["other_languages"] == [["graphs", "encoder"], ["parser", "encoder"]]
 
 
 def test_info_names_versions_devices_and_caches(capsys):

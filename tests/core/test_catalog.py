@@ -82,6 +82,10 @@ title: Bad
 short_description: How bad?
 extra: punkt
 compares_sets: true
+languages: [en]
+other_languages:
+- version="2007"
+- parser, model
 scores:
 - key: bad
   title: Bad
@@ -120,11 +124,16 @@ def test_facts_are_read_without_running_the_script(use_metrics, tmp_path):
         needs=("punkt",),
         is_mean=False,
         compares_sets=True,
+        languages=("en",),
+        other_languages=(('version="2007"',), ("parser", "model")),
         bounds=(0.0, None),
         bounds_with=(({"variant": "paper"}, 0.0, "w"),),
         bounds_with_references=(({"variant": "paper"}, 0.0, 2.0),),
         other_scores=(("bad_f1", "Bad F1", "[0, 1]"),),
         directions=(("bad_f1", True),),
+    )
+    assert catalog.metric_facts("bad").supported_languages == (
+        'English; others with `version="2007"`, or `parser` and `model`'
     )
     assert catalog.score_title("bad_f1") == "Bad F1"
     assert catalog.score_facts("bad_f1").bounds == (0.0, 1.0)

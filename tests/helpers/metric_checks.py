@@ -111,7 +111,7 @@ SETTINGS = {
 }
 FRONT_MATTER = (
     *("title", "emoji", "colorFrom", "colorTo", "sdk", "sdk_version", "python_version", "app_file", "pinned"),
-    *("short_description", "group", "input", "paper", "scores", "tags", "models", "datasets", "license"),
+    *("short_description", "group", "input", "languages", "paper", "scores", "tags", "models", "datasets", "license"),
 )
 SCORE_FACTS = ("key", "title", "direction", "range", "bounds", "bounds_with", "value", "references")
 COLOURS = ("red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray")
@@ -330,6 +330,17 @@ def check_scores(name, scores):
         assert len(one.get("bounds", (0, 1))) == 2
 
 
+def check_languages(cls, languages, alternatives):
+    assert languages == "any" or (isinstance(languages, list) and languages)
+    assert languages == "any" or set(languages) <= set(catalog.LANGUAGE_NAMES)
+    assert not (languages == "any" and alternatives)
+    known = {*setting_names(cls), *inspect.signature(cls._compute).parameters}
+    for one in (one for together in alternatives for one in together.split(", ")):
+        name, _, value = one.partition("=")
+        assert name in known, f"{name} is neither a setting nor a per-call input"
+        assert not value or (value[0], value[-1]) == ('"', '"')
+
+
 def check_card(folder):
     _, front, card = (folder / "README.md").read_text("utf-8").split("---\n", 2)
     facts = yaml.safe_load(front)
@@ -340,6 +351,7 @@ def check_card(folder):
     assert len(facts["short_description"]) <= 60
     assert facts["tags"][:2] == ["evaluate", "metric"]
     check_scores(folder.name, facts["scores"])
+    check_languages(class_of(folder), facts["languages"], facts.get("other_languages", []))
     prose = re.sub(r"^```.*?^```$", "", card, flags=re.MULTILINE | re.DOTALL)
     sections = re.split(r"^#+ (.*)$", prose, flags=re.MULTILINE)
     assert sections[1].startswith("Metric Card for ")

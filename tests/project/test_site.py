@@ -15,7 +15,7 @@ from folders import ROOT
 from script_modules import script_module
 
 import vlgauge
-from vlgauge.core.catalog import metric_names
+from vlgauge.core.catalog import metric_facts, metric_names
 from vlgauge.core.validation import setting_names
 from vlgauge.explain import explanation_of
 from vlgauge.research.studies.published import list_published_tables
@@ -51,6 +51,16 @@ def test_every_metric_says_how_it_is_read(pages):
         assert all(sentence in page for sentence in explanation.reading)
 
 
+def test_the_languages_of_every_metric_are_a_table(pages):
+    rows = dict(re.findall(r"^\| \[(\w+)\]\(.*?\) \| (.*) \|$", pages.languages(), re.MULTILINE))
+    assert sorted(rows) == metric_names()
+    assert rows["spice"] == "English | `graphs`, or `parser`"
+    assert rows["meteor"] == 'English | `version="2007"`'
+    assert rows["bleu"] == "any language | `tokenizer` for languages without spaces between words"
+    assert rows["chrf"] == "any language | "
+    assert "../metrics/languages.md" in (DOCS / "howto" / "languages.md").read_text("utf-8")
+
+
 def test_deviations_of_all_cards_are_on_one_page(pages):
     page = pages.deviations()
     for path in ROOT.glob("metrics/*/README.md"):
@@ -80,6 +90,7 @@ def test_the_page_of_a_class_describes_settings_inputs_and_result(reference, nam
     assert f".. autoclass:: vlgauge_metrics.{name}.{name}.{cls.__name__}\n" in page
     table = page.partition("## Settings")[2].partition("## Inputs of compute")[0]
     described = [re.findall(r"`(\w+)`", row.split("|")[1]) for row in table.splitlines() if row.startswith("| `")]
+    assert f"[Languages](/howto/languages.md): {metric_facts(name).supported_languages}." in page
     assert sorted(setting for row in described for setting in row) == sorted(setting_names(cls))
     inputs, _, result = page.partition("## Inputs of compute")[2].partition("## Result")
     for column in cls.columns:

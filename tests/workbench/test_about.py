@@ -13,7 +13,7 @@ from starlette.requests import Request
 
 import vlgauge
 from vlgauge.api.prefetch import assets
-from vlgauge.core.catalog import metric_names
+from vlgauge.core.catalog import metric_facts, metric_names
 from vlgauge.core.signatures import TOY_NUMBERS
 from vlgauge.explain.examples import PICTURES
 from vlgauge_workbench import about, inputs, profiles, scoring
@@ -82,6 +82,7 @@ def test_every_metric_has_a_citation_and_says_what_its_profiles_need(name):
     assert ("/score_dataset" in dataset) == ("# Clips" not in dataset)
     assert paper.startswith("@"), "'Citation' of the card must be a block of bibtex"
     assert f"'{name}'" in python
+    assert notes.startswith(f"Languages: {metric_facts(name).supported_languages}.\n")
     assert "needs no model" in notes or f"vlgauge prefetch {name}" in notes
     # The user replaces the names of files and columns.
     has_files = {"images", "videos"} & {column.name for column in scoring.metric_of(name).columns}

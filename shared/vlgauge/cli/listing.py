@@ -6,6 +6,8 @@ from dataclasses import asdict
 from vlgauge.core.catalog import MetricFacts, metric_facts, metric_names
 from vlgauge.core.results import to_json, to_table
 
+HEADINGS = ["metric", "measures", "range", "better", "languages", "needs the extra"]
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
@@ -23,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(to_json({"metrics": [asdict(fact) | {"missing": fact.missing} for fact in facts]}))
     else:
-        print(to_table(["metric", "measures", "range", "better", "needs the extra"], [row(fact) for fact in facts]))
+        print(to_table(HEADINGS, [row(fact) for fact in facts]))
     return 0
 
 
@@ -35,4 +37,4 @@ def row(facts: MetricFacts) -> list[str]:
         needs = f'missing: pip install "vlgauge[{",".join(facts.missing)}]"'
     else:
         needs = f"{', '.join(facts.needs)} (present)"
-    return [facts.name, facts.measures, facts.score_range, facts.better, needs]
+    return [facts.name, facts.measures, facts.score_range, facts.better, ", ".join(facts.languages), needs]

@@ -29,6 +29,12 @@ _EVERYTHING = ("-inf", "inf")
 GROUPS = ("Visual stories", "Caption sets", "Style", "Image-caption alignment", "Reference-based")
 """Groups of metrics by kind of input, in display order. Values of `group` in the front matter of cards."""
 
+ANY_LANGUAGE = "any"
+"""Value of `languages` in the front matter of cards of metrics for all languages."""
+
+LANGUAGE_NAMES = {"en": "English"}
+"""English names of the other values of `languages`, which are ISO 639-1 codes."""
+
 WITH_REFERENCES = "ref_"
 """Prefix of the names of scores that also use references, such as "ref_clip_s"."""
 
@@ -55,6 +61,9 @@ class MetricFacts:
         other_scores: Name, title and range of additional scores with a title of their own. The range has the form of
             `score_range`.
         directions: Names of the other result values that have a direction, and whether higher is better.
+        languages: ISO 639-1 codes of the languages that the default settings support, or "any".
+        other_languages: Alternatives for other languages. Each consists of the settings and per-call inputs that must
+            all be set, as names or as ``name="value"``.
     """
 
     name: str
@@ -70,11 +79,19 @@ class MetricFacts:
     bounds_with_references: tuple[BoundsWith, ...] | None = None
     other_scores: tuple[tuple[str, str, str], ...] = ()
     directions: tuple[tuple[str, bool], ...] = ()
+    languages: tuple[str, ...] = (ANY_LANGUAGE,)
+    other_languages: tuple[tuple[str, ...], ...] = ()
 
     @property
     def better(self) -> str:
         """Direction as a word, "higher" or "lower"."""
         return "higher" if self.higher_is_better else "lower"
+
+    @property
+    def supported_languages(self) -> str:
+        """Languages of the default settings, and the settings and inputs for others, as Markdown text."""
+        others = alternatives_in_words(self.other_languages)
+        return languages_in_words(self.languages) + (f"; others with {others}" if others else "")
 
     def range_of(self, kind: str = "") -> str:
         """Return the range of a score in plain words, under the default settings.
@@ -120,6 +137,19 @@ class MetricFacts:
     def missing(self) -> list[str]:
         """Extras that are not installed."""
         return [extra for extra in self.needs if not extra_is_present(extra)]
+
+
+def languages_in_words(languages: Sequence[str]) -> str:
+    """Return the names of languages as text, such as "English", or "any language"."""
+    return " and ".join(LANGUAGE_NAMES.get(one, f"{one} language") for one in languages)
+
+
+def alternatives_in_words(alternatives: Sequence[Sequence[str]]) -> str:
+    """Return the alternatives of `MetricFacts.other_languages` as text, such as "`graphs`, or `parser` and `encoder`".
+
+    Empty if there are none.
+    """
+    return ", or ".join(" and ".join(f"`{one}`" for one in together) for together in alternatives)
 
 
 def _number(text: str | None) -> float | None:
@@ -281,7 +311,13 @@ def _facts(folder: Path) -> MetricFacts:
         bounds_with_references=_bounds_with(with_references[0]) if with_references else None,
         other_scores=tuple((one["key"], one["title"], one.get("range", "")) for one in named),
         directions=tuple((one["key"], one["direction"] == "higher") for one in named),
+        languages=_languages(front.get("languages", ANY_LANGUAGE)),
+        other_languages=tuple(tuple(one.split(", ")) for one in front.get("other_languages", ())),
     )
+
+
+def _languages(languages: str | list[str]) -> tuple[str, ...]:
+    return (languages,) if isinstance(languages, str) else tuple(languages)
 
 
 def _bounds(ends: Sequence[float | None]) -> Bounds:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from datasets import Features
 from packaging.version import Version
 
-from vlgauge.core.catalog import Bounds, citation, metric_facts, metric_names
+from vlgauge.core.catalog import ANY_LANGUAGE, Bounds, citation, metric_facts, metric_names
 from vlgauge.core.errors import MissingExtraError, UsageError, UsageTypeError
 from vlgauge.core.progress import Progress, check_progress, progress_chosen
 from vlgauge.core.results import result_record
@@ -53,7 +53,10 @@ NOT_IN_SIGNATURE = (
 # Fields that come first in a signature, if the metric has them.
 _FIRST_FIELDS = ("v", "profile", "enc", "dtype", "prep")
 
-FACTS_OF_CARDS = ("measures", "score_range", "bounds", "higher_is_better", "needs", "is_mean", "compares_sets")
+FACTS_OF_CARDS = (
+    *("measures", "score_range", "bounds", "higher_is_better", "needs", "is_mean", "compares_sets"),
+    *("languages", "other_languages"),
+)
 
 MAX_BYTES_PER_WRITE = 256 * 2**20
 
@@ -83,6 +86,8 @@ class Metric(EvaluateAdapter, ABC):
         configs: Valid values of ``config_name``.
         is_mean: Whether the corpus-level value is the mean of the row scores.
         compares_sets: Whether a score depends on the number of captions per row.
+        languages: Languages that the settings support, see `MetricFacts`. An instance may override them.
+        other_languages: Alternatives for other languages, see `MetricFacts`. An instance may override them.
         unsigned: Metric-specific settings that do not change the scores. See `NOT_IN_SIGNATURE`.
         source_settings: Settings that name models, parsers or files. Each call adds the identity of the loaded source
             to the signature instead.
@@ -105,6 +110,8 @@ class Metric(EvaluateAdapter, ABC):
     configs: ClassVar[tuple[str, ...]] = ()
     is_mean: ClassVar[bool] = True
     compares_sets: ClassVar[bool] = False
+    languages: tuple[str, ...] = (ANY_LANGUAGE,)
+    other_languages: tuple[tuple[str, ...], ...] = ()
     unsigned: ClassVar[tuple[str, ...]] = ()
     source_settings: ClassVar[tuple[str, ...]] = ()
     has_reference_scores: ClassVar[bool] = False
