@@ -80,9 +80,7 @@ def measured(name: str, file: Path, folder: Path) -> Stages:
     first = next(pq.ParquetFile(file).iter_batches(batch_size=2))
     warm = scorer.with_counts([scorer.count_rows(first)]) if scorer.needs_counts else scorer
     warm.score_rows(first)  # loads the model
-    kept_bytes, process_memory.max_bytes = process_memory.max_bytes, 0
-    process_memory.put({})  # clears the images and texts of the previous measurement
-    process_memory.max_bytes = kept_bytes
+    process_memory.clear()
     batches = stages.run("reading", read, file)
     if scorer.needs_counts:
         counted = [stages.run("counting", scorer.count_rows, batch) for batch in batches]

@@ -27,13 +27,14 @@ def test_cache_info_and_clear(capsys, features, monkeypatch):
     lines = [line.split() for line in out.splitlines()]
     assert code == 0
     assert [line[:4] for line in lines[2:4]] == [
-        ["clip-" + "ab" * 8, f"{side}-{'0' * 16}-float32", "1", "0.4"] for side in ("image", "text")
+        ["clip-" + "ab" * 16, f"{side}-{'0' * 16}-float32", "200", "0.4"] for side in ("image", "text")
     ]
     assert lines[4] == ["0.8", "MiB", "in", "all"]
     monkeypatch.setenv("VLGAUGE_FEATURES", str(features))
+    size = (features / "features.sqlite").stat().st_size / 2**20
     (features / "mine.txt").write_text("x")
     code, out, _ = run(capsys, "cache", "clear")
-    assert (code, out) == (0, f"removed 0.8 MiB from {features}\n")
+    assert (code, out) == (0, f"removed {size:.1f} MiB from {features}\n")
     assert [path.name for path in features.rglob("*")] == ["mine.txt"]
     assert "0.0 MiB in all" in run(capsys, "cache", "info")[1]
 

@@ -1,11 +1,11 @@
 """Stores of small vectors on disk."""
 
 import hashlib
+import sqlite3
+from contextlib import closing
 
 import numpy as np
 
-from vlgauge.core.writing import PART
-from vlgauge.models.features import disk
 from vlgauge.models.features.disk import DiskStore, preprocess_id
 
 DIGEST = "ab" * 32
@@ -25,12 +25,10 @@ def store_at(root, **changed):
     return DiskStore(root, **{**settings, **changed})
 
 
-def files_in(store):
-    return list(disk.files_in([store.folder], disk.SHARD))
-
-
-def parts_in(store):
-    return list(disk.files_in([store.folder], PART))
+def change(store, statement, *values):
+    """Run an SQL statement on the database of a store, and return the rows it yields."""
+    with closing(sqlite3.connect(store.path)) as database, database:
+        return database.execute(statement, values).fetchall()
 
 
 def assert_holds(store, numbers):

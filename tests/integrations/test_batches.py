@@ -4,7 +4,6 @@ import json
 import math
 import random
 import warnings
-from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -27,12 +26,10 @@ from vlgauge.models.judges.served import ServedJudge
 
 def forget():
     """Forget all features, so that every image and text is encoded again."""
-    with patch.object(process_memory, "max_bytes", 0):
-        process_memory.put({})
+    process_memory.clear()
     for encoder in pool._encoders.values():
         if store := getattr(encoder, "store", None):
-            with patch.object(store, "max_bytes", 0):
-                store.put({})
+            store.clear()
 
 
 def cut(columns, ids, sizes, seed, kind=dict):

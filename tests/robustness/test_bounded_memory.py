@@ -81,9 +81,9 @@ def test_texts_of_any_length_count_as_their_vectors():
     encoder.store.clear()
     long = "dog " * 10_000
     first = encoder.encode([long, "a dog", long])
-    assert all(isinstance(key, bytes) and len(key) == 32 for key in encoder.store._vectors)
+    assert all(isinstance(key, bytes) and len(key) == 32 for key in encoder.store._values)
     np.testing.assert_array_equal(encoder.encode([long, "a dog", long]), first)
-    assert encoder.store.n_bytes == 2 * first[0].nbytes
+    assert encoder.store.total == 2 * first[0].nbytes
 
 
 def test_words_but_none_that_is_too_long():

@@ -2,12 +2,13 @@
 
 import argparse
 import os
-from datetime import UTC, datetime
 from pathlib import Path
+
+import numpy as np
 
 from vlgauge.core.errors import MissingFileError, UsageError
 from vlgauge.core.results import to_table
-from vlgauge.models.features.disk import SHARD, clear, files_in, store_folders
+from vlgauge.models.features.disk import clear, list_features
 
 VARIABLE = "VLGAUGE_FEATURES"
 
@@ -34,18 +35,13 @@ def run_info(options: argparse.Namespace) -> int:
         UsageError: If an option or the content of a file is not valid.
     """
     root = choose_folder(options.folder)
-    rows, total = [], 0
-    for folder in store_folders(root):
-        shards = files_in([folder], SHARD).values()
-        n_bytes = sum(shard.st_size for shard in shards)
-        total += n_bytes
-        if shards:
-            used = datetime.fromtimestamp(max(shard.st_mtime for shard in shards), tz=UTC)
-            rows.append(
-                [folder.parent.name, folder.name, len(shards), f"{n_bytes / 2**20:.1f}", f"{used:%Y-%m-%d %H:%M}"]
-            )
-    print(to_table([str(root), "side", "files", "MiB", "last used (UTC)"], rows))
-    print(f"{total / 2**20:.1f} MiB in all")
+    stores = list_features(root)
+    rows = [
+        [*one.name.split("/"), one.n_features, f"{one.n_bytes / 2**20:.1f}", f"{np.datetime64(one.used, 'D')}"]
+        for one in stores
+    ]
+    print(to_table([str(root), "side", "features", "MiB", "last used"], rows))
+    print(f"{sum(one.n_bytes for one in stores) / 2**20:.1f} MiB in all")
     return 0
 
 

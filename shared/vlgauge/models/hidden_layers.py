@@ -177,7 +177,7 @@ class AllLayersEncoder:
     @property
     def n_bytes(self) -> int:
         """Size of the weights and of the cached features in bytes."""
-        return sum(p.numel() * p.element_size() for p in self.model.parameters()) + self.store.n_bytes
+        return sum(p.numel() * p.element_size() for p in self.model.parameters()) + self.store.total
 
     def tensors(self) -> dict[str, Any]:
         """Return the state dict of the model: tensors by name."""
@@ -207,7 +207,7 @@ class AllLayersEncoder:
         ids, truncated = self.token_ids(texts)
         rows = [np.array(row, dtype=np.int32) for row in ids]
         keys = [hashlib.sha256(row.tobytes()).digest() for row in rows]
-        known = dict(self.store.get(dict.fromkeys(keys)))
+        known = dict(self.store.get_all(dict.fromkeys(keys)))
         new = in_order([row for key, row in zip(keys, rows, strict=True) if key not in known])
         note = f"Encoding texts ({len(known)} of {len(set(keys))} known)"
         with progress_bar(len(new), note, progress) as advance:
@@ -215,7 +215,7 @@ class AllLayersEncoder:
                 own = [hashlib.sha256(row.tobytes()).digest() for row in batch]
                 read: dict[Hashable, np.ndarray] = dict(zip(own, self._read(batch), strict=True))
                 known |= read
-                self.store.put(read)
+                self.store.put_all(read)
                 advance(len(batch))
         table = np.stack([known[key] for key in keys]) if keys else np.zeros(0, self._record)
         return LayerFeatures(

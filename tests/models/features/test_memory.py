@@ -85,19 +85,19 @@ def test_kinds_and_encoders_are_apart():
     assert (memory.bytes_of("e"), memory.bytes_of("f")) == (32, 16)
     memory.forget("e")
     assert [len(store.get([b"a"])) for store in stores] == [0, 0, 1]
-    assert memory.n_bytes == 16
+    assert memory.total == 16
 
 
 def test_what_is_kept_does_not_hold_its_batch():
     memory = MemoryStore()
     batch = np.ones((100, 4), dtype=np.float32)
     LayeredStore(memory, ("e",), None).put({b"a": batch[3]})
-    (kept,) = memory.get([("e", b"a")]).values()
+    (kept,) = memory.get_all([("e", b"a")]).values()
     assert kept.base is None
 
 
 def test_the_memory_of_the_process_is_bounded():
-    assert features.process_memory.max_bytes == 2**30
+    assert features.process_memory.most == 2**30
     memory = MemoryStore(40)
     store = LayeredStore(memory, ("e",), None)
     for key in (b"a", b"b", b"c"):
@@ -107,7 +107,7 @@ def test_the_memory_of_the_process_is_bounded():
 
 def test_a_lock_that_another_thread_held_does_not_survive_a_fork():
     memory = MemoryStore()
-    memory.put({("e", b"a"): vector(1)})
+    memory.put_all({("e", b"a"): vector(1)})
     held, done = threading.Event(), threading.Event()
 
     def hold():

@@ -149,11 +149,11 @@ def test_our_encoders_fulfil_the_protocol(minilm):
 
 def test_the_store_forgets_the_least_recently_used():
     store = memory.MemoryStore(max_bytes=2 * 8)
-    store.put({"a": np.zeros(1), "b": np.ones(1)})
-    store.get(["a"])
-    store.put({"c": np.full(1, 2.0)})
-    assert set(store.get(["a", "b", "c"])) == {"a", "c"}
-    assert (len(store), store.n_bytes) == (2, 16)
+    store.put_all({"a": np.zeros(1), "b": np.ones(1)})
+    store.get("a")
+    store.put("c", np.full(1, 2.0))
+    assert set(store.get_all(["a", "b", "c"])) == {"a", "c"}
+    assert (len(store), store.total) == (2, 16)
 
 
 # -- files -----------------------------------------------------------------------------------------------------------

@@ -104,7 +104,7 @@ def test_the_command_sees_each_crop_and_text_once(asked, tmp_path, capsys, monke
         "regions",
     ]
     if small_memory:  # like a dataset that does not fit in memory: the folder remembers
-        monkeypatch.setattr(memory.process_memory, "max_bytes", 2_000)
+        monkeypatch.setattr(memory.process_memory, "most", 2_000)
         options += ["--set", f"feature_cache={tmp_path / 'features'}"]
     before = encoder.forwards.copy()
     assert cli.main(["grounding", "ablations", drawn(tmp_path, 4), "--no-progress", *options]) == 0

@@ -1,41 +1,38 @@
 """Feature store on disk, shared by processes, for repeated scoring of the same inputs.
 
-It uses neither lock files nor a database. Shards are immutable, are created atomically, and may be deleted at any time.
-If two processes compute the same features, both store them, which is harmless.
+All stores of a folder are in one SQLite database, whose locks the file system of the folder must support.
 """
 
-import contextlib
 import hashlib
 import json
+import math
 import os
-import re
-import threading
+import sqlite3
 import time
-import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from vlgauge.core.validation import warn
-from vlgauge.core.writing import PART, STALE_SECONDS, NotWritableError, write
-from vlgauge.models.features.shards import BrokenShardError, Shard, as_keys, bytes_of, shard_bytes
 
-LAYOUT = "v1"
+FILE = "features.sqlite"
 MAX_BYTES = 2 * 2**30
 
-# If the limit is exceeded, the oldest shards are removed until this share of it is left.
+# If the limit is exceeded, the features that were unused longest are removed until this share of it is left.
 _FILLED = 0.9
-_SMALL_BYTES = 2**20
-_MAX_SMALL = 64
-_MAX_FOLDERS = 64
-
-# Only files with this name, and such files while they are being written, are read, counted or removed. All other files
-# belong to other programs.
-SHARD = re.compile(r"\d+-\d+-[0-9a-f]{32}\.safetensors")
+_KEYS_AT_A_TIME = 1000
+_WAIT_SECONDS = 60.0  # for other processes that write
+_DAY = 24 * 60 * 60  # seconds
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS features (
+    store TEXT, key BLOB, vector BLOB, checksum INTEGER, used INTEGER, PRIMARY KEY (store, key)
+)
+"""
 
 _warned: set[tuple[Path, str]] = set()
 
@@ -44,6 +41,22 @@ def preprocess_id(settings: Mapping[str, Any]) -> str:
     """Return sixteen hexadecimal digits that identify all preprocessing settings that affect the features."""
     canonical = json.dumps(settings, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+
+class StoredFeatures(NamedTuple):
+    """Stored features of one side of one encoder.
+
+    Attributes:
+        name: Encoder, side, preprocessing and data type.
+        n_features: Number of features.
+        n_bytes: Size of the features in bytes.
+        used: Number of days from 1970 to the last use.
+    """
+
+    name: str
+    n_features: int
+    n_bytes: int
+    used: int
 
 
 class DiskStore:
@@ -55,7 +68,7 @@ class DiskStore:
         side: Kind of input, such as ``"image"`` or ``"text"``.
         preprocess_id: See `preprocess_id`.
         dtype: Data type of the computation. Features are stored as float32.
-        max_bytes: Maximum size of all stores below `root` in bytes.
+        max_bytes: Maximum size of all stores in `root` in bytes.
     """
 
     def __init__(
@@ -68,218 +81,163 @@ class DiskStore:
         dtype: str,
         max_bytes: int = MAX_BYTES,
     ) -> None:
-        self.root = Path(root).expanduser().absolute()
-        self.folder = self.root / LAYOUT / f"clip-{weights_digest[:16]}" / f"{side}-{preprocess_id}-{dtype}"
+        self.path = Path(root).expanduser().absolute() / FILE
+        self.name = f"clip-{weights_digest[:32]}/{side}-{preprocess_id}-{dtype}"
         self.max_bytes = max_bytes
-        about = {"family": "clip", "weights_sha256": weights_digest, "side": side, "preprocessing": preprocess_id}
-        self._metadata = {**about, "dtype": dtype}
-        self._opened = _open_store(self.folder, tuple(self._metadata.items()))
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, np.ndarray]:
         """Return the stored features of these keys, shape ``(width,)`` each, float32. Unknown keys are omitted."""
         found: dict[bytes, np.ndarray] = {}
-        with self._opened.lock:
-            # The second pass finds shards that other processes have written or merged since the first one.
-            for _ in range(2):
-                if missing := [key for key in dict.fromkeys(keys) if key not in found]:
-                    self._look_up(missing, found)
+
+        def look_up(database: sqlite3.Connection) -> None:
+            today, altered, unused = _today(), [], []
+            for key, content, check, used in self._select(database, "key, vector, checksum, used", keys):
+                if _checksum(key, content) != check:
+                    altered.append((self.name, key))
+                    continue
+                found[key] = np.frombuffer(content, "<f4").astype(np.float32)
+                if used != today:
+                    unused.append((today, self.name, key))
+            if altered:
+                n_altered = f"{len(altered)} of {len(found) + len(altered)} embeddings in {self.path}"
+                self._warn("altered", f"{n_altered} were altered after they were written; they are computed again")
+            if altered or unused:
+                with suppress(sqlite3.OperationalError), database:  # nothing can be written to a read-only folder
+                    database.executemany("DELETE FROM features WHERE store = ? AND key = ?", altered)
+                    database.executemany("UPDATE features SET used = ? WHERE store = ? AND key = ?", unused)
+
+        self._run(look_up)
         return found
 
     def absent(self, keys: Sequence[bytes]) -> list[bytes]:
         """Return the keys that are not stored, without reading features."""
-        wanted = as_keys(keys)
-        there = np.zeros(len(keys), bool)
-        with self._opened.lock:
-            for shard in self._shards():
-                there[shard.find(wanted)[0]] = True
-        return [key for key, known in zip(keys, there, strict=True) if not known]
+        there: set[bytes] = set()
+        self._run(lambda database: there.update(key for (key,) in self._select(database, "key", keys)))
+        return [key for key in keys if key not in there]
 
     def put(self, vectors: Mapping[bytes, np.ndarray]) -> None:
-        """Store features in one shard, except for rows that are not finite.
+        """Store features, except for rows that are not finite.
 
         If the disk is full or read-only, nothing is stored and one warning is issued.
 
         Args:
             vectors: Features by key, shape ``(width,)`` each.
         """
-        finite = {key: vector for key, vector in vectors.items() if np.isfinite(vector).all()}
-        if not finite:
-            return
-        with self._writing():
-            # `mkdir(parents=True)` applies the mode only to the last folder.
-            for folder in (*reversed(self.folder.parents), self.folder):
-                if not folder.exists():
-                    folder.mkdir(mode=0o700, exist_ok=True)
-            content = shard_bytes(finite, self._metadata)
-            if self._make_room(len(content)):
-                self._write(content)
-                if sum(file.st_size < _SMALL_BYTES for file in files_in([self.folder], SHARD).values()) > _MAX_SMALL:
-                    self._merge()
-
-    def _shards(self) -> list[Shard]:
-        """Return the shards of the folder, after opening new ones and forgetting removed ones."""
-        known = self._opened.shards
-        try:
-            there = files_in([self.folder], SHARD)
-        except OSError as error:
-            self._warn("read", f"features cannot be read from {self.folder}, so they are computed again: {error}")
-            return list(known.values())
-        for path in known.keys() - there.keys():
-            del known[path]
-        for path in sorted(there.keys() - known.keys()):
-            with self._reading(path):
-                known[path] = Shard.opened(path, self._metadata)
-        return list(known.values())
-
-    def _look_up(self, keys: list[bytes], found: dict[bytes, np.ndarray]) -> None:
-        """Add the features with valid checksums to `found`."""
-        wanted = as_keys(keys)
-        is_missing = np.ones(len(keys), bool)
-        for shard in self._shards():
-            (left,) = np.nonzero(is_missing)
-            hits, index = shard.find(wanted[left])
-            if not len(hits):
-                continue
-            with self._reading(shard.path):
-                values, whole = shard.read(index)
-                if whole.all():
-                    with contextlib.suppress(OSError):  # read-only folder: the modification time stays
-                        os.utime(shard.path)
-                else:
-                    self._rewrite([shard])
-                good = left[hits[whole]]
-                found.update((keys[row], value.copy()) for row, value in zip(good, values[whole], strict=True))
-                is_missing[good] = False
-
-    def _merge(self) -> None:
-        """Merge small shards into one, except for shards of another width than the newest."""
-        with self._opened.lock:
-            small = [shard for shard in self._shards() if shard.n_bytes < _SMALL_BYTES]
-            self._rewrite([shard for shard in small if shard.width == small[-1].width])
-
-    def _rewrite(self, shards: Sequence[Shard]) -> None:
-        """Replace shards by a new one with their valid features."""
-        kept: dict[bytes, np.ndarray] = {}
-        read = []
-        for shard in shards:
-            with self._reading(shard.path):
-                values, whole = shard.read()
-                kept.update(zip(bytes_of(shard.keys[whole]), values[whole], strict=True))
-                read.append(shard.path)
-                if not whole.all():
-                    n_altered = f"{(~whole).sum()} of {len(whole)} embeddings in {shard.path}"
-                    self._warn("altered", f"{n_altered} were altered after they were written; they are computed again")
-        with self._writing():
-            if kept:
-                self._write(shard_bytes(kept, self._metadata))
-            remove(read)
-
-    def _write(self, content: bytes) -> None:
-        name = f"{time.time_ns()}-{os.getpid()}-{uuid.uuid4().hex}.safetensors"
-        write(self.folder / name, content, "a shard", mode=0o600)
-
-    def _make_room(self, n_bytes: int) -> bool:
-        """Remove temporary files of dead processes and, if the limit would be exceeded, the oldest shards.
-
-        Returns:
-            False if the new shard alone exceeds the limit.
-        """
+        contents = {key: vector.astype("<f4").tobytes() for key, vector in vectors.items() if np.isfinite(vector).all()}
+        n_bytes = sum(map(len, contents.values()))
         if n_bytes > self.max_bytes:
-            self._warn(
-                "bound",
-                f"features of {n_bytes} bytes exceed the limit of {self.max_bytes} bytes, so they are not stored",
-            )
-            return False
-        folders = store_folders(self.root)
-        stale = time.time() - STALE_SECONDS
-        remove(path for path, part in files_in(folders, PART).items() if part.st_mtime < stale)
-        shards = files_in(folders, SHARD)
-        total = sum(shard.st_size for shard in shards.values()) + n_bytes
+            limit = f"the limit of {self.max_bytes} bytes"
+            self._warn("limit", f"features of {n_bytes} bytes exceed {limit}, so they are not stored")
+            return
+
+        def write(database: sqlite3.Connection) -> None:
+            today = _today()
+            with database:
+                database.execute("BEGIN IMMEDIATE")
+                self._make_room(database, n_bytes)
+                database.executemany(
+                    "INSERT OR REPLACE INTO features VALUES (?, ?, ?, ?, ?)",
+                    (
+                        (self.name, key, content, _checksum(key, content), today)
+                        for key, content in sorted(contents.items())
+                    ),
+                )
+
+        if contents:
+            self._run(write, creates=True)
+
+    def _select(self, database: sqlite3.Connection, columns: str, keys: Sequence[bytes]) -> Iterator[tuple[Any, ...]]:
+        for start in range(0, len(keys), _KEYS_AT_A_TIME):
+            some = keys[start : start + _KEYS_AT_A_TIME]
+            query = f"SELECT {columns} FROM features WHERE store = ? AND key IN ({', '.join('?' * len(some))})"
+            yield from database.execute(query, (self.name, *some))
+
+    def _make_room(self, database: sqlite3.Connection, n_bytes: int) -> None:
+        """Remove the features that were unused longest, if the limit would be exceeded."""
+        numbers = (database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count"))
+        n_pages, n_free = numbers
+        (page_size,) = database.execute("PRAGMA page_size").fetchone()
+        total = (n_pages - n_free) * page_size + n_bytes
         if total > self.max_bytes:
-            for path, shard in sorted(shards.items(), key=lambda file: file[1].st_mtime_ns):
-                if total <= _FILLED * self.max_bytes:
-                    break
-                remove([path])
-                total -= shard.st_size
-        return True
+            (n_rows,) = database.execute("SELECT count(*) FROM features").fetchone()
+            n_surplus = math.ceil(n_rows * (1 - _FILLED * self.max_bytes / total))
+            oldest = "SELECT rowid FROM features ORDER BY used, rowid LIMIT ?"
+            database.execute(f"DELETE FROM features WHERE rowid IN ({oldest})", (n_surplus,))
 
-    @contextlib.contextmanager
-    def _reading(self, path: Path) -> Iterator[None]:
-        """Remove a shard that is broken, and forget one that is missing or not readable."""
+    def _run(self, work: Callable[[sqlite3.Connection], object], *, creates: bool = False) -> None:
+        """Call a function with the open database, and warn instead of raising an error if that fails."""
         try:
-            yield
-        except BrokenShardError as error:
-            self._opened.shards.pop(path, None)
-            remove([path])
-            self._warn("broken", f"{path} {error}; it was removed, and its features are computed again")
-        except OSError:
-            self._opened.shards.pop(path, None)
-
-    @contextlib.contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Warn instead of raising an error if the disk is not writable."""
-        try:
-            yield
-        except (OSError, NotWritableError) as error:
-            self._warn("write", f"features cannot be stored in {self.folder}, so scoring continues without: {error}")
+            if creates:
+                self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+            elif not self.path.exists():
+                return
+            with closing(connect(self.path)) as database:
+                work(database)
+        except (sqlite3.Error, OSError, TypeError, ValueError) as error:
+            # Damaged bytes may also change the type or the encoding of a value.
+            is_whole = isinstance(error, (sqlite3.OperationalError, OSError))
+            if is_whole and getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_ERROR:
+                what = "stored in" if creates else "read from"
+                self._warn(what, f"features cannot be {what} {self.path}, so scoring continues without: {error}")
+                return
+            remove(self.path)
+            self._warn(
+                "broken", f"{self.path} is broken ({error}); it was removed, and its features are computed again"
+            )
 
     def _warn(self, kind: str, message: str) -> None:
-        """Warn about the folder, once per process and kind of message."""
-        if (self.folder, kind) not in _warned:
-            _warned.add((self.folder, kind))
+        """Warn about the database, once per process and kind of message."""
+        if (self.path, kind) not in _warned:
+            _warned.add((self.path, kind))
             warn(message)
 
 
-class _Opened:
-    """Shards of a folder that this process has opened, and their lock."""
+def connect(path: Path) -> sqlite3.Connection:
+    """Open an existing database of features.
 
-    def __init__(self) -> None:
-        self.shards: dict[Path, Shard] = {}
-        self.lock = threading.RLock()
-
-
-@lru_cache(maxsize=_MAX_FOLDERS)
-def _open_store(folder: Path, metadata: tuple[tuple[str, str], ...]) -> _Opened:
-    """Return the object shared by all stores of this process with the same folder."""
-    return _Opened()
+    Raises:
+        sqlite3.DatabaseError: If the file is not readable, or not a database.
+    """
+    database = sqlite3.connect(f"{path.as_uri()}?mode=rw", _WAIT_SECONDS, isolation_level="IMMEDIATE", uri=True)
+    database.execute("PRAGMA page_size = 16384")
+    database.execute(_SCHEMA)
+    return database
 
 
-if hasattr(os, "register_at_fork"):
-    # A child process may have copied a lock in the locked state.
-    os.register_at_fork(after_in_child=_open_store.cache_clear)
+def list_features(root: Path) -> list[StoredFeatures]:
+    """Return what is stored in a folder, sorted by name.
 
-
-# -- All stores below a folder ----------------------------------------------------------------------------------------
-def store_folders(root: Path) -> list[Path]:
-    """Return the folders of all stores below a folder."""
-    return sorted(folder for folder in (root / LAYOUT).glob("*/*") if folder.is_dir())
-
-
-def files_in(folders: Iterable[Path], names: re.Pattern[str]) -> dict[Path, os.stat_result]:
-    """Return the files in folders whose names match, sorted by name and thus by age. Missing folders are skipped."""
-    found = {}
-    for folder in folders:
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as files:
-            for file in files:
-                if names.fullmatch(file.name):
-                    with contextlib.suppress(FileNotFoundError):  # removed since it was listed
-                        found[Path(file.path)] = file.stat(follow_symlinks=False)
-    return dict(sorted(found.items()))
-
-
-def remove(paths: Iterable[Path]) -> None:
-    """Remove files, ignoring missing files and files that cannot be removed."""
-    for path in paths:
-        with contextlib.suppress(OSError):
-            path.unlink(missing_ok=True)
+    Raises:
+        sqlite3.DatabaseError: If the database cannot be read.
+    """
+    if not (root / FILE).exists():
+        return []
+    with closing(connect((root / FILE).absolute())) as database:
+        columns = "store, count(*), sum(length(vector)), max(used)"
+        return [StoredFeatures(*row) for row in database.execute(f"SELECT {columns} FROM features GROUP BY store")]
 
 
 def clear(root: Path) -> int:
-    """Remove all stores below a folder and nothing else, and return the number of bytes freed."""
-    folders = store_folders(root)
-    found = files_in(folders, SHARD) | files_in(folders, PART)
-    remove(found)
-    for folder in (*folders, *(root / LAYOUT).glob("*"), root / LAYOUT):
-        if folder.is_dir() and not any(folder.iterdir()):
-            folder.rmdir()
-    return sum(file.st_size for file in found.values())
+    """Remove all features in a folder and nothing else, and return the number of bytes freed."""
+    path = root / FILE
+    n_bytes = path.stat().st_size if path.exists() else 0
+    remove(path)
+    return n_bytes
+
+
+def remove(path: Path) -> None:
+    """Remove a database and the journal of an interrupted write, ignoring errors."""
+    for file in (path, path.with_name(f"{path.name}-journal")):
+        with suppress(OSError):
+            file.unlink()
+
+
+def _today() -> int:
+    """Return the number of days since 1970, because a more precise time would need a write for each read."""
+    return int(time.time()) // _DAY
+
+
+def _checksum(key: bytes, content: bytes) -> int:
+    """Return the CRC-32 of a key followed by its features, which detects bits that changed on the disk."""
+    return zlib.crc32(content, zlib.crc32(key))

@@ -2,11 +2,11 @@
 
 import os
 import threading
-from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 import numpy as np
 
+from vlgauge.core.lru_cache import LRUCache
 from vlgauge.models.features.disk import DiskStore
 
 PROCESS_BYTES = 2**30
@@ -16,62 +16,37 @@ PROCESS_BYTES = 2**30
 _PENDING_BYTES = 64 * 2**20
 
 
-class MemoryStore:
+class MemoryStore(LRUCache[Hashable, np.ndarray]):
     """Thread-safe cache of features by key, which evicts the least recently used ones beyond a size in bytes."""
 
     def __init__(self, max_bytes: int = 256 * 2**20) -> None:
-        self.max_bytes = max_bytes
-        self.n_bytes = 0
-        self._vectors: OrderedDict[Hashable, np.ndarray] = OrderedDict()
-        # Reentrant, because the finalizer of an encoder may call `forget` while this thread holds the lock.
-        self._lock = threading.RLock()
+        super().__init__(max_bytes, lambda vector: vector.nbytes)
 
-    def __len__(self) -> int:
-        return len(self._vectors)
-
-    def get(self, keys: Iterable[Hashable]) -> dict[Hashable, np.ndarray]:
+    def get_all(self, keys: Iterable[Hashable]) -> dict[Hashable, np.ndarray]:
         """Return the stored features of these keys, shape ``(width,)`` each. Unknown keys are omitted."""
-        found = {}
-        with self._lock:
-            for key in keys:
-                if key in self._vectors:
-                    self._vectors.move_to_end(key)
-                    found[key] = self._vectors[key]
-        return found
+        return {key: vector for key in keys if (vector := self.get(key)) is not None}
 
-    def put(self, vectors: Mapping[Hashable, np.ndarray]) -> None:
+    def put_all(self, vectors: Mapping[Hashable, np.ndarray]) -> None:
         """Store features, shape ``(width,)`` each, and evict the least recently used ones beyond the limit."""
-        with self._lock:
-            for key, vector in vectors.items():
-                if key not in self._vectors:
-                    self._vectors[key] = vector
-                    self.n_bytes += vector.nbytes
-            while self.n_bytes > self.max_bytes:
-                _, oldest = self._vectors.popitem(last=False)
-                self.n_bytes -= oldest.nbytes
+        for key, vector in vectors.items():
+            self.put(key, vector)
 
     def forget(self, scope: Hashable) -> None:
         """Remove all features whose key is a tuple that begins with the scope."""
-        with self._lock:
-            for key in [key for key in list(self._vectors) if isinstance(key, tuple) and key[0] == scope]:
-                self.n_bytes -= self._vectors.pop(key).nbytes
+        for key in list(self._values):
+            if isinstance(key, tuple) and key[0] == scope:
+                self.pop(key)
 
     def bytes_of(self, scope: Hashable) -> int:
         """Return the size of the features whose key is a tuple that begins with the scope, in bytes."""
         with self._lock:
-            known = list(self._vectors.items())
+            known = list(self._values.items())
         return sum(vector.nbytes for key, vector in known if isinstance(key, tuple) and key[0] == scope)
 
     def clear_after_fork(self) -> None:
         """Remove all features in a forked process, where the lock may be locked forever."""
         self._lock = threading.RLock()
         self.clear()
-
-    def clear(self) -> None:
-        """Remove all features."""
-        with self._lock:
-            self._vectors.clear()
-            self.n_bytes = 0
 
 
 process_memory = MemoryStore(PROCESS_BYTES)
@@ -97,7 +72,7 @@ class LayeredStore:
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, np.ndarray]:
         """Return the stored features of these keys, shape ``(width,)`` each. Unknown keys are omitted."""
-        held = self._memory.get([(*self._scope, key) for key in keys])
+        held = self._memory.get_all([(*self._scope, key) for key in keys])
         found = {key: held[name] for key in keys if (name := (*self._scope, key)) in held}
         if self._disk is not None and found:
             # Write features to this folder that were computed without a folder or with another one.
@@ -105,7 +80,7 @@ class LayeredStore:
         missing = [key for key in keys if key not in found]
         if self._disk is not None and missing:
             read = self._disk.get(missing)
-            self._memory.put({(*self._scope, key): vector for key, vector in read.items()})
+            self._memory.put_all({(*self._scope, key): vector for key, vector in read.items()})
             found.update(read)
         return found
 
@@ -113,7 +88,7 @@ class LayeredStore:
         """Store new features, shape ``(width,)`` each, in memory and, if there is a folder, on disk."""
         # Copy, because a view of one row would keep the whole batch in memory.
         own = {key: vector.copy() for key, vector in values.items()}
-        self._memory.put({(*self._scope, key): vector for key, vector in own.items()})
+        self._memory.put_all({(*self._scope, key): vector for key, vector in own.items()})
         if self._disk is not None:
             self._wait(own)
 

@@ -88,7 +88,7 @@ class LoadedScorer:
     @property
     def n_bytes(self) -> int:
         """Size of the weights and of the cached logits in bytes."""
-        return sum(p.numel() * p.element_size() for p in self._model.parameters()) + self.store.n_bytes
+        return sum(p.numel() * p.element_size() for p in self._model.parameters()) + self.store.total
 
     def label_index(self, label: int | str) -> int:
         """Return the index of a class given by index or name.
@@ -137,7 +137,7 @@ class LoadedScorer:
         distinct = list(dict.fromkeys(pairs))
         inputs, truncated = self._encoded(distinct, cut)
         keys = [_key(one) for one in inputs]
-        known = self.store.get(dict.fromkeys(keys))
+        known = self.store.get_all(dict.fromkeys(keys))
         new = {key: one for key, one in zip(keys, inputs, strict=True) if key not in known}
         # A fixed order makes the batches, and thus the results, bitwise independent of the order of the rows.
         order = sorted(new, key=lambda key: (len(new[key][0]), new[key]))
@@ -146,7 +146,7 @@ class LoadedScorer:
                 batch = order[start : start + batch_size]
                 known.update(zip(batch, self._logits([new[key] for key in batch]), strict=True))
                 advance(len(batch))
-        self.store.put({key: known[key].copy() for key in order})
+        self.store.put_all({key: known[key].copy() for key in order})
         logits = np.stack([known[key] for key in keys]) if keys else np.zeros((0, 2), np.float32)
         row_of = {pair: row for row, pair in enumerate(distinct)}
         rows = np.array([row_of[pair] for pair in pairs], dtype=np.intp)

@@ -212,7 +212,7 @@ class SentenceEncoder:
     @property
     def n_bytes(self) -> int:
         """Size of the weights and of the cached embeddings in bytes."""
-        return sum(p.numel() * p.element_size() for p in self._model.parameters()) + self.store.n_bytes
+        return sum(p.numel() * p.element_size() for p in self._model.parameters()) + self.store.total
 
     def encode(self, texts: Sequence[str], *, batch_size: int = 64, progress: Progress = None) -> np.ndarray:
         """Encode texts.
@@ -229,7 +229,7 @@ class SentenceEncoder:
         check_fork()
         # Keys are digests, because the size limit applies to the features only, and texts may be long.
         keys = {text: hashlib.sha256(text.encode("utf-8")).digest() for text in dict.fromkeys(texts)}
-        stored = self.store.get(keys.values())
+        stored = self.store.get_all(keys.values())
         known: dict[str, np.ndarray] = {text: stored[key] for text, key in keys.items() if key in stored}
         # A fixed order makes the batches, and thus the results, bitwise independent of the order of the rows.
         new = sorted({text for text in texts if text not in known}, key=lambda text: (len(text), text))
@@ -240,6 +240,6 @@ class SentenceEncoder:
                     vectors = self._model.encode(batch, batch_size=len(batch), show_progress_bar=False)
                 known.update(zip(batch, np.asarray(vectors, dtype=np.float32), strict=True))
                 advance(len(batch))
-        self.store.put({keys[text]: known[text].copy() for text in new})
+        self.store.put_all({keys[text]: known[text].copy() for text in new})
         width = self._model.get_embedding_dimension() or 0
         return np.stack([known[text] for text in texts]) if len(texts) else np.zeros((0, width), np.float32)
