@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Self
+
+from vlgauge.core.context_values import context_value
 
 
 class UsageError(ValueError):
@@ -147,19 +149,14 @@ def in_python(name: str, value: object, is_setting: bool) -> str:
 _NAMING: ContextVar[Callable[[str, object, bool], str]] = ContextVar("_NAMING", default=in_python)
 
 
-@contextmanager
-def naming_arguments(naming: Callable[[str, object, bool], str]) -> Iterator[None]:
+def naming_arguments(naming: Callable[[str, object, bool], str]) -> AbstractContextManager[None]:
     """Use the argument notation of a user interface in messages created inside the context.
 
     Args:
         naming: Function of the name of an argument, its value (``...`` if the message leaves it open), and whether it
             is a setting of a metric.
     """
-    token = _NAMING.set(naming)
-    try:
-        yield
-    finally:
-        _NAMING.reset(token)
+    return context_value(_NAMING, naming)
 
 
 def as_option(name: str, value: object = ...) -> str:

@@ -13,13 +13,14 @@ import sys
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import IO, Any, NoReturn, TypeAlias, TypeVar
 
+from vlgauge.core.context_values import context_value
 from vlgauge.core.errors import UsageError
 
 FilePath: TypeAlias = str | PathLike[str]
@@ -84,35 +85,20 @@ class FileLimitError(UsageError):
     """Raised if a file exceeds a limit."""
 
 
-@contextmanager
-def limits(
-    *,
-    max_bytes: int | None = None,
-    max_unpacked: int | None = None,
-    max_rows: int | None = None,
-    max_row: int | None = None,
-) -> Iterator[None]:
+def limits(**chosen: int | None) -> AbstractContextManager[None]:
     """Change the limits of file sizes and tables inside the context.
 
     Args:
-        max_bytes: Maximum file size in bytes. None here and below keeps the current limit.
-        max_unpacked: Maximum unpacked size of a packed file in bytes.
-        max_rows: Maximum number of rows of a table.
-        max_row: Maximum number of characters in a row of a table.
+        **chosen: Attributes of `Limits`, such as ``max_rows``. None keeps the current limit.
 
     Raises:
         ValueError: If a limit is less than 1.
     """
-    given = {"max_bytes": max_bytes, "max_unpacked": max_unpacked, "max_rows": max_rows, "max_row": max_row}
-    chosen = {name: value for name, value in given.items() if value is not None}
-    for name, value in chosen.items():
+    given = {name: value for name, value in chosen.items() if value is not None}
+    for name, value in given.items():
         if value < 1:
             raise UsageError.about(name, f"must be an integer of at least 1, got {value}")
-    token = _LIMITS.set(replace(current_limits(), **chosen))
-    try:
-        yield
-    finally:
-        _LIMITS.reset(token)
+    return context_value(_LIMITS, replace(current_limits(), **given))
 
 
 def current_limits() -> Limits:

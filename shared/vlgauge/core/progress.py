@@ -5,11 +5,12 @@ Commands whose standard error is not a terminal, for example on a cluster, write
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from time import monotonic
 from typing import TypeAlias, TypeVar
 
+from vlgauge.core.context_values import context_value
 from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import plain_number, short_repr, warn
 
@@ -44,28 +45,18 @@ def check_progress(value: object) -> Progress:
     )
 
 
-@contextmanager
-def progress_chosen(progress: Progress) -> Iterator[None]:
+def progress_chosen(progress: Progress) -> AbstractContextManager[None]:
     """Apply a progress setting to the bars and announcements inside the context. None keeps the outer setting."""
-    token = _CHOSEN.set(_CHOSEN.get() if progress is None else progress)
-    try:
-        yield
-    finally:
-        _CHOSEN.reset(token)
+    return context_value(_CHOSEN, _CHOSEN.get() if progress is None else progress)
 
 
-@contextmanager
-def lines_in_logs(wanted: bool = True) -> Iterator[None]:
+def lines_in_logs(wanted: bool = True) -> AbstractContextManager[None]:
     """Write lines instead of bars inside the context if standard error is not a terminal.
 
     Args:
         wanted: Whether to write lines.
     """
-    token = _LOGGED.set(wanted)
-    try:
-        yield
-    finally:
-        _LOGGED.reset(token)
+    return context_value(_LOGGED, wanted)
 
 
 def _on_terminal() -> bool:

@@ -3,8 +3,8 @@
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import asdict, is_dataclass
 from itertools import zip_longest
@@ -12,6 +12,7 @@ from statistics import median
 from textwrap import wrap
 from typing import Any
 
+from vlgauge.core.context_values import context_value
 from vlgauge.core.errors import UsageError
 
 # Suffix of the key of a confidence interval, appended to the key of its value.
@@ -172,8 +173,7 @@ _LEAST = 12  # minimum width of a text column that is narrowed
 CUT = "\N{HORIZONTAL ELLIPSIS}"
 
 
-@contextmanager
-def tables_within(width: int) -> Iterator[None]:
+def tables_within(width: int) -> AbstractContextManager[None]:
     """Limit the width of text tables inside the context.
 
     Long texts are wrapped and finally truncated with an ellipsis. Columns that do not fit are moved to further tables
@@ -182,11 +182,7 @@ def tables_within(width: int) -> Iterator[None]:
     Args:
         width: Maximum number of characters per line.
     """
-    token = _WIDTH.set(width)
-    try:
-        yield
-    finally:
-        _WIDTH.reset(token)
+    return context_value(_WIDTH, width)
 
 
 def align_columns(

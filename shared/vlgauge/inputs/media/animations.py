@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from vlgauge.core.context_values import context_value
 from vlgauge.core.validation import warn
 
 # Threads that decode for a call run in copies of its context and share this set.
@@ -29,11 +30,8 @@ def one_warning_for_animations() -> Iterator[None]:
         yield
         return
     places: set[str] = set()
-    token = _seen.set(places)
-    try:
+    with context_value(_seen, places):
         yield
-    finally:
-        _seen.reset(token)
     if places:
         _warn(places)
 

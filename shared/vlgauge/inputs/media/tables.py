@@ -8,12 +8,13 @@ import json
 import math
 import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from vlgauge.core.context_values import context_value
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import (
     BYTES_PER_CELL,
@@ -56,14 +57,9 @@ _NOTHING = ("", "nan", "null", "none")
 _LONGEST_LIST = 10**6  # maximum number of characters of a cell that is checked
 
 
-@contextmanager
-def rows_called(name: str) -> Iterator[None]:
+def rows_called(name: str) -> AbstractContextManager[None]:
     """Set the name of the rows in error messages inside the context, such as an argument name. The default is FILE."""
-    token = _CALLED.set(name)
-    try:
-        yield
-    finally:
-        _CALLED.reset(token)
+    return context_value(_CALLED, name)
 
 
 def name_of_rows() -> str:

@@ -1,14 +1,14 @@
 """Setting `sandbox`, which selects whether files from the user are decoded in this process or in the sandbox."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
+
+from vlgauge.core.context_values import context_value
 
 _sandbox: ContextVar[bool] = ContextVar("sandbox", default=False)
 
 
-@contextmanager
-def use_sandbox(sandbox: bool = True) -> Iterator[None]:
+def use_sandbox(sandbox: bool = True) -> AbstractContextManager[None]:
     """Decode every file in the sandbox inside the block.
 
     Outside of such blocks, only formats whose readers crash or exhaust memory are decoded there.
@@ -16,11 +16,7 @@ def use_sandbox(sandbox: bool = True) -> Iterator[None]:
     Args:
         sandbox: False to keep the setting of the enclosing block.
     """
-    token = _sandbox.set(sandbox or _sandbox.get())
-    try:
-        yield
-    finally:
-        _sandbox.reset(token)
+    return context_value(_sandbox, sandbox or _sandbox.get())
 
 
 def is_sandboxed() -> bool:

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence, Sized
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import chain, count, islice
@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from vlgauge.core.context_values import context_value
 from vlgauge.core.errors import UsageError
 
 Ints = npt.NDArray[np.int64]
@@ -116,14 +117,9 @@ def token_ids(texts: Iterable[Tokens]) -> TokenIds:
 _SHARED: ContextVar[list[tuple[str, Sequence[str], TokenIds]] | None] = ContextVar("shared tokens", default=None)
 
 
-@contextmanager
-def tokens_shared() -> Iterator[None]:
+def tokens_shared() -> AbstractContextManager[None]:
     """Share the token ids of captions between several metrics of the same captions, see `number_shared`."""
-    token = _SHARED.set([])
-    try:
-        yield
-    finally:
-        _SHARED.reset(token)
+    return context_value(_SHARED, [])
 
 
 def number_shared(captions: Sequence[str], texts: Iterable[Tokens], tokenizer: str) -> TokenIds:
