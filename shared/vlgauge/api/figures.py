@@ -13,8 +13,8 @@ from typing import Any
 from vlgauge.api.numbers import CONFIDENCE, numbers_of
 from vlgauge.api.scored import SystemScores
 from vlgauge.core.catalog import metric_names, score_facts
-from vlgauge.core.errors import MissingExtraError, UsageError
-from vlgauge.core.optional_dependencies import not_importable
+from vlgauge.core.errors import UsageError
+from vlgauge.core.optional_dependencies import importing
 from vlgauge.core.signatures import TOY_NUMBERS, uses_demo_model
 from vlgauge.core.validation import check_choice, nearest
 from vlgauge.families.aggregation import find_counts, number_title, row_counts
@@ -43,10 +43,8 @@ def empty_figure(width: float, height: float) -> Any:
     Raises:
         ImportError: If matplotlib is not installed.
     """
-    try:
+    with importing(NEEDS_MATPLOTLIB):
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError(not_importable(NEEDS_MATPLOTLIB, error)) from error
 
     class LazyImage(Figure):
         """Figure that notebooks show as PNG."""
@@ -181,7 +179,7 @@ def _correlation(columns: Sequence[_Column]) -> Any:
     side = max(4.4, 1.0 + 0.8 * n)
     figure = empty_figure(max(_WIDTH, side + 1.2), side)
     axes = figure.subplots()
-    values = [[_spearman(one, other) for other in columns] for one in columns]
+    values = [[coefficient("spearman", one.scores, other.scores) for other in columns] for one in columns]
     shown = axes.imshow(values, vmin=-1, vmax=1, cmap="PuOr_r")
     for row, own in enumerate(values):
         for place, value in enumerate(own):
@@ -196,10 +194,6 @@ def _correlation(columns: Sequence[_Column]) -> Any:
         axes.set_title("scores with ↑ and ↓ that agree have negative values", fontsize=8, loc="left")
     _tell_of_toys(figure, [column.signature for column in columns])
     return figure
-
-
-def _spearman(one: _Column, other: _Column) -> float:
-    return coefficient("spearman", one.scores, other.scores)
 
 
 def comparison_figure(comparison: RunComparison) -> Any:

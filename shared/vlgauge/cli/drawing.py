@@ -9,7 +9,7 @@ from typing import Any
 
 from vlgauge.cli.outputs import check_target
 from vlgauge.core.errors import MissingExtraError
-from vlgauge.core.optional_dependencies import not_importable
+from vlgauge.core.optional_dependencies import importing
 from vlgauge.core.results import printable
 from vlgauge.core.writing import atomic_write
 
@@ -39,10 +39,8 @@ def picture(path: str | Path) -> Iterator[Any]:
     Raises:
         MissingExtraError: If matplotlib is not installed.
     """
-    try:
+    with importing(NEEDS_MATPLOTLIB):
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError(not_importable(NEEDS_MATPLOTLIB, error)) from error
 
     figure = Figure(figsize=(8, 4.8), layout="constrained")
     yield figure

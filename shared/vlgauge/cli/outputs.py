@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.core.catalog import metric_facts
-from vlgauge.core.errors import MissingExtraError, UsageError
+from vlgauge.core.errors import UsageError
 from vlgauge.core.files import STDIN
-from vlgauge.core.optional_dependencies import not_importable
+from vlgauge.core.optional_dependencies import importing
 from vlgauge.core.results import SIDECAR, printable, to_json
 from vlgauge.core.writing import resolve_target, write
 from vlgauge.leaderboard.run_files import RESULT_ENDINGS, TABLES, WITH_SIDECAR, run_files
@@ -70,13 +70,9 @@ def check_report(target: str | None, sources: Sequence[str], metrics: Sequence[s
     if target is None:
         return
     check_target(target, sources, "--report", (".html",))
-    try:  # import the package, because a listed package may not be importable
-        import_module("vlgauge.explain")
-    except ImportError as error:
-        extras = ",".join(["explain", *(extra for name in metrics for extra in metric_facts(name).missing)])
-        raise MissingExtraError(
-            not_importable(f'--report needs Jinja2; run: pip install "vlgauge[{extras}]"', error)
-        ) from error
+    extras = ",".join(["explain", *(extra for name in metrics for extra in metric_facts(name).missing)])
+    with importing(f'--report needs Jinja2; run: pip install "vlgauge[{extras}]"'):
+        import_module("vlgauge.explain")  # a listed package may not be importable
 
 
 def write_output(target: str | Path, content: str | bytes, option: str = "--output") -> None:

@@ -24,9 +24,9 @@ import pyarrow.parquet as pq
 
 from vlgauge.checkpoints.hub.listening import check_listening
 from vlgauge.core import errors
-from vlgauge.core.errors import MissingExtraError, UsageError
+from vlgauge.core.errors import UsageError
 from vlgauge.core.files import limit_unpacked_size, read_bytes
-from vlgauge.core.optional_dependencies import not_importable
+from vlgauge.core.optional_dependencies import importing
 from vlgauge.core.progress import Progress, progress_bar
 from vlgauge.core.run_locks import exclusive_run
 from vlgauge.core.validation import check_float, check_int, short_repr
@@ -157,14 +157,9 @@ def import_ray() -> Any:
     """
     for name, value in _ENVIRONMENT.items():
         os.environ.setdefault(name, value)
-    try:
-        with _environment(_ON_LOOPBACK):
-            import ray
-            import ray.data
-    except ImportError as error:
-        raise MissingExtraError(
-            not_importable('--engine ray needs Ray; run: pip install "vlgauge[ray]"', error)
-        ) from error
+    with importing('--engine ray needs Ray; run: pip install "vlgauge[ray]"'), _environment(_ON_LOOPBACK):
+        import ray
+        import ray.data
     for name in ("ray", "ray.data"):
         logging.getLogger(name).setLevel(logging.ERROR)
     return ray
