@@ -15,11 +15,11 @@ from vlgauge.cli.outputs import check_target, write_json
 from vlgauge.cli.scoring import settings_by_metric
 from vlgauge.core.catalog import metric_facts
 from vlgauge.core.errors import UsageError
-from vlgauge.core.files import read_json
-from vlgauge.core.results import SIDECAR, to_json, to_table
+from vlgauge.core.results import to_json, to_table
 from vlgauge.core.signatures import parse_signature, unlike_fields
 from vlgauge.core.validation import PROFILES, short_repr, warn
 from vlgauge.inputs.media.tables import READERS, make_paths_absolute, read_rows
+from vlgauge.leaderboard import read_run
 from vlgauge.research.studies.component_tables import PairedRows, Table, pair_rows, read_published, table_of_rows
 from vlgauge.stats import FEW, FEW_MARK, FEW_NOTE, bootstrap_interval
 
@@ -113,11 +113,14 @@ def read_side(source: str, what: str, options: argparse.Namespace) -> Side:
     """
     if _is_published(source):
         return Side(read_published(source), {})
-    results: dict[str, Any] | None = _result_file(source)
-    rows = [] if results is not None else read_rows(source, options.input_format)
-    ids = results["ids"] if results is not None else row_ids(rows, options.id)
-    if results is None and options.score:
-        results = score_stories(rows, source, options)
+    results = None if options.input_format else read_run(source, [])
+    rows: list[dict[str, Any]] = []
+    if results is None:
+        rows = read_rows(source, options.input_format)
+        ids = row_ids(rows, options.id)
+        results = score_stories(rows, source, options) if options.score else None
+    else:
+        ids = results["ids"]
     if results is not None:
         rows = [dict(zip(METRICS, scores, strict=True)) for scores in zip(*_columns(results), strict=True)] or [{}]
     missing = next((name for name in METRICS if any(name not in row for row in rows)), None)
@@ -127,9 +130,7 @@ def read_side(source: str, what: str, options: argparse.Namespace) -> Side:
             f"{what.upper()} must have the scores {', '.join(METRICS)} in every row, lacks {missing!r} (there is: "
             f"{there}); pass --score to compute them from stories"
         )
-    # Read the signatures that `vlgauge score --output` wrote next to a table.
-    beside = read_json(f"{source}{SIDECAR}", "FILE") if Path(f"{source}{SIDECAR}").is_file() else None
-    known = results or (beside if isinstance(beside, dict) else {})
+    known = results or {}
     signatures = {name: str(known[f"{name}_signature"]) for name in METRICS if f"{name}_signature" in known}
     return Side(table_of_rows(rows, ids, what.upper()), signatures)
 
@@ -232,17 +233,6 @@ def summary(record: Mapping[str, Any], paired: PairedRows, limit: int) -> str:
 
 def _is_published(source: str) -> bool:
     return not Path(source).is_file() and Path(f"{source}_G.json").is_file()
-
-
-def _result_file(source: str) -> dict[str, Any] | None:
-    """Return the content of a file written by `vlgauge score --output`. None for any other file."""
-    if not source.endswith(".json") or not Path(source).is_file():
-        return None
-    try:
-        content = read_json(source, "FILE")
-    except ValueError:
-        return None
-    return content if isinstance(content, dict) and isinstance(content.get("ids"), list) else None
 
 
 def _columns(results: Mapping[str, Any]) -> list[list[float]]:
