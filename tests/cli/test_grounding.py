@@ -164,6 +164,13 @@ def test_ablations_command(run, tmp_path):
     assert "tau-c" not in out
 
 
+@pytest.mark.parametrize("options", [("random-pairs", "--seed"), ("correlation", "--ratings", "rating", "--resamples")])
+def test_numbers_of_draws_are_not_negative(run, capsys, options):
+    with pytest.raises(SystemExit):
+        run(*options, "-1")
+    assert f"argument {options[-1]}: must be an integer of at least 0, got '-1'" in capsys.readouterr().err
+
+
 def test_fit_theta_command(run, tmp_path):
     path = tmp_path / "theta.json"
     code, out, _ = run("fit-theta", "--theta", str(path))
@@ -187,11 +194,6 @@ def test_fit_theta_command(run, tmp_path):
         (("correlation", "--ratings", "story"), "--ratings must be a column of finite numbers"),
         (("correlation", "--ratings", "good"), "--ratings must be a column of finite numbers, got True in row 0"),
         (("correlation", "--ratings", "huge"), "--ratings must be a column of finite numbers, got [3, inf] in row 0"),
-        (
-            ("correlation", "--ratings", "rating", "--resamples", "-1"),
-            "--resamples must be an integer of at least 0",
-        ),
-        (("random-pairs", "--seed", "-1"), "--seed must be an integer of at least 0, got -1"),
         (("correlation", "--ratings", "none"), "must have the column 'none'"),
         (("ablations", "--noun-phrases", "phrases"), "--noun-phrases is not supported"),
         (("fit-theta", "--theta", "nowhere/theta.json"), "--theta must be a file in an existing folder"),

@@ -74,7 +74,6 @@ def test_studies_print_write_and_draw(file, tmp_path, capsys, study, options, ti
         (["splits", "--size", "5"], "`references` must have 10 captions of an image for two groups, got 8"),
         (["unique-versus-correct"], "`references` must have 20 captions of an image, 10 per side, got 8"),
         (["central", "--metrics", "trm,mmd_bert"], "--metrics must be trm, with one distance, for central captions"),
-        (["central", "--seed", "-1"], "--seed must be an integer of at least 0, got -1"),
         (["central", "--plot", "picture.gif"], "--plot must end in one of .png, .svg, .pdf, got 'picture.gif'"),
         (["splits", "--output", "nowhere/rows.json"], "--output must be a file in an existing folder"),
     ],

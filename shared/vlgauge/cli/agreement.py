@@ -8,7 +8,7 @@ from functools import partial
 
 from vlgauge.api.columns import COLUMNS, read_columns, row_ids
 from vlgauge.api.computing import Settings, compute_all, load_metrics
-from vlgauge.cli.inputs import at_least, ratings_of
+from vlgauge.cli.inputs import add_shared, at_least, ratings_of
 from vlgauge.cli.outputs import check_target, write_json
 from vlgauge.cli.score import level
 from vlgauge.cli.scoring import add_scoring, metric_list, settings_by_metric
@@ -20,7 +20,7 @@ from vlgauge.families.aggregation import number_title
 from vlgauge.inputs.media.tables import Rows, make_paths_absolute, read_rows, take_column
 from vlgauge.leaderboard import read_run
 from vlgauge.leaderboard.runs import labels_of, numbers
-from vlgauge.leaderboard.table import FORMS, Cell, Table, few_notes, mean_text, render
+from vlgauge.leaderboard.table import Cell, Table, few_notes, mean_text, render
 from vlgauge.stats import RESAMPLES
 from vlgauge.stats.rating_agreement import COEFFICIENTS, PVALUE_NOTE, Agreement, agreement
 
@@ -45,18 +45,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     scored.add_argument("--run", metavar="SCORES", dest="scores_file", help="file of scores, joined by id")
     add_scoring(parser)
     parser.add_argument("--groups", metavar="COLUMN", help="resample rows with equal values in this column together")
-    parser.add_argument(
-        "--confidence",
-        type=level,
-        default=0.95,
-        metavar="LEVEL",
-        help="confidence level of the intervals (default: 0.95)",
-    )
+    words = "confidence level of the intervals (default: 0.95)"
+    parser.add_argument("--confidence", type=level, default=0.95, metavar="LEVEL", help=words)
     words = f"number of bootstrap samples; 0 for no intervals (default: {RESAMPLES})"
-    parser.add_argument("--resamples", type=partial(at_least, 0), default=RESAMPLES, metavar="N", help=words)
-    parser.add_argument("--seed", type=partial(at_least, 0), default=0, help="seed of the intervals (default: 0)")
-    parser.add_argument("--format", choices=("json", *FORMS), default="text", help="output format (default: text)")
-    parser.add_argument("--output", metavar="FILE", help="write all results as JSON to this file")
+    resamples = {"type": partial(at_least, 0), "default": RESAMPLES, "help": words}
+    changed = {"seed": "seed of the intervals (default: 0)", "output": "write all results as JSON to this file"}
+    add_shared(parser, "resamples", "seed", "format", "output", resamples=resamples, **changed)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,13 +1,11 @@
 """Fit a scale for a backbone to pairs of captions and images."""
 
 import argparse
-from functools import partial
 from typing import Any
 
 import vlgauge
-from vlgauge.cli.inputs import add_limits, at_least
+from vlgauge.cli.inputs import add_limits, add_shared
 from vlgauge.cli.outputs import check_target
-from vlgauge.core.validation import PROFILES
 from vlgauge.families.clip_score.calibration import fit_on_metric
 from vlgauge.inputs.media.tables import READERS, make_paths_absolute, read_rows, take_column
 from vlgauge.stats import check_resampling
@@ -25,14 +23,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--predictions", metavar="NAME", default="predictions", help="column of the captions")
     parser.add_argument("--images", metavar="NAME", default="images", help="column of the images")
     parser.add_argument("--weights", metavar="FILE", help="weights of the backbone (default: from the Hub)")
-    parser.add_argument("--profile", choices=PROFILES, help="embedded: the demo CLIP, with BACKBONE vlgauge-toy-clip")
+    add_shared(parser, "profile", profile="embedded: the demo CLIP, with BACKBONE vlgauge-toy-clip")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda (default: auto)")
-    parser.add_argument("--level", type=float, default=0.95, help="confidence level of the intervals (default: 0.95)")
-    parser.add_argument(
-        "--resamples", type=int, default=1000, metavar="N", help="number of bootstrap samples (default: 1000)"
-    )
-    parser.add_argument("--seed", type=partial(at_least, 0), default=0, help="seed of the samples (default: 0)")
-    parser.add_argument("--no-progress", action="store_true", help="disable progress bars")
+    changed = {"resamples": {"default": 1000}, "seed": "seed of the samples (default: 0)"}
+    add_shared(parser, "level", "resamples", "seed", "no_progress", **changed)
     add_limits(parser)
 
 

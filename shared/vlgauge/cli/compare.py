@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Mapping, Sequence
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from vlgauge.api.systems import (
     wide_systems,
 )
 from vlgauge.cli.drawing import check_picture, write_figure
-from vlgauge.cli.inputs import at_least
+from vlgauge.cli.inputs import add_shared
 from vlgauge.cli.outputs import check_report, check_target, write_json, write_output
 from vlgauge.cli.score import digits, scale
 from vlgauge.cli.scoring import (
@@ -43,7 +42,7 @@ from vlgauge.leaderboard.comparison import FAMILIES
 from vlgauge.leaderboard.joined_runs import join_rows
 from vlgauge.leaderboard.paper import paper_latex
 from vlgauge.leaderboard.runs import labels_of
-from vlgauge.leaderboard.table import FORMS, Numbers, differences_table, pairs_table, render, systems_table
+from vlgauge.leaderboard.table import Numbers, differences_table, pairs_table, render, systems_table
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -70,21 +69,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--groups-file", metavar="FILE", help="table with ids and the group column (default: first FILE)"
     )
-    parser.add_argument("--level", type=float, default=0.95, help="confidence level of the intervals (default: 0.95)")
     words = "number of bootstrap samples and permutations (default: 10000 for intervals, as many as required for tests)"
-    parser.add_argument("--resamples", type=int, metavar="N", help=words)
+    add_shared(parser, "level", "resamples", resamples=words)
     words = "tests that Holm's correction covers: the pairs of all metrics together (default), or of each metric"
     parser.add_argument("--family", choices=FAMILIES, default=FAMILIES[0], help=words)
-    parser.add_argument("--seed", type=partial(at_least, 0), default=0, help="seed of intervals and tests (default: 0)")
+    add_shared(parser, "seed", seed="seed of intervals and tests (default: 0)")
     parser.add_argument(
         "--rows-that-differ", type=int, default=0, metavar="N", help="also show the N largest differences"
     )
     words = "write a page that explains these rows for both systems, side by side (.html)"
     parser.add_argument("--report", metavar="FILE", help=words)
-    words = "plot the differences with their intervals to this file (.png, .svg or .pdf; extra plots)"
-    parser.add_argument("--plot", metavar="FILE", help=words)
-    parser.add_argument("--format", choices=("json", *FORMS), default="text", help="output format (default: text)")
-    parser.add_argument("--output", metavar="FILE", help="write the whole comparison as JSON to this file")
+    plot = "plot the differences with their intervals to this file (.png, .svg or .pdf; extra plots)"
+    output = "write the whole comparison as JSON to this file"
+    add_shared(parser, "plot", "format", "output", plot=plot, output=output)
     group = parser.add_argument_group("tables", "number format; --booktabs writes a table for a paper")
     group.add_argument(
         "-w", "--digits", type=digits, default=DIGITS, metavar="N", help="digits after the decimal point (default: 4)"

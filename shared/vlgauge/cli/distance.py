@@ -4,21 +4,20 @@ import argparse
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from vlgauge.api.columns import read_columns, row_ids
 from vlgauge.api.computing import compute_all, load_metric, load_metrics
-from vlgauge.cli.inputs import add_limits, at_least
+from vlgauge.cli.inputs import add_limits, add_shared
 from vlgauge.cli.outputs import check_target, write_json
 from vlgauge.cli.scoring import settings_by_metric
 from vlgauge.core.catalog import metric_facts
 from vlgauge.core.errors import UsageError
 from vlgauge.core.results import to_json, to_table
 from vlgauge.core.signatures import parse_signature, unlike_fields
-from vlgauge.core.validation import PROFILES, short_repr, warn
-from vlgauge.inputs.media.tables import READERS, make_paths_absolute, read_rows
+from vlgauge.core.validation import short_repr, warn
+from vlgauge.inputs.media.tables import make_paths_absolute, read_rows
 from vlgauge.leaderboard import read_run
 from vlgauge.research.studies.component_tables import PairedRows, Table, pair_rows, read_published, table_of_rows
 from vlgauge.stats import FEW, FEW_MARK, FEW_NOTE, bootstrap_interval
@@ -52,7 +51,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("model", metavar="MODEL", help="scores or stories of the model")
     parser.add_argument("human", metavar="HUMAN", help="human scores or stories, joined by id")
-    parser.add_argument("--input-format", choices=list(READERS), help="format of the files (default: by extension)")
+    add_shared(parser, "input_format", input_format="format of the files (default: by extension)")
     add_limits(parser)
     parser.add_argument("--id", metavar="COLUMN", help="column of story ids (default: id, if present)")
     parser.add_argument("--common", action="store_true", help="compare only the common stories")
@@ -62,15 +61,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(f"--{column}", metavar="COLUMN", help=f"column of the {column}, with --score")
     words = "a setting for --score, such as groovist.theta=0.6; rovist_c has context=prefix by default"
     parser.add_argument("--set", action="append", default=[], metavar="METRIC.NAME=VALUE", help=words)
-    parser.add_argument("--profile", choices=PROFILES, help="profile of the metrics, with --score")
-    parser.add_argument(
-        "--resamples", type=int, default=10_000, metavar="N", help="number of bootstrap samples (default: 10000)"
-    )
-    parser.add_argument("--seed", type=partial(at_least, 0), default=0, help="seed of the interval (default: 0)")
+    changed = {"profile": "profile of the metrics, with --score", "seed": "seed of the interval (default: 0)"}
+    resamples = {"default": 10_000, "help": "number of bootstrap samples (default: 10000)"}
+    add_shared(parser, "profile", "resamples", "seed", resamples=resamples, **changed)
     parser.add_argument("--format", choices=("table", "json"), help="output format (default: table)")
-    parser.add_argument("--output", metavar="FILE", help="write the whole result as JSON to this file")
+    add_shared(parser, "output", output="write the whole result as JSON to this file")
     parser.add_argument("--rows", type=int, default=20, metavar="N", help="rows in the table; 0 for all (default: 20)")
-    parser.add_argument("--no-progress", action="store_true", help="disable progress bars")
+    add_shared(parser, "no_progress")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -122,7 +119,9 @@ def read_side(source: str, what: str, options: argparse.Namespace) -> Side:
     else:
         ids = results["ids"]
     if results is not None:
-        rows = [dict(zip(METRICS, scores, strict=True)) for scores in zip(*_columns(results), strict=True)] or [{}]
+        cells = {name: results.get(f"{name}_scores", results.get(name)) for name in METRICS}
+        columns = {name: own for name, own in cells.items() if isinstance(own, list)}
+        rows = [dict(zip(columns, scores, strict=True)) for scores in zip(*columns.values(), strict=True)] or [{}]
     missing = next((name for name in METRICS if any(name not in row for row in rows)), None)
     if missing is not None:
         there = ", ".join(map(str, rows[0])) or "none"
@@ -233,8 +232,3 @@ def summary(record: Mapping[str, Any], paired: PairedRows, limit: int) -> str:
 
 def _is_published(source: str) -> bool:
     return not Path(source).is_file() and Path(f"{source}_G.json").is_file()
-
-
-def _columns(results: Mapping[str, Any]) -> list[list[float]]:
-    names = [f"{name}_scores" for name in METRICS]
-    return [results[name] for name in names] if all(name in results for name in names) else []

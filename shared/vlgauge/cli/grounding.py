@@ -3,10 +3,11 @@
 import argparse
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from vlgauge.api.computing import load_metric
-from vlgauge.cli.inputs import add_limits, ratings_of
+from vlgauge.cli.inputs import add_limits, add_shared, at_least, ratings_of
 from vlgauge.cli.outputs import check_target, write_json
 from vlgauge.cli.protocol_tables import EMBEDDED
 from vlgauge.cli.scoring import settings_by_metric
@@ -14,8 +15,7 @@ from vlgauge.core.catalog import metric_facts
 from vlgauge.core.errors import UsageError
 from vlgauge.core.progress import progress_bar
 from vlgauge.core.results import PValue, mean_of_defined, plain, pvalue_text, to_table
-from vlgauge.core.validation import PROFILES
-from vlgauge.inputs.media.tables import READERS, Rows, make_paths_absolute, read_rows, take_column
+from vlgauge.inputs.media.tables import Rows, make_paths_absolute, read_rows, take_column
 from vlgauge.inputs.text.story_idf import fit_idf, idf_table
 from vlgauge.leaderboard.table import few_notes
 from vlgauge.research.studies.groovist import (
@@ -61,9 +61,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         experiments, "correlation", "Kendall's tau-c with ratings, over all stories and over stories with high T or P"
     )
     one.add_argument("--ratings", metavar="COLUMN", required=True, help="column of the ratings")
-    one.add_argument(
-        "--resamples", type=int, default=1000, metavar="N", help="number of bootstrap samples (default: 1000)"
-    )
+    add_shared(one, "resamples", resamples={"type": partial(at_least, 0), "default": 1000})
     one.set_defaults(run=run_correlation)
     one = _add(experiments, "analyses", "T, P and the coverage of the images by the stories, without ratings")
     one.add_argument(
@@ -77,9 +75,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     one = _add(experiments, "ablations", "all variants of Tables 2 and 3 of the paper, from one comparison")
     one.add_argument("--ratings", metavar="COLUMN", help="column of the ratings, for tau-c")
     one.add_argument("--idf", metavar="FILE", help="fitted idf (default: fitted on the stories of FILE)")
-    one.add_argument(
-        "--resamples", type=int, default=1000, metavar="N", help="number of bootstrap samples (default: 1000)"
-    )
+    add_shared(one, "resamples", resamples={"type": partial(at_least, 0), "default": 1000})
     one.add_argument("--random", type=int, default=5, metavar="N", help=words)
     one.set_defaults(run=run_ablations)
     one = _add(experiments, "fit-theta", "fit theta on the stories and write it, for --set theta=THETA")
@@ -90,7 +86,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def _add(experiments: Any, name: str, words: str) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = experiments.add_parser(name, help=words, description=words[0].upper() + words[1:])
     parser.add_argument("file", metavar="FILE", help="JSONL, JSON or Parquet file, one story per row")
-    parser.add_argument("--input-format", choices=list(READERS), help="format of FILE (default: by extension)")
+    add_shared(parser, "input_format")
     add_limits(parser)
     parser.add_argument("--predictions", metavar="COLUMN", default="predictions", help="column of the stories")
     parser.add_argument("--images", metavar="COLUMN", default="images", help="column with the lists of image files")
@@ -99,11 +95,8 @@ def _add(experiments: Any, name: str, words: str) -> argparse.ArgumentParser:
     )
     words = "column of the noun phrases of each story (default: extract them)"
     parser.add_argument("--noun-phrases", metavar="COLUMN", help=words)
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="set an option of groovist")
-    parser.add_argument("--profile", choices=PROFILES, help="paper: published weights; embedded: small bundled models")
-    parser.add_argument("--seed", type=int, default=0, help="random seed (default: 0)")
-    parser.add_argument("--output", metavar="FILE", help="write all results as JSON to this file")
-    parser.add_argument("--no-progress", action="store_true", help="disable progress bars")
+    changed = {"set": "set an option of groovist", "output": "write all results as JSON to this file"}
+    add_shared(parser, "set", "profile", "seed", "output", "no_progress", **changed)
     return parser
 
 
@@ -320,9 +313,6 @@ def _check_ablated(settings: Mapping[str, Any]) -> None:
 
 def _read(options: argparse.Namespace) -> tuple[Stories, Rows]:
     check_target(options.output, [options.file])
-    for name in ("seed", "resamples"):
-        if getattr(options, name, 0) < 0:
-            raise UsageError(f"--{name} must be an integer of at least 0, got {getattr(options, name)}")
     rows = read_rows(options.file, options.input_format)
     columns = {name: getattr(options, name) for name in ("predictions", "images", "regions", "noun_phrases")}
     cells = {name: take_column(rows, title) if title else None for name, title in columns.items()}

@@ -5,12 +5,14 @@ import math
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import Limits
-from vlgauge.core.validation import short_repr
+from vlgauge.core.validation import PROFILES, short_repr
 from vlgauge.inputs.media.limits import RowLimits
-from vlgauge.inputs.media.tables import Rows, take_column
+from vlgauge.inputs.media.tables import READERS, Rows, take_column
+from vlgauge.leaderboard.table import FORMS
 
 # Description of each limit of `RowLimits`.
 _LIMITED = {
@@ -20,6 +22,20 @@ _LIMITED = {
     "characters": "characters per text",
     "run_bytes": "total size of all images and videos in bytes",
 }
+
+
+def add_shared(parser: argparse.ArgumentParser, *names: str, **changed: Any) -> None:
+    """Add options that several commands have.
+
+    Args:
+        parser: Parser of the command.
+        *names: Names of the options in the namespace.
+        **changed: Arguments that differ from those of `_SHARED`, by name of the option. A string is the help text.
+    """
+    for name in names:
+        own = changed.get(name, {})
+        how = _SHARED[name] | ({"help": own} if isinstance(own, str) else own)
+        parser.add_argument(f"--{name.replace('_', '-')}", **how)
 
 
 def add_limits(parser: argparse.ArgumentParser) -> None:
@@ -55,6 +71,25 @@ def at_least(minimum: int, text: str) -> int:
     if number < minimum:
         raise argparse.ArgumentTypeError(f"must be an integer of at least {minimum}, got {short_repr(text)}")
     return number
+
+
+_COUNT = {"type": partial(at_least, 0), "default": 0}
+_SHARED: dict[str, dict[str, Any]] = {
+    "input_format": {"choices": list(READERS), "help": "format of FILE (default: by extension)"},
+    "predictions": {"metavar": "COLUMN", "default": "predictions", "help": "column of the candidates"},
+    "references": {"metavar": "COLUMN", "default": "references", "help": "column of the human captions"},
+    "set": {"action": "append", "default": [], "metavar": "NAME=VALUE", "help": "set an option of every metric"},
+    "profile": {"choices": PROFILES, "help": "paper: published weights; embedded: small bundled models"},
+    "level": {"type": float, "default": 0.95, "help": "confidence level of the intervals (default: 0.95)"},
+    "resamples": {"type": int, "metavar": "N", "help": "number of bootstrap samples (default: 1000)"},
+    "seed": {**_COUNT, "help": "random seed (default: 0)"},
+    "format": {"choices": ("json", *FORMS), "default": "text", "help": "output format (default: text)"},
+    "output": {"metavar": "FILE", "help": "write the rows as JSON to this file"},
+    "plot": {"metavar": "FILE"},
+    "json": {"action": "store_true", "help": "print JSON instead of a table"},
+    "no_progress": {"action": "store_true", "help": "disable progress bars"},
+}
+SET_SOME = "set an option of every metric that has it; METRIC.NAME=VALUE applies to one metric only"
 
 
 def add_row_options(parser: argparse.ArgumentParser) -> None:

@@ -6,14 +6,13 @@ import json
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from vlgauge.api.computing import load_metric, load_metrics
 from vlgauge.cli import coco_systems
 from vlgauge.cli.drawing import PICTURES, check_picture, picture
-from vlgauge.cli.inputs import add_limits, at_least
+from vlgauge.cli.inputs import SET_SOME, add_limits, add_shared
 from vlgauge.cli.outputs import check_target, write_json, write_output
 from vlgauge.cli.protocol_tables import JudgedTask, draw, record_of, render_tables
 from vlgauge.cli.scoring import metric_list, settings_by_metric
@@ -21,8 +20,6 @@ from vlgauge.core.catalog import WITH_REFERENCES
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import DATA
 from vlgauge.core.results import to_json
-from vlgauge.core.validation import PROFILES
-from vlgauge.leaderboard.table import FORMS
 from vlgauge.research.protocols import (
     BASELINES,
     LENGTH,
@@ -67,9 +64,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--baselines", action="store_true", help=f"also {', '.join(BASELINES)}")
     words = "compare the others with this one (bleu_1, pac_s, ref_pac_s, ...), not all pairs"
     parser.add_argument("--against", metavar="NAME", help=words)
-    words = "set an option of every metric that has it; METRIC.NAME=VALUE applies to one metric only"
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=words)
-    parser.add_argument("--profile", choices=PROFILES, help="paper: published weights; embedded: small bundled models")
+    add_shared(parser, "set", "profile", set=SET_SOME)
     parser.add_argument("--idf", metavar="FILE", help="corpus of word weights: VATEX's or ActivityNet's train captions")
     parser.add_argument("--scores", metavar="FILE", help="scores in the order of the rows, in place of --metric")
     parser.add_argument("--write-rows", metavar="FILE", help="write the rows as JSONL, to score them elsewhere")
@@ -93,15 +88,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     words = "count answers regardless of the answers to the questions they depend on"
     parser.add_argument("--independent", action="store_true", default=None, help=words)
-    parser.add_argument("--level", type=float, default=0.95, help="confidence level of the intervals (default: 0.95)")
     words = "number of bootstrap samples; 0 for none (default: 1000, or as many as the pairs of metrics require)"
-    parser.add_argument("--resamples", type=int, metavar="N", help=words)
-    parser.add_argument(
-        "--seed", type=partial(at_least, 0), default=0, help="seed of draws, random ties and intervals (default: 0)"
-    )
-    parser.add_argument("--format", choices=("json", *FORMS), default="text", help="output format (default: text)")
-    parser.add_argument("--output", metavar="FILE", help="write the whole result as JSON to this file")
-    parser.add_argument("--no-progress", action="store_true", help="disable progress bars")
+    seed = "seed of draws, random ties and intervals (default: 0)"
+    add_shared(parser, "level", "resamples", "seed", resamples=words, seed=seed)
+    add_shared(parser, "format", "output", "no_progress", output="write the whole result as JSON to this file")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -7,12 +7,12 @@ from typing import Any
 
 from vlgauge.api.columns import COLUMNS
 from vlgauge.api.computing import Settings, load_metric
-from vlgauge.cli.inputs import add_limits
+from vlgauge.cli.inputs import SET_SOME, add_limits, add_shared
 from vlgauge.core.catalog import metric_folder
 from vlgauge.core.errors import UsageError
-from vlgauge.core.validation import PROFILES, nearest, setting_names
+from vlgauge.core.validation import nearest, setting_names
 from vlgauge.inputs.media.caption_files import join_references, references_by_id
-from vlgauge.inputs.media.tables import READERS, Rows, read_rows, rows_called
+from vlgauge.inputs.media.tables import Rows, read_rows, rows_called
 
 # Keyword arguments of `load` that commands pass themselves, or that are useful only in Python.
 NOT_SETTINGS = (
@@ -27,17 +27,15 @@ _OF_PYTHON = {("distance", "precomputed"): "distances"}
 
 def add_scoring(parser: argparse.ArgumentParser) -> None:
     """Add the options for the columns of a file and for its scoring."""
-    parser.add_argument("--input-format", choices=list(READERS), help="format of FILE (default: by extension)")
+    add_shared(parser, "input_format")
     add_limits(parser)
     for column in COLUMNS:
         several = ", or several with commas" if column == "references" else ""
         parser.add_argument(f"--{column}", metavar="COLUMN", help=f"column of the {column} in FILE{several}")
     parser.add_argument("--id", metavar="COLUMN", help="column of row ids in FILE (default: id, if present)")
-    words = "set an option of every metric that has it; METRIC.NAME=VALUE applies to one metric only"
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=words)
+    add_shared(parser, "set", set=SET_SOME)
     parser.add_argument("--config", metavar="NAME", help="configuration, for metrics that have several")
-    parser.add_argument("--profile", choices=PROFILES, help="paper: published weights; embedded: small bundled models")
-    parser.add_argument("--no-progress", action="store_true", help="disable progress bars")
+    add_shared(parser, "profile", "no_progress")
 
 
 def add_suite_options(parser: argparse.ArgumentParser) -> None:

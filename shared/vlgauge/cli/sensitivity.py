@@ -4,21 +4,20 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from vlgauge.api.computing import load_metric
 from vlgauge.cli.drawing import PICTURES, check_picture, picture
-from vlgauge.cli.inputs import add_limits, at_least
+from vlgauge.cli.inputs import add_limits, add_shared
 from vlgauge.cli.outputs import check_target, write_json
 from vlgauge.cli.scoring import refuse_settings_of_python, setting
 from vlgauge.core.catalog import metric_names
 from vlgauge.core.errors import UsageError
 from vlgauge.core.progress import progress_bar
 from vlgauge.core.results import format_value, to_table
-from vlgauge.core.validation import PROFILES, setting_names
-from vlgauge.inputs.media.tables import READERS, read_rows, take_column
+from vlgauge.core.validation import setting_names
+from vlgauge.inputs.media.tables import read_rows, take_column
 from vlgauge.research.studies.caption_pools import share_comparisons, together
 from vlgauge.research.studies.sensitivity import SensitivityRow, human_split, sensitivity
 
@@ -29,10 +28,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.description = __doc__
     parser.add_argument("file", metavar="FILE", help="JSONL, JSON, CSV, TSV or Parquet file of caption sets")
-    parser.add_argument("--input-format", choices=list(READERS), help="format of FILE (default: by extension)")
+    add_shared(parser, "input_format")
     add_limits(parser)
-    parser.add_argument("--predictions", metavar="COLUMN", default="predictions", help="column of the candidates")
-    parser.add_argument("--references", metavar="COLUMN", default="references", help="column of the references")
+    add_shared(parser, "predictions", "references", references="column of the references")
     parser.add_argument(
         "--metrics",
         default=DEFAULT_METRICS,
@@ -42,18 +40,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-human", action="store_true", help="omit the comparison of human captions with human captions"
     )
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE", help="set an option of every metric"
-    )
-    parser.add_argument("--profile", choices=PROFILES, help="paper: published weights; embedded: small bundled models")
-    parser.add_argument("--output", metavar="FILE", help="write the rows as JSON to this file")
-    parser.add_argument(
-        "--plot", metavar="FILE", help=f"plot mean ln p over the number of candidates ({', '.join(PICTURES)})"
-    )
-    parser.add_argument(
-        "--seed", type=partial(at_least, 0), default=0, help="seed of the split of human captions (default: 0)"
-    )
-    parser.add_argument("--no-progress", action="store_true", help="disable progress bars")
+    plot = f"plot mean ln p over the number of candidates ({', '.join(PICTURES)})"
+    add_shared(parser, "set", "profile", "output", "plot", plot=plot)
+    add_shared(parser, "seed", "no_progress", seed="seed of the split of human captions (default: 0)")
 
 
 def run(options: argparse.Namespace) -> int:

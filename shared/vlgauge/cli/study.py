@@ -12,14 +12,13 @@ import numpy as np
 
 from vlgauge.api.computing import load_metric
 from vlgauge.cli.drawing import PICTURES, check_picture, picture
-from vlgauge.cli.inputs import add_limits
+from vlgauge.cli.inputs import add_limits, add_shared
 from vlgauge.cli.outputs import check_target, write_json
 from vlgauge.cli.sensitivity import DEFAULT_METRICS, load_metrics
 from vlgauge.core.errors import UsageError
 from vlgauge.core.progress import progress_bar
 from vlgauge.core.results import format_value, mean_of_defined, plain, to_table
-from vlgauge.core.validation import PROFILES
-from vlgauge.inputs.media.tables import READERS, Rows, read_rows, take_column
+from vlgauge.inputs.media.tables import Rows, read_rows, take_column
 from vlgauge.leaderboard.table import mean_text
 from vlgauge.models.sentences.model import MINILM
 from vlgauge.research.studies.central_captions import CentralCaption, central_captions, central_captions_by_chance
@@ -65,7 +64,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     one = _add(
         studies, "mauve", "MAUVE of a corpus and of human captions (requires the package mauve-text)", None, SEED
     )
-    one.add_argument("--predictions", metavar="COLUMN", default="predictions", help="column of the candidates")
+    add_shared(one, "predictions")
     one.add_argument(
         "--encoder", default=MINILM, metavar="NAME", help=f"sentence encoder, as for mmd_bert (default: {MINILM})"
     )
@@ -75,20 +74,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def _add(studies: Any, name: str, words: str, metrics: str | None, seed: int = 0) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = studies.add_parser(name, help=words, description=words[0].upper() + words[1:])
     parser.add_argument("file", metavar="FILE", help="JSONL, JSON, CSV, TSV or Parquet file, an image per row")
-    parser.add_argument("--input-format", choices=list(READERS), help="format of FILE (default: by extension)")
+    add_shared(parser, "input_format")
     add_limits(parser)
-    parser.add_argument("--references", metavar="COLUMN", default="references", help="column of the human captions")
+    add_shared(parser, "references")
     if metrics:
         words = f"METRIC or METRIC:NAME=VALUE;... (default: {metrics})"
         parser.add_argument("--metrics", default=metrics, help=words)
-        parser.add_argument(
-            "--set", action="append", default=[], metavar="NAME=VALUE", help="set an option of every metric"
-        )
-    parser.add_argument("--profile", choices=PROFILES, help="paper: published weights; embedded: small bundled models")
-    parser.add_argument("--seed", type=int, default=seed, help=f"random seed (default: {seed})")
-    parser.add_argument("--output", metavar="FILE", help="write the rows as JSON to this file")
-    parser.add_argument("--plot", metavar="FILE", help=f"plot the study ({', '.join(PICTURES)})")
-    parser.add_argument("--no-progress", action="store_true", help="disable progress bars")
+        add_shared(parser, "set")
+    changed = {"seed": {"default": seed, "help": f"random seed (default: {seed})"}}
+    plot = f"plot the study ({', '.join(PICTURES)})"
+    add_shared(parser, "profile", "seed", "output", "plot", "no_progress", plot=plot, **changed)
     return parser
 
 
@@ -256,8 +251,6 @@ def _print_lengths(found: Sequence[CentralCaption | None], chance: Sequence[Cent
 def _read(options: argparse.Namespace) -> tuple[Rows, list[Any]]:
     check_target(options.output, [options.file])
     check_picture(options.plot, [options.file])
-    if options.seed < 0:
-        raise UsageError(f"--seed must be an integer of at least 0, got {options.seed}")
     rows = read_rows(options.file, options.input_format)
     return rows, take_column(rows, options.references)
 

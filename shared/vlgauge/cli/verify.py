@@ -7,14 +7,14 @@ from typing import Any
 
 from vlgauge import cli
 from vlgauge.api.computing import load_metric
-from vlgauge.cli.inputs import add_limits
+from vlgauge.cli.inputs import SET_SOME, add_limits, add_shared
 from vlgauge.cli.outputs import check_target, write_json
 from vlgauge.cli.scoring import settings_by_metric
 from vlgauge.core.catalog import metric_names
 from vlgauge.core.errors import UsageError
 from vlgauge.core.results import plain, printable, to_json
 from vlgauge.core.validation import nearest
-from vlgauge.leaderboard.table import FORMS, Cell, Table, render
+from vlgauge.leaderboard.table import Cell, Table, render
 from vlgauge.research.studies.published import PAPERS, PublishedRow, PublishedTable, list_published_tables, rows
 from vlgauge.research.verification import Data, Finding, Tools, Unchecked, metric_of, verify_all
 
@@ -41,12 +41,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default="ViT-B/32",
         help="backbone of clip_s and pac_s",
     )
-    words = "set an option of every metric that has it; METRIC.NAME=VALUE applies to one metric only"
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=words)
+    add_shared(parser, "set", set=SET_SOME)
     add_limits(parser)
-    parser.add_argument("--format", choices=("json", *FORMS), default="text", help="output format (default: text)")
-    parser.add_argument("--output", metavar="FILE", help="write everything as JSON to this file")
-    parser.add_argument("--no-progress", action="store_true", help="disable progress bars")
+    add_shared(parser, "format", "output", "no_progress", output="write everything as JSON to this file")
 
 
 def run(options: argparse.Namespace) -> int:
