@@ -10,8 +10,8 @@ from typing import Any
 from vlgauge.api.columns import COLUMNS
 from vlgauge.api.comparison import Comparison
 from vlgauge.api.computing import load_metrics
-from vlgauge.api.score import METRICS, Titles, get_ids, join_titles, prepare_metrics, read_annotations
-from vlgauge.api.score_suite import choose_compared, find_suite
+from vlgauge.api.score import METRICS, Titles, get_ids, join_titles, prepare_metrics, read_annotations, split_metrics
+from vlgauge.api.score_suite import check_suite, choose_compared
 from vlgauge.api.scores import Scores
 from vlgauge.api.systems import (
     GivenSystem,
@@ -25,7 +25,7 @@ from vlgauge.api.systems import (
 from vlgauge.api.tables import read_given_rows, refuse_no_file
 from vlgauge.core.catalog import metric_of_score
 from vlgauge.core.errors import UsageError
-from vlgauge.core.suites import SUITES
+from vlgauge.core.files import first_repeated
 from vlgauge.core.validation import with_argument_hints
 from vlgauge.families.base import Metric
 from vlgauge.inputs.media.caption_files import join_references, references_by_id
@@ -108,14 +108,7 @@ def compare(
             missing, or a score is unknown.
         TypeError: If rows are not a table.
     """
-    suite = find_suite(metrics) if isinstance(metrics, str) else None
-    left_out = [without] if isinstance(without, str) else list(without)
-    if suite is None and left_out:
-        raise UsageError.about("without", f"requires a suite ({', '.join(SUITES)}), got metrics")
-    if suite is None and settings:
-        raise UsageError.about(
-            "settings", f"requires a suite ({', '.join(SUITES)}), got metrics", "pass theirs to `vlgauge.load`"
-        )
+    suite, left_out = check_suite(metrics, without, settings)
     with rows_called("`rows`"):
         names, loaded_of = ([], []) if suite is not None else _name_metrics(metrics)
         titles = join_titles(predictions, references, images, videos, styles)
@@ -173,11 +166,11 @@ def _join_annotations(systems: Mapping[str, GivenSystem], annotations: Any) -> d
 
 
 def _name_metrics(metrics: str | Metric | Sequence[str | Metric]) -> tuple[list[str], list[str | Metric]]:
-    every = [metrics] if isinstance(metrics, (str, Metric)) else list(metrics)
-    parts = [name.strip() for one in every if isinstance(one, str) for name in one.split(",") if name.strip()]
+    every = split_metrics(metrics)
+    parts = [one for one in every if isinstance(one, str)]
     loaded = [one for one in every if not isinstance(one, str)]
     names = [*parts, *(getattr(one, "name", "") for one in loaded)]
-    if twice := next((name for name in names if names.count(name) > 1), None):
+    if twice := first_repeated(names):
         raise UsageError.about("metrics", f"must name each score once, got {twice!r} more than once")
     there = {getattr(one, "name", "") for one in loaded}
     owners = dict.fromkeys(owner for name in parts if (owner := metric_of_score(name)) not in there)

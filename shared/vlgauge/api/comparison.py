@@ -52,23 +52,15 @@ class Comparison:
         import pandas as pd
 
         lines = [
-            {
-                "metric": compared.metric,
-                "system": one.name,
-                "value": one.value,
-                "low": one.low,
-                "high": one.high,
-                "n": one.n,
-                "undefined": one.undefined,
-                "groups": one.groups,
-                "best": one.bold,
-                "better": "higher" if compared.higher_is_better else "lower",
-                "signature": compared.signature,
-            }
+            {"metric": compared.metric, **vars(one), "signature": compared.signature}
+            | {"better": "higher" if compared.higher_is_better else "lower"}
             for compared in self.statistics.metrics
             for one in compared.systems
         ]
-        return pd.DataFrame(lines).set_index(["metric", "system"]).astype({"low": "float64", "high": "float64"})
+        titles = {"name": "system", "bold": "best"}
+        frame = pd.DataFrame(lines).rename(columns=titles).set_index(["metric", "system"])
+        columns = ["value", "low", "high", "n", "undefined", "groups", "best", "better", "signature"]
+        return frame[columns].astype({"low": "float64", "high": "float64"})
 
     @property
     def pairs(self) -> Any:
@@ -79,18 +71,14 @@ class Comparison:
         """
         import pandas as pd
 
-        names = ("first", "second", "difference", "low", "high", "pvalue", "adjusted_pvalue", "wins", "losses", "ties")
         lines = [
-            {"metric": compared.metric}
-            | {name: getattr(pair, name) for name in (*names, "n", "n_differing", "too_few", "better")}
-            for compared in self.statistics.metrics
-            for pair in compared.pairs
+            {"metric": compared.metric, **vars(pair)} for compared in self.statistics.metrics for pair in compared.pairs
         ]
-        index = ["metric", "first", "second"]
         frame = pd.DataFrame(lines).astype({"low": "float64", "high": "float64"})
         # Keep None, which pandas would convert to NaN otherwise.
         frame["better"] = pd.Series([line["better"] for line in lines], dtype=object)
-        return frame.set_index(index)
+        columns = ["difference", "low", "high", "pvalue", "adjusted_pvalue", "wins", "losses", "ties", "n"]
+        return frame.set_index(["metric", "first", "second"])[[*columns, "n_differing", "too_few", "better"]]
 
     def __repr__(self) -> str:
         """Return the tables that `vlgauge compare` prints."""
@@ -176,16 +164,8 @@ class Comparison:
                 for row in statistics.rows_that_differ(compared, pair, n):
                     key = self.statistics.ids[row]
                     first, second = (compared.scores[name][row] for name in (pair.first, pair.second))
-                    line: dict[str, Any] = {
-                        "metric": compared.metric,
-                        "first": pair.first,
-                        "second": pair.second,
-                        "id": key,
-                    }
-                    line |= {"first_score": first, "second_score": second, "difference": first - second}
-                    sides = (("first", pair.first), ("second", pair.second))
-                    line |= {f"{side}_text": texts.get(name, {}).get(key) for side, name in sides}
-                    lines.append(line)
+                    own = (texts.get(name, {}).get(key) for name in (pair.first, pair.second))
+                    lines.append((compared.metric, pair.first, pair.second, key, first, second, first - second, *own))
         titles = ["metric", "first", "second", "id", "first_score", "second_score", "difference"]
         return pd.DataFrame(lines, columns=[*titles, "first_text", "second_text"])
 

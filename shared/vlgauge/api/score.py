@@ -14,18 +14,18 @@ from vlgauge.api.computing import load_metrics
 from vlgauge.api.score_suite import (
     DISTANCE,
     add_distance,
+    check_suite,
     choose_metrics,
     columns_of_source,
     describe_failure,
-    find_suite,
 )
 from vlgauge.api.scored import score_columns
 from vlgauge.api.scores import Scores
 from vlgauge.api.tables import TABLES, GivenTable, read_given_rows, refuse_no_file, refuse_taken
 from vlgauge.core.catalog import metric_folder
 from vlgauge.core.errors import UsageError, UsageTypeError
+from vlgauge.core.files import first_repeated
 from vlgauge.core.results import row_keys
-from vlgauge.core.suites import SUITES
 from vlgauge.core.validation import check_int, short_repr, warn, with_argument_hints
 from vlgauge.families.base import Metric
 from vlgauge.inputs.media.caption_files import join_references, references_by_id, rows_of_object
@@ -119,14 +119,7 @@ def score(
     check_int("skip", skip, 0)
     if limit is not None:
         check_int("limit", limit, 1)
-    suite = find_suite(metrics) if isinstance(metrics, str) else None
-    left_out = [without] if isinstance(without, str) else list(without)
-    if suite is None and left_out:
-        raise UsageError.about("without", f"requires a suite ({', '.join(SUITES)}), got metrics")
-    if suite is None and settings:
-        raise UsageError.about(
-            "settings", f"requires a suite ({', '.join(SUITES)}), got metrics", "pass theirs to `vlgauge.load`"
-        )
+    suite, left_out = check_suite(metrics, without, settings)
 
     def load(there: Iterable[str]) -> list[Metric]:
         if suite is None:
@@ -222,6 +215,13 @@ def read_given(
     return ids, columns if given.file is None else make_paths_absolute(columns, given.file)
 
 
+def split_metrics(metrics: str | Metric | Sequence[str | Metric]) -> list[str | Metric]:
+    """Return names, which may be separated by commas, and loaded metrics as a list."""
+    every = [metrics] if isinstance(metrics, (str, Metric)) else list(metrics)
+    parts = [name for one in every for name in (one.split(",") if isinstance(one, str) else [one])]
+    return [one.strip() if isinstance(one, str) else one for one in parts if not isinstance(one, str) or one.strip()]
+
+
 def prepare_metrics(
     metrics: str | Metric | Sequence[str | Metric],
     *,
@@ -234,9 +234,7 @@ def prepare_metrics(
     Raises:
         ValueError: If no metric is passed, a metric is unknown or occurs twice, or a setting applies to none of them.
     """
-    every = [metrics] if isinstance(metrics, (str, Metric)) else list(metrics)
-    parts = [name for one in every for name in (one.split(",") if isinstance(one, str) else [one])]
-    given = [one.strip() if isinstance(one, str) else one for one in parts if not isinstance(one, str) or one.strip()]
+    given = split_metrics(metrics)
     if not given:
         raise UsageError.about("metrics", f"must name at least one metric, got {metrics!r}")
     if strange := [one for one in given if not isinstance(one, (str, Metric))]:
@@ -244,7 +242,7 @@ def prepare_metrics(
             "metrics", f"must be names or metrics that `vlgauge.load` returned, got {type(strange[0]).__name__}"
         )
     names = [one if isinstance(one, str) else one.name for one in given]
-    if twice := next((name for name in names if names.count(name) > 1), None):
+    if twice := first_repeated(names):
         raise UsageError.about("metrics", f"must name each metric once, got {twice!r} more than once")
     by_name: dict[str, dict[str, Any]] = {one: {} for one in given if isinstance(one, str)}
     for name in by_name:

@@ -46,6 +46,20 @@ def find_suite(names: str) -> Suite | None:
     return SUITES[found[0]] if found else None
 
 
+def check_suite(metrics: Any, without: str | Sequence[str], settings: object) -> tuple[Suite | None, list[str]]:
+    """Return the suite that `metrics` names, if any, and the metrics to leave out of it.
+
+    Raises:
+        UsageError: If `without` or `settings` is passed without a suite.
+    """
+    suite = find_suite(metrics) if isinstance(metrics, str) else None
+    left_out = [without] if isinstance(without, str) else list(without)
+    for name, given, hint in (("without", left_out, None), ("settings", settings, "pass theirs to `vlgauge.load`")):
+        if suite is None and given:
+            raise UsageError.about(name, f"requires a suite ({', '.join(SUITES)}), got metrics", hint)
+    return suite, left_out
+
+
 def choose_metrics(
     suite: Suite,
     titles: Collection[str],
