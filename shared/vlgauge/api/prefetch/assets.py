@@ -115,8 +115,12 @@ class Download:
 
 Asset = HubFiles | ManualDownload | Download
 
+HUB = "https://huggingface.co"
 _NONE_STATED = "none stated, so redistribution is not permitted"
+_BY_TENSORS = "names and shapes of its tensors; no digest was published"
 _ROVIST_PAGE = "https://github.com/usydnlp/rovist"
+_GLOVE_PAGE = "https://nlp.stanford.edu/projects/glove/"
+_LLAVA_ID, _, _LLAVA_COMMIT = LLAVA.partition("@")
 # Size of the downloaded files and license, as stated on their pages, by Hub repository.
 _ON_HUB = {
     "timm/vit_base_patch32_clip_224.openai": ("605 MB", "Apache-2.0 there, MIT by OpenAI"),
@@ -148,12 +152,7 @@ _ROVIST_C = ManualDownload(
     "checkpoint of RoViST-C",
     f"download sop_model_epoch4.pth.tar from the link of its authors, {AUTHORS_FILE}, and pass its path "
     f'as `model`, with base="{PINNED_BASE}"',
-    about=About(
-        _ROVIST_PAGE,
-        "about 71 MB, by its tensors",
-        _NONE_STATED,
-        "names and shapes of its tensors; no digest was published",
-    ),
+    about=About(_ROVIST_PAGE, "about 71 MB, by its tensors", _NONE_STATED, _BY_TENSORS),
     setting="model",
     url=AUTHORS_FILE,
 )
@@ -162,23 +161,16 @@ _ROVIST_VG = (
         "checkpoint of RoViST-VG",
         f"download r2p_model_epoch2.pth.tar from the link of its authors, {GROUNDING_FILE}, and pass its path as "
         "`checkpoint`",
-        about=About(
-            _ROVIST_PAGE,
-            "about 350 MB, by its tensors",
-            _NONE_STATED,
-            "names and shapes of its tensors; no digest was published",
-        ),
+        about=About(_ROVIST_PAGE, "about 350 MB, by its tensors", _NONE_STATED, _BY_TENSORS),
         has_toy=True,
         setting="checkpoint",
         url=GROUNDING_FILE,
     ),
     ManualDownload(
         "word embeddings of RoViST-VG",
-        "download glove.6B.zip from https://nlp.stanford.edu/projects/glove/, unpack glove.6B.300d.txt, and pass its "
-        "path "
-        "as `glove_path`",
+        f"download glove.6B.zip from {_GLOVE_PAGE}, unpack glove.6B.300d.txt, and pass its path as `glove_path`",
         about=About(
-            "https://nlp.stanford.edu/projects/glove/",
+            _GLOVE_PAGE,
             "862 MB packed, 1.0 GB unpacked",
             "PDDL 1.0",
             "400,000 lines of a word and 300 numbers; no digest was published",
@@ -190,12 +182,7 @@ _ROVIST_VG = (
         f"download the authors' pickle from {GROUNDING_IDF}, convert it with "
         "vlgauge idf OUT --pickle FILE, and pass OUT as `idf`; or fit one on your corpus with vlgauge idf OUT "
         "--stories FILE, or pass idf=None for weights of 1",
-        about=About(
-            _ROVIST_PAGE,
-            "not stated",
-            _NONE_STATED,
-            "words with finite numbers; no digest was published",
-        ),
+        about=About(_ROVIST_PAGE, "not stated", _NONE_STATED, "words with finite numbers; no digest was published"),
         setting="idf",
         url=GROUNDING_IDF,
     ),
@@ -231,7 +218,7 @@ def about(asset: Asset) -> About:
     pinned = f"commit {asset.revision}" if asset.revision else "no commit is recorded; `vlgauge prefetch` prints it"
     digests = [f"sha256 of {name} {sha256}" for name, sha256 in asset.sha256.items()]
     known = "; ".join([pinned, *(digests or ["the digests that the Hub announces"])])
-    return About(f"https://huggingface.co/{asset.repository}", size, licence, known)
+    return About(f"{HUB}/{asset.repository}", size, licence, known)
 
 
 def _list_named_files(patterns: tuple[str, ...], required: tuple[str, ...], name: str) -> HubFiles:
@@ -340,12 +327,7 @@ _JUDGE = ManualDownload(
     f"{terms_of(LLAVA)}: vlgauge prefetch judge:{LLAVA}; or pass another one as `model`, such as {SMALL}@COMMIT, "
     f"which is small and has an open license (vlgauge prefetch judge:{SMALL})",
     lambda: is_here(LLAVA),
-    about=About(
-        f"https://huggingface.co/{LLAVA.partition('@')[0]}",
-        "26.7 GB",
-        "Llama 2 Community License",
-        f"commit {LLAVA.partition('@')[2]}",
-    ),
+    about=About(f"{HUB}/{_LLAVA_ID}", "26.7 GB", "Llama 2 Community License", f"commit {_LLAVA_COMMIT}"),
     has_toy=True,
     setting="model",
 )
@@ -355,7 +337,7 @@ _ANY_JUDGE = ManualDownload(
     "judge language model",
     f"choose one and pass its folder, or its id with its commit, as `model`, such as {SMALL}@COMMIT: vlgauge prefetch "
     f"judge:{SMALL} downloads it and prints its commit",
-    about=About(f"https://huggingface.co/{SMALL}", "about 4.5 GB", "Apache-2.0 by its card", "its commit"),
+    about=About(f"{HUB}/{SMALL}", "about 4.5 GB", "Apache-2.0 by its card", "its commit"),
     has_toy=True,
     setting="model",
 )
