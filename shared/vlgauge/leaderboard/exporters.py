@@ -7,7 +7,7 @@ therefore either leave a record out with a warning, or negate it under the name 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from vlgauge.core.errors import UsageError
@@ -56,17 +56,13 @@ def eval_results(records: Sequence[Record], *, lower_is_better: str = "skip") ->
 
     entries: dict[tuple[str, str], dict[tuple[str, str], EvalResultEntry]] = {}
     for record, task, value in _rank_from_high(records, lower_is_better):
-        source = _source(record)
         entry = EvalResultEntry(
             dataset_id=record.dataset.id,
             task_id=task,
             value=value,
             dataset_revision=record.dataset.revision,
             date=record.date,
-            source_url=source.get("url"),
-            source_name=source.get("name"),
-            source_user=source.get("user"),
-            source_org=source.get("org"),
+            **_source(record, "url", "name", "user", "org"),
             notes="; ".join(
                 filter(None, [record.signature, "" if record.higher_is_better else "negated", record.notes])
             ),
@@ -123,7 +119,7 @@ def model_index(records: Sequence[Record]) -> list[Export]:
 def _eval_result(record: Record, task: str) -> EvalResult:
     from huggingface_hub import EvalResult
 
-    on, source = record.dataset, _source(record)
+    on = record.dataset
     return EvalResult(
         task_type="image-to-text",
         task_name=task,
@@ -137,8 +133,7 @@ def _eval_result(record: Record, task: str) -> EvalResult:
         # The format has no direction, and readers would assume that higher is better.
         metric_name=record.title + ("" if record.higher_is_better else " (lower is better)"),
         metric_args={"signature": record.signature},
-        source_url=source.get("url"),
-        source_name=source.get("name"),
+        **_source(record, "url", "name"),
     )
 
 
@@ -203,15 +198,12 @@ def results_repository(
         content = score_file(one.run, one.record.metric)
         _put_once(files, path, Export("dataset", repository, path, content), one.record)
     lines = "".join(record.line() for record in records)
-    configs = [
-        f"- config_name: {metric}\n  data_files: data/{metric}/*/*.parquet\n"
-        for metric in dict.fromkeys(path.split("/")[1] for path in files)
-    ]
-    matter = "".join(
-        ["---\npretty_name: Results\ntags:\n- leaderboard\n", *(["configs:\n", *configs] if configs else [])]
-    )
+    metrics = dict.fromkeys(path.split("/")[1] for path in files)
+    matter: dict[str, Any] = {"pretty_name": "Results", "tags": ["leaderboard"]}
+    if metrics:
+        matter["configs"] = [{"config_name": one, "data_files": f"data/{one}/*/*.parquet"} for one in metrics]
     groups = _groups(records, scored)
-    readme = f"{matter}---\n\n# Results\n\n{tables(records, by=by, split_signatures=True, groups=groups)}\n"
+    readme = f"---\n{_yaml(matter)}---\n\n# Results\n\n{tables(records, by=by, split_signatures=True, groups=groups)}\n"
     return [
         Export("dataset", repository, "results.jsonl", lines),
         Export("dataset", repository, "README.md", readme),
@@ -292,8 +284,8 @@ def _rank_from_high(records: Sequence[Record], lower_is_better: str) -> list[tup
     return found
 
 
-def _source(record: Record) -> dict[str, Any]:
-    return {} if record.source is None else asdict(record.source)
+def _source(record: Record, *names: str) -> dict[str, Any]:
+    return {f"source_{name}": getattr(record.source, name, None) for name in names}
 
 
 def _put_once(files: dict[Any, Any], key: Any, value: Any, record: Record) -> None:
