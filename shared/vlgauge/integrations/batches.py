@@ -217,8 +217,7 @@ class RowScorer:
             partials.append(own)
             names += map(check_id, _cells(batch, self.id))
             n_scored += n_rows
-            for message, count in warned.items():
-                counted[message] += count
+            counted.update(warned)
         order = sort_ids(names)
         if n_scored != len(names):
             raise UsageError.about(
@@ -357,8 +356,7 @@ def _restore(batch: Any, id_title: str) -> tuple[PartialResult, int, dict[str, i
             texts = {key: frozenset(values) for key, values in of_batch["texts"].items()}
             every.append(PartialResult(0, {}, of_batch["sums"], of_batch["totals"], draws, texts))
             n_scored += of_batch["rows"]
-            for message, count in of_batch["warnings"].items():
-                counted[message] += count
+            counted.update(of_batch["warnings"])
     return merge_partial_results(every), n_scored, counted
 
 

@@ -69,14 +69,14 @@ class CaptionReward:
         metric: Any,
         column: str,
         scale: float,
-        offset: float,
-        references: str | None,
-        lowest: float | None,
-        unguarded: str | Sequence[str],
+        offset: float = 0.0,
+        references: str | None = None,
+        lowest: float | None = None,
+        unguarded: str | Sequence[str] = (),
     ) -> None:
         self.metric = metric
         self.__name__ = f"{metric.name}_reward"  # name of the reward in the logs of trl
-        self._scale, self._offset = scale, offset
+        self._scale, self._offset = scale, check_float("offset", offset)
         self._key = metric.name
         self._columns: dict[str, str] = {}
         for own in metric.columns[1:]:
@@ -113,9 +113,6 @@ class CaptionReward:
         prompts: Sequence[Any],
         completions: Sequence[Any],
         completion_ids: Any = None,
-        *,
-        log_metric: Callable[[str, float], None] | None = None,
-        log_extra: Callable[[str, list[Any]], None] | None = None,
         **columns: Any,
     ) -> list[float | None]:
         """Compute one reward per completion.
@@ -124,11 +121,7 @@ class CaptionReward:
             prompts: Unused.
             completions: Texts or messages.
             completion_ids: Unused.
-            log_metric: Function that is called with the fractions of texts rejected by each guard, of texts without a
-                score, and of rows that cannot be scored. If the guard "context" is disabled, also of captions that CLIP
-                truncates.
-            log_extra: Function that is called with the guard that rejected each text.
-            **columns: Columns of the training data, one row per completion, and other arguments of trl.
+            **columns: Columns of the training data, one row per completion, and other arguments of trl. See `judged`.
 
         Returns:
             Rewards. The lowest one for a text that a guard rejected or that makes its score undefined, and None if the
@@ -138,8 +131,7 @@ class CaptionReward:
             UsageError: If the training data lack a column or have another number of rows, or a completion is neither
                 text nor messages.
         """
-        judged = self.judged(completions, log_metric=log_metric, log_extra=log_extra, **columns)
-        return _rewards(judged.values)
+        return _rewards(self.judged(completions, **columns).values)
 
     def judged(
         self,
@@ -149,7 +141,15 @@ class CaptionReward:
         log_extra: Callable[[str, list[Any]], None] | None = None,
         **columns: Any,
     ) -> JudgedTexts:
-        """Compute the rewards, and the guard that rejected each text. Arguments are as in a call.
+        """Compute the rewards, and the guard that rejected each text.
+
+        Args:
+            completions: Texts or messages.
+            log_metric: Function that is called with the fractions of texts rejected by each guard, of texts without a
+                score, and of rows that cannot be scored. If the guard "context" is disabled, also of captions that CLIP
+                truncates.
+            log_extra: Function that is called with the guard that rejected each text.
+            **columns: Columns of the training data, one row per completion.
 
         Raises:
             ValueError: If a column is missing, or a row is invalid.
@@ -342,23 +342,14 @@ def caption_reward(
             cider without ``df``), or uses only the mentioned content (such as chair), so that omitting content is never
             worse. Also if the scale has the wrong sign, a guard is unknown, or the scores have no lowest value.
     """
-    reward = _reward(
-        *(metric, column, scale, offset, references, lowest, unguarded),
-        **settings,
-    )
+    how: dict[str, Any] = {"scale": scale, "offset": offset, "lowest": lowest, "unguarded": unguarded}
+    reward = _reward(metric, settings, column=column, references=references, **how)
     _refuse_silence([reward])
     return reward
 
 
 def _reward(
-    metric: str | Metric,
-    column: str,
-    scale: float,
-    offset: float,
-    references: str | None,
-    lowest: float | None,
-    unguarded: str | Sequence[str],
-    **settings: Any,
+    metric: str | Metric, settings: Mapping[str, Any], *, references: str | None, scale: float, **how: Any
 ) -> CaptionReward:
     loaded: Any = metric
     if isinstance(metric, str):
@@ -390,7 +381,7 @@ def _reward(
         raise UsageError.about(
             "scale", f"must be {sign} for {loaded.name}, so that better captions get higher rewards, got {scale!r}"
         )
-    return CaptionReward(loaded, column, factor, check_float("offset", offset), references, lowest, unguarded)
+    return CaptionReward(loaded, references=references, scale=factor, **how)
 
 
 def combined_reward(
@@ -421,7 +412,7 @@ def combined_reward(
     if not isinstance(weights, Mapping) or not weights:
         raise UsageError.about("weights", f"must be a mapping from metrics to numbers, got {short_repr(weights)}")
     terms = [
-        _reward(metric, column, weight, 0.0, references, None, unguarded, **settings)
+        _reward(metric, settings, column=column, references=references, scale=weight, unguarded=unguarded)
         for metric, weight in weights.items()
     ]
     _refuse_silence(terms)
