@@ -19,7 +19,6 @@ from vlgauge.stats import (
     TOLERANCE,
     Partitions,
     SetTest,
-    bootstrap_intervals,
     compute_calibrated_harmonic_pvalue,
     partitions,
 )
@@ -35,8 +34,6 @@ MODE = 2.0  # the two modes of the references are at plus and minus this value i
 SIZES = ((5, 5, 2_000, None), (10, 5, 1_000, None), (10, 10, 600, 999))
 # n candidates, m references, Monte Carlo draws if partitions are slow, corpora without and with a difference.
 CORPUS_SIZES = ((5, 5, None, 2_000, 500), (10, 5, 999, 200, 100))
-# Numbers of images for intervals of the mean excess.
-IMAGES = (2, 5, 10, 20)
 STATISTICS = ("Q", "separate Q", "MMD", "Frechet", "base")
 
 
@@ -199,41 +196,6 @@ def corpus_rows(scale: float = 1.0) -> Iterator[tuple[str, list[Floats]]]:
     yield "expected mean ln p, no image differs", [tests.expected.mean(axis=1) for tests in null]
 
 
-def excess_coverage(
-    change: Change, images: Sequence[int] = IMAGES, *, corpora: int = 2_000, resamples: int = 1_000, seed: int = 0
-) -> list[Floats]:
-    """Compute the coverage of the 95% interval of the mean excess, by number of images, for each statistic.
-
-    The excess is relative to the mean of 49 random splits, 5 v 5. The true value is the mean over all corpora.
-    """
-    ways = partitions(5, 5, pvalue="monte_carlo", draws=49)
-    rng = np.random.default_rng(seed)
-    drawn = []
-    for _ in range(max(images)):
-        points = rng.normal(size=(corpora, 10, WIDTH))
-        change(points, 5)
-        nulls = np.stack([found.null for found in all_statistics(points, 5, ways) if found.null is not None])
-        drawn.append(nulls[:, :, 0] - nulls[:, :, 1:].mean(axis=2))
-    excess = np.array(drawn)  # axes: image, statistic, corpus
-    truths = excess.mean(axis=(0, 2))
-    rates = []
-    for count in images:
-        inside = []
-        for own, truth in zip(excess[:count].transpose(1, 2, 0), truths, strict=True):
-            found = bootstrap_intervals(own.tolist(), resamples=resamples, seed=seed)
-            inside.append(np.mean([one is not None and one.low <= truth <= one.high for one in found]))
-        rates.append(np.array(inside))
-    return rates
-
-
-def print_coverage(corpora: int) -> None:
-    """Print the coverage of intervals of the excess for few images."""
-    print(f"| 5v5, {' / '.join(STATISTICS)} | {' | '.join(f'{count} images' for count in IMAGES)} |")
-    print("|---" * (1 + len(IMAGES)) + "|")
-    for name, change in SCENARIOS.items():
-        print_row(name, excess_coverage(change, corpora=corpora), 2)
-
-
 def print_power(runs: int | None, seed: int = 0) -> None:
     """Print the table of power in the format of the documentation."""
     titles = [f"{n}v{m} {' / '.join(STATISTICS)}" for n, m, *_ in SIZES]
@@ -265,13 +227,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--runs", type=int, metavar="N", help="sets per cell of the first table; the second is small then"
     )
-    parser.add_argument(
-        "--coverage", type=int, metavar="N", help="instead: intervals of the excess of few images, from N corpora"
-    )
     options = parser.parse_args(arguments)
-    if options.coverage:
-        print_coverage(options.coverage)
-        return 0
     print_power(options.runs)
     print()
     print_corpora(0.0005 if options.runs else 1.0)

@@ -18,14 +18,3 @@ def test_the_tables_of_size_and_power(capsys):
     power, expected = of_corpora[3], of_corpora[8]
     assert power.startswith("| corpus p: 10 images differ by +1 (power) | ")
     assert expected.startswith("| expected mean ln p, no image differs | -.9")
-
-
-def test_the_table_of_intervals_of_the_excess_of_few_images(capsys):
-    assert script_module("studies/distribution_power.py").main(["--coverage", "4"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0].endswith("| 2 images | 5 images | 10 images | 20 images |")
-    shares = [
-        float(share) for line in lines[2:] for cell in line.split(" | ")[1:] for share in cell.strip(" |").split()
-    ]
-    assert len(shares) == 6 * 4 * 5
-    assert sum(shares) / len(shares) > 0.85
