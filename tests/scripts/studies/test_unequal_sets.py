@@ -21,10 +21,10 @@ def test_scores_are_those_of_the_metrics_and_the_excess_is_0_for_equal_distribut
 
 
 def test_one_draw_has_its_size_and_the_excess_of_all_finds_a_difference_that_is_none(study):
-    found = study.rates(5, 0.6, 0.6, ways=("one draw", "excess of all"), runs=100)
-    assert (found["one draw"] <= 0.12).all()
+    assert (study.rates(5, 0.6, 0.6, runs=100) <= 0.12).all()
+    excess = study.rates(5, 0.6, 0.6, excess=True, runs=100)
     for name in ("trm", "frechet_bert"):
-        assert found["excess of all"][study.NAMES.index(name)] > 0.8
+        assert excess[study.NAMES.index(name)] > 0.8
 
 
 def test_one_seed_one_table(study, capsys):
