@@ -31,6 +31,7 @@ from .theta import pool_theta
 from .weights import SOURCE_SETTINGS
 from .weights import Weigh
 from .weights import check_concreteness
+from .weights import check_weights_language
 from .weights import load_weigher
 from .weights import look_for_weights
 
@@ -168,6 +169,10 @@ class Groovist(grounding.GroundingMetric):
         look_for_theta(found, self.theta, self.dataset, backbone=backbone, profile=self.profile)
         return found
 
+    def check_language(self, language: str) -> None:
+        """Check that the weights of the settings support a language. See `GroundingMetric.check_language`."""
+        check_weights_language(self.concreteness, self.concreteness_path, language)
+
     def _compute(
         self,
         predictions: list[str | list[str]],
@@ -180,7 +185,9 @@ class Groovist(grounding.GroundingMetric):
         self.check_sources(images, noun_phrases, regions, features).end()
         stories, _ = self.grouped[grounding.SentenceSettings].split_stories(predictions)
         source = self.grouped[grounding.RegionSettings]
-        groups, phrase_source = self.extract_words(stories, noun_phrases, nouns=self.units == "nouns")
+        groups, phrase_source = self.extract_words(
+            stories, noun_phrases, nouns=self.units == "nouns", pronouns=not self.drop_pronouns
+        )
         phrases = [story_phrases(of, deduplicate=self.deduplicate, drop_pronouns=self.drop_pronouns) for of in groups]
         kept = [of.kept for of in phrases]
         weigh, rated_by = load_weigher(self.concreteness, self.lemmatizer, path=self.concreteness_path, idf=self.idf)

@@ -52,6 +52,20 @@ def check_concreteness(concreteness: Any, *, path: Any, idf: Any) -> str | None:
     return concreteness
 
 
+def check_weights_language(concreteness: str | None, path: Any, language: str) -> None:
+    """Check that the weights suit the language of the phrases.
+
+    Raises:
+        UsageError: If the ratings are the English ones, and the phrases are of another language.
+    """
+    if language != "en" and concreteness == "brysbaert" and path is None:
+        raise UsageError.about(
+            "concreteness",
+            f'"brysbaert" has ratings of English words only, got noun phrases of language {language!r}',
+            'choose concreteness="idf" or None, or pass a table of this language as `concreteness_path`',
+        )
+
+
 def look_for_weights(preflight: Preflight, concreteness: str | None, lemmatizer: str, *, path: Any, idf: Any) -> None:
     """Add the requirements of `load_weigher` to a preflight."""
     if concreteness == "brysbaert" and (path or find_packaged_ratings()) is None:

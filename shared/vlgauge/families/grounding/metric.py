@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from vlgauge.checkpoints.preflight import Preflight
@@ -189,6 +190,7 @@ class GroundingMetric(Metric):
         given: Any,
         *,
         nouns: bool,
+        pronouns: bool = True,
         split: Splitter = split_sentences,
     ) -> tuple[list[list[list[str]]], str]:
         """Return the noun phrases or nouns of each sentence of each story, and their source for signatures.
@@ -197,6 +199,7 @@ class GroundingMetric(Metric):
             stories: Sentences of each story.
             given: Words passed by the user, flat or per sentence, which are used verbatim. None to extract them.
             nouns: Whether to extract nouns instead of noun phrases.
+            pronouns: Whether to extract pronouns in other languages than English.
             split: Function with which NLTK's tagger splits a sentence again.
 
         Raises:
@@ -208,10 +211,21 @@ class GroundingMetric(Metric):
             for k, sentence in enumerate(story):
                 valid_unicode(sentence, f"predictions[{i}], sentence {k}")  # spaCy requires valid Unicode
         source = phrase_source(getattr(self, self.words), profile=self.profile, argument=self.words, split=split)
-        extract = source.nouns if nouns else source.noun_phrases
+        self.check_language(source.language)
+        extract = source.nouns if nouns else partial(source.noun_phrases, pronouns=pronouns)
         sentences = [replace_placeholders(sentence, self.placeholders) for story in stories for sentence in story]
         found = iter(extract(sentences, progress=self.progress))
         return [[next(found) for _ in story] for story in stories], source.identity
+
+    def check_language(self, language: str) -> None:  # most settings support all languages
+        """Check that the settings support the language of the words.
+
+        Args:
+            language: Code of a language, such as "en".
+
+        Raises:
+            UsageError: If they do not.
+        """
 
     def warn_of_images(self, spots: Sequence[Spots]) -> None:
         """Warn once per call about the images without a region."""

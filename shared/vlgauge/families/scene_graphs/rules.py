@@ -15,7 +15,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.progress import Progress
 from vlgauge.families.scene_graphs.graph import Graph, Tuple
 from vlgauge.families.scene_graphs.synsets import infinitive, lemma, singular
-from vlgauge.inputs.text.noun_phrases import SpacyPhrases, phrase_source
+from vlgauge.inputs.text.noun_phrases import ENGLISH, PARSED, SpacyPhrases, phrase_source
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
@@ -56,13 +56,20 @@ class RuleParser:
         profile: "paper" or "embedded".
 
     Raises:
-        UsageError: If the pipeline has no parser.
+        UsageError: If the pipeline is not English.
     """
 
     def __init__(self, pipeline: Any = None, *, profile: str = "paper") -> None:
         source = phrase_source(pipeline, profile=profile, argument="pipeline")
         if not isinstance(source, SpacyPhrases):
             raise UsageError.about("pipeline", 'must be a pipeline with a parser, got "nltk", which finds only nouns')
+        if source.language != ENGLISH:
+            raise UsageError.about(
+                "pipeline",
+                f"must be an English pipeline, whose labels the rules use, got {source.identity} of language "
+                f"{source.language!r}",
+                "for other languages pass graphs or objects, or a `parser`",
+            )
         self._source = source
         self.identity = f"rules-1+{source.identity}"
 
@@ -72,7 +79,7 @@ class RuleParser:
         Raises:
             ValueError: If the pipeline has no parser, or a caption is too long for it.
         """
-        found = self._source.read_docs(captions, "DEP", "a parser", _tuples, progress)
+        found = self._source.read_docs(captions, PARSED, _tuples, progress)
         return [Graph.of(tuples) for tuples in found]
 
     def object_groups(self, captions: Sequence[str], *, progress: Progress = None) -> list[list[list[str]]]:
@@ -83,7 +90,7 @@ class RuleParser:
         Raises:
             ValueError: If the pipeline has no parser, or a caption is too long for it.
         """
-        found = self._source.read_docs(captions, "DEP", "a parser", _alternatives, progress)
+        found = self._source.read_docs(captions, PARSED, _alternatives, progress)
         return [[list(group) for group in groups] for groups in found]
 
 

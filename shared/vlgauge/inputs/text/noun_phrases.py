@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -33,6 +34,11 @@ NOT_BY_PIP = f"not by pip install {PAPER_PIPELINE}, which is an unrelated packag
 EMBEDDED = "embedded"
 NLTK = "nltk"
 
+ENGLISH = "en"
+PARSED = {"DEP": "a parser"}
+"""Annotation of dependencies, with the component that adds it."""
+
+_WITH_PARTS_OF_SPEECH = {"POS": "a morphologizer, or another component that adds parts of speech"}
 _NOUN_TAGS = ("NN", "NNS", "NNP", "NNPS")
 _NOT_NEEDED = ("ner", "entity_ruler", "lemmatizer", "trainable_lemmatizer", "senter", "textcat", "spancat")
 
@@ -142,6 +148,12 @@ def _resolve_default(setting: Any, profile: str) -> Any:
 def _not_installed(name: str, argument: str) -> WeightsNotFoundError:
     paper = name == PAPER_PIPELINE
     install = f"{INSTALL_PAPER} ({NOT_BY_PIP})" if paper else f"python -m spacy download {name}"
+    if re.match(r"[a-z]{2,3}_", name) and not name.startswith("en_"):
+        return WeightsNotFoundError.about(
+            argument,
+            f"names the spaCy pipeline {name!r}, which is not installed",
+            f"run: {install}, or pass lists of phrases to `compute`",
+        )
     return WeightsNotFoundError.about(
         argument,
         f"names the spaCy pipeline {name!r}, which is not installed",
@@ -213,49 +225,74 @@ class SpacyPhrases:
 
     Attributes:
         identity: Name, version and digest of the pipeline, for signatures.
+        language: Code of the language of the pipeline, such as "en".
     """
 
     def __init__(
         self, nlp: Language, argument: str = "noun_phrases", *, identity: str | None = None, forget: bool = False
     ) -> None:
         self.identity = identity or _identity(nlp)
+        self.language = nlp.lang or ""
         self._nlp = nlp
         self._argument = argument
         self._zone: Any = nlp.memory_zone if forget else nullcontext
 
-    def noun_phrases(self, sentences: Sequence[str], *, progress: Progress = None) -> list[list[str]]:
+    def noun_phrases(
+        self, sentences: Sequence[str], *, pronouns: bool = True, progress: Progress = None
+    ) -> list[list[str]]:
         """Return the noun phrases of each sentence, one list per sentence, in order of occurrence.
 
-        Determiners, possessives, numbers and pronouns are kept.
+        Determiners, possessives and numbers are kept.
 
         Phrases are lowercased and deduplicated within a sentence.
 
+        Args:
+            sentences: The sentences.
+            pronouns: Whether to keep phrases that consist of pronouns. English pipelines always keep them, because the
+                metrics have word lists for them.
+            progress: Progress reporting.
+
         Raises:
-            UsageError: If the pipeline has no parser, or a sentence is too long for it.
+            UsageError: If spaCy has no noun phrases for the language, the pipeline has no parser, or a sentence is too
+                long for it.
         """
-        return self.read_docs(sentences, "DEP", "a parser", _chunks_of, progress)
+        if self._nlp.vocab.get_noun_chunks is None:
+            raise UsageError.about(
+                self._argument,
+                f"must be a spaCy pipeline of a language with noun phrases ({', '.join(_with_noun_chunks())}), got "
+                f"{_name_and_version(self._nlp)} of language {self.language!r}",
+                "pass lists of phrases to `compute`",
+            )
+        if self.language == ENGLISH:
+            return self.read_docs(sentences, PARSED, _chunks_of, progress)
+        # Most other languages find noun phrases by parts of speech, without which they would return none.
+        read = _chunks_of if pronouns else _chunks_without_pronouns
+        return self.read_docs(sentences, PARSED | _WITH_PARTS_OF_SPEECH, read, progress)
 
     def nouns(self, sentences: Sequence[str], *, progress: Progress = None) -> list[list[str]]:
         """Return the tokens tagged NN, NNS, NNP or NNPS, one list per sentence.
 
-        They are deduplicated within a sentence, in order of occurrence. "i" is left out.
+        They are deduplicated within a sentence, in order of occurrence. "i" is left out. In other languages than
+        English, whose tags differ, tokens with the part of speech NOUN or PROPN are returned.
 
         Raises:
             UsageError: If the pipeline has no tagger, or a sentence is too long for it.
         """
+        if self.language != ENGLISH:
+            return self.read_docs(sentences, _WITH_PARTS_OF_SPEECH, _nouns_by_part_of_speech, progress)
         return self.read_docs(
-            sentences, "TAG", "a tagger", lambda doc: nouns_among((token.text, token.tag_) for token in doc), progress
+            sentences, {"TAG": "a tagger"}, lambda doc: nouns_among((token.text, token.tag_) for token in doc), progress
         )
 
     def read_docs(
-        self, sentences: Sequence[str], needed: str, component: str, read: Callable[[Doc], list[T]], progress: Progress
+        self, sentences: Sequence[str], needed: Mapping[str, str], read: Callable[[Doc], list[T]], progress: Progress
     ) -> list[list[T]]:
         """Extract values from the parse of each sentence while the pipeline is locked.
 
         Args:
             sentences: The sentences.
-            needed: Annotation that `read` uses, "DEP" or "TAG".
-            component: Component that adds the annotation, for error messages.
+            needed: Annotations that `read` uses, such as `PARSED`, with the components that add them, for error
+                messages.
             read: Returns the values of a parsed sentence.
             progress: Progress reporting.
 
@@ -263,7 +300,7 @@ class SpacyPhrases:
             The values of each sentence, deduplicated, in order.
 
         Raises:
-            UsageError: If the pipeline does not add the annotation, or a sentence is too long for it.
+            UsageError: If the pipeline does not add the annotations, or a sentence is too long for it.
         """
         distinct = list(dict.fromkeys(sentences))
         self._check_lengths(distinct)
@@ -271,10 +308,11 @@ class SpacyPhrases:
         found: dict[str, list[T]] = {}
         with _PARSING, self._zone(), progress_bar(len(distinct), "Parsing sentences", progress) as advance:
             for sentence, doc in zip(distinct, self._nlp.pipe(distinct, disable=unused), strict=True):
-                if len(doc) and not doc.has_annotation(needed):
+                missing = [needed[one] for one in needed if not doc.has_annotation(one)]
+                if missing and not all(token.is_space for token in doc):
                     raise UsageError.about(
                         self._argument,
-                        f"must be a spaCy pipeline with {component}, got one with "
+                        f"must be a spaCy pipeline with {missing[0]}, got one with "
                         f"{', '.join(self._nlp.pipe_names) or 'no component'}",
                     )
                 found[sentence] = list(dict.fromkeys(read(doc)))
@@ -293,6 +331,21 @@ class SpacyPhrases:
 def _chunks_of(doc: Doc) -> list[str]:
     # Pipelines treat a line break at the start of a sentence as a word.
     return [text for chunk in doc.noun_chunks if (text := chunk.text.lower()).strip()]
+
+
+def _chunks_without_pronouns(doc: Doc) -> list[str]:
+    chunks = [chunk for chunk in doc.noun_chunks if any(token.pos_ != "PRON" for token in chunk)]
+    return [text for chunk in chunks if (text := chunk.text.lower()).strip()]
+
+
+def _nouns_by_part_of_speech(doc: Doc) -> list[str]:
+    return [token.text for token in doc if token.pos_ in ("NOUN", "PROPN")]
+
+
+def _with_noun_chunks() -> list[str]:
+    """Return the codes of the languages for which spaCy finds noun phrases."""
+    folders = import_spacy().lang.__path__
+    return sorted(file.parent.name for folder in folders for file in Path(folder).glob("*/syntax_iterators.py"))
 
 
 def nouns_among(tagged: Iterable[tuple[str, str]]) -> list[str]:
@@ -347,6 +400,7 @@ class NltkNouns:
 
     Attributes:
         identity: Name and version of NLTK, for signatures.
+        language: "en".
 
     Raises:
         MissingExtraError: If NLTK cannot be imported.
@@ -373,13 +427,16 @@ class NltkNouns:
                 f"that contains it, or choose {instead}",
             ) from None
         self.identity = f"nltk-{nltk.__version__}"
+        self.language = ENGLISH
         self._split = split
 
     def tag(self, tokens: list[str]) -> list[tuple[str, str]]:
         """Return each word of a sentence with its Penn Treebank tag."""
         return self._tagger.tag(tokens)
 
-    def noun_phrases(self, sentences: Sequence[str], *, progress: Progress = None) -> list[list[str]]:
+    def noun_phrases(
+        self, sentences: Sequence[str], *, pronouns: bool = True, progress: Progress = None
+    ) -> list[list[str]]:
         """Raise an error, because the tagger finds nouns only.
 
         Raises:
