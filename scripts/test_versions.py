@@ -75,6 +75,7 @@ GROUPS: Mapping[str, Group] = {
         (
             "tests/families/base/test_images.py",
             "tests/families/base/test_dataset_map.py",
+            "tests/core/test_signatures.py",
             "tests/inputs/media/test_images.py",
         ),
         (
@@ -86,8 +87,8 @@ GROUPS: Mapping[str, Group] = {
     "models": Group(
         (*_WITH_MODELS, "embedded", "explain", "punkt", "video"),
         tuple(f"tests/{name}" for name in (*_FOLDERS_WITH_MODELS, "families/base", "metrics", "checkpoints")),
-        tuple(f"tests/metrics/{name}" for name in _JUDGES),
-        tuple(f"(test_metric and {name})" for name in _JUDGES),
+        ("tests/models/judges", *(f"tests/metrics/{name}" for name in _JUDGES)),
+        ("a_training_loop_around_it", *(f"(test_metric and {name})" for name in _JUDGES)),
     ),
     # All extras, with the tools around the metrics.
     "all": Group(ALL, ("tests",)),
