@@ -1,7 +1,5 @@
 """Files of training rows in JSON lines or CSV, with texts and paths of images in their columns."""
 
-import csv
-import json
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.files import is_address
 from vlgauge.inputs.media.images import image_cell
 from vlgauge.inputs.media.pictures import WholeImage
+from vlgauge.inputs.media.tables import read_rows, row_place, rows_called
 
 MISSING = -1
 
@@ -22,46 +21,13 @@ def records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the position and the fields of each row of JSON lines, or of a CSV with a header, without empty fields.
 
     Raises:
-        ValueError: If the file cannot be read or a row is malformed.
+        ValueError: If the file is missing or not UTF-8, a row is invalid, or there is no row.
     """
-    try:
-        text = path.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError.about(str(path), f"must be a readable file of UTF-8 text, got an error: {error}") from error
-    records = _csv_records(text, path) if path.suffix.lower() == ".csv" else _json_records(text, path)
-    for line, fields in records:
-        yield f"{path.name}:{line}", {name: value for name, value in fields.items() if value not in (None, "")}
-
-
-def _json_records(text: str, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    for line, content in enumerate(text.split("\n"), 1):
-        if not content.strip():
-            continue
-        try:
-            fields = json.loads(content)
-        except json.JSONDecodeError as error:
-            raise UsageError.about(
-                f"{path.name}:{line}", f"must be a JSON object, got {content[:60]!r} ({error})"
-            ) from error
-        if not isinstance(fields, dict):
-            raise UsageError.about(f"{path.name}:{line}", f"must be a JSON object, got {content[:60]!r}")
-        yield line, fields
-
-
-def _csv_records(text: str, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    reader = csv.DictReader(text.splitlines(keepends=True), strict=True)
-    while True:
-        try:
-            fields = next(reader, None)
-        except csv.Error as error:
-            raise UsageError.about(
-                f"{path.name}:{reader.line_num}", f"must be a row of CSV, got an error: {error}"
-            ) from error
-        if fields is None:
-            return
-        if None in fields or None in fields.values():
-            raise UsageError.about(f"{path.name}:{reader.line_num}", "must have as many fields as the header")
-        yield reader.line_num, fields
+    with rows_called(f"`{path}`"):
+        rows = read_rows(str(path), "csv" if path.suffix.lower() == ".csv" else "jsonl")
+    for number, row in enumerate(rows):
+        fields = {name: value for name, value in row.items() if value not in (None, "")}
+        yield f"{path.name}, {row_place(row, number)}", fields
 
 
 def text_field(fields: Mapping[str, Any], column: str, place: str) -> str | None:

@@ -41,7 +41,7 @@ from vlgauge.research.training.pac_s import data
             "`--learning-rate` must reduce the validation loss below the loss of",
         ),
         (["--scenes", 9, "--learning-rate", 1e30], "`--learning-rate` must keep the loss finite, got nan at"),
-        (["--train", "gone.jsonl"], "`gone.jsonl` must be a readable file of UTF-8 text, got an error"),
+        (["--train", "gone.jsonl"], "gone.jsonl: No such file"),
     ],
 )
 def test_options_are_refused(options, message, train):
@@ -86,26 +86,32 @@ GOOD = {"image": "0.png", "caption": "a circle"}
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{", "`bad.jsonl:3` must be a JSON object, got '{'"),
-        ("[1]", "`bad.jsonl:3` must be a JSON object, got '[1]'"),
-        (json.dumps({"caption": "x"}), "`bad.jsonl:3` must have the column 'image', got the columns ['caption']"),
-        (json.dumps({"image": "0.png"}), "`bad.jsonl:3` must have the column 'caption', got the columns ['image']"),
-        (json.dumps({**GOOD, "caption": " "}), "`bad.jsonl:3` must have text in the column 'caption', got ' '"),
-        (json.dumps({**GOOD, "image": 3}), "`bad.jsonl:3` must have text in the column 'image', got 3"),
-        (json.dumps({**GOOD, "image": "no.png"}), "`bad.jsonl:3 image` must be an existing image file, got "),
-        (json.dumps({**GOOD, "generated_image": "no.png"}), "`bad.jsonl:3 generated_image` must be an existing image"),
+        ("{", "must contain JSON, got Expecting property name enclosed in double quotes in line 3"),
+        ("[1]", "must contain one JSON object per row, got list in line 3"),
+        (json.dumps({"caption": "x"}), "`bad.jsonl, row 2` must have the column 'image', got the columns ['caption']"),
+        (
+            json.dumps({"image": "0.png"}),
+            "`bad.jsonl, row 2` must have the column 'caption', got the columns ['image']",
+        ),
+        (json.dumps({**GOOD, "caption": " "}), "`bad.jsonl, row 2` must have text in the column 'caption', got ' '"),
+        (json.dumps({**GOOD, "image": 3}), "`bad.jsonl, row 2` must have text in the column 'image', got 3"),
+        (json.dumps({**GOOD, "image": "no.png"}), "`bad.jsonl, row 2 image` must be an existing image file, got "),
+        (
+            json.dumps({**GOOD, "generated_image": "no.png"}),
+            "`bad.jsonl, row 2 generated_image` must be an existing image",
+        ),
         (
             json.dumps({**GOOD, "generated_image": "rows.jsonl"}),
-            "`bad.jsonl:3 generated_image` must be a readable",
+            "`bad.jsonl, row 2 generated_image` must be a readable",
         ),
         (
             json.dumps({**GOOD, "image": "https://a.b/c.png"}),
-            "`bad.jsonl:3 image` must be a local file, got the",
+            "`bad.jsonl, row 2 image` must be a local file, got the",
         ),
         ("", "`validation` rows must have separate images, got 1 training images"),
     ],
 )
-def test_rows_are_refused_by_file_and_line(line, message, train, drawings):
+def test_rows_are_refused_by_file_and_row(line, message, train, drawings):
     bad = drawings.parent / "bad.jsonl"
     first = {"image": "1.png", "caption": "a star"}
     bad.write_text("\n".join([json.dumps(first), json.dumps(GOOD), line]), "utf-8")
@@ -120,9 +126,9 @@ def test_rows_are_refused_by_file_and_line(line, message, train, drawings):
 def test_other_files_are_refused(tmp_path, drawings):
     path = tmp_path / "rows.csv"
     for text, message in (
-        ("image,caption\na.png\n", r"^`rows\.csv:2`.*fields"),
-        ("image,caption\na.png,b,c\n", r"^`rows\.csv:2`.*fields"),
-        ('image,caption\n"a,b\n', r"`rows.csv:\d` must be a row of CSV, got an error"),
+        ("image,caption\na.png\n", r"rows\.csv` must have as many cells as column names, got 1 for 2 in row 0, line 2"),
+        ("image,caption\na.png,b,c\n", r"rows\.csv` must have as many cells as column names, got 3 for 2"),
+        ('image,caption\n"a,b\n', r"rows\.csv` must be CSV"),
     ):
         path.write_text(text, "utf-8")
         with pytest.raises(ValueError, match=message):
@@ -131,7 +137,7 @@ def test_other_files_are_refused(tmp_path, drawings):
     with pytest.raises(ValueError, match=r"^`.*rows\.csv`.*got none"):
         data.read_foils(path, data.Columns())
     path.write_text("image,caption,foil\n0.png,a,\n", "utf-8")
-    with pytest.raises(ValueError, match=r"^`rows\.csv:2`.*foil"):
+    with pytest.raises(ValueError, match=r"^`rows\.csv, row 0 \(line 2\)`.*foil"):
         data.read_foils(path, data.Columns(), drawings.parent)
     path.write_text("image,caption\n0.png,a\n0.png,b\n", "utf-8")
     with pytest.raises(ValueError, match=r"^`.*rows\.csv`.*at least 2 images"):

@@ -154,7 +154,7 @@ def test_a_finished_training_is_kept(models, tmp_path, capsys):
     [
         (
             {"rating": 5},
-            "rows.jsonl:23` must have a rating from 0 to 4, got 5; pass another scale with --scale LOW HIGH",
+            "rows.jsonl, row 22` must have a rating from 0 to 4, got 5; pass another scale with --scale LOW HIGH",
         ),
         ({"rating": -0.5}, "must have a rating from 0 to 4, got -0.5"),
         ({"rating": "good"}, "must have a rating from 0 to 4, got 'good'"),

@@ -111,8 +111,6 @@ def read_foils(path: Path, columns: Columns, folder: Path | None = None) -> list
             wanted = f"{columns.image}, {columns.caption} and {columns.foil}"
             raise UsageError.about(place, f"must have the columns {wanted}, got the columns {sorted(fields)}")
         foils.append(Foil(image, right, wrong, "foil"))
-    if not foils:
-        raise UsageError.about(str(path), "must have at least one row, got none")
     return foils
 
 

@@ -1,7 +1,5 @@
 """Stories from published files, JSON lines or synthetic scenes, and sentence pairs for training."""
 
-import csv
-import io
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,6 +13,7 @@ import numpy.typing as npt
 from vlgauge import scenes
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import read_text
+from vlgauge.inputs.media.tables import read_rows, take_column
 from vlgauge.models.pairs.classifier import pad_rows
 
 Stories = list[list[str]]
@@ -60,13 +59,8 @@ def read_rocstories(path: str | Path) -> Stories:
     Raises:
         ValueError: If a column is missing.
     """
-    rows = csv.DictReader(io.StringIO(read_text(path, f"`{path}`"), newline=""))
-    missing = set(ROC_SENTENCES) - set(rows.fieldnames or ())
-    if missing:
-        raise UsageError.about(
-            str(path), f"must have the columns {', '.join(ROC_SENTENCES)}, lacks {sorted(missing)[0]}"
-        )
-    return clean_stories([row[title] or "" for title in ROC_SENTENCES] for row in rows)
+    rows = read_rows(str(path), "csv")
+    return clean_stories(zip(*(map(str, take_column(rows, title)) for title in ROC_SENTENCES), strict=True))
 
 
 def read_jsonl(path: str | Path) -> Stories:

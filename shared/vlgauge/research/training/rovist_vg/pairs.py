@@ -1,6 +1,5 @@
 """Pairs of a region and a phrase: from a CSV with crops, from Flickr30k Entities, or from synthetic scenes."""
 
-import csv
 import io
 import re
 from collections import Counter
@@ -13,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.core.errors import UsageError
-from vlgauge.core.files import read_text
 from vlgauge.inputs.media.images import image_cell
 from vlgauge.inputs.media.pictures import Box, ImageCrop, LazyImage, SharedImage, WholeImage
+from vlgauge.inputs.media.tables import read_rows, take_column
 from vlgauge.inputs.text.word_vectors import UNKNOWN
 from vlgauge.models.detectors.boxes import pixel_box
 from vlgauge.models.detectors.sources import image_head
@@ -44,19 +43,17 @@ def read_csv(path: Path, crops: Path) -> list[PhraseRegion]:
     Raises:
         ValueError: If a column, phrase, box or crop is missing.
     """
-    reader = csv.DictReader(io.StringIO(read_text(path, f"`{path}`"), newline=""))
-    missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
-    if missing:
-        raise UsageError(f"{path.name} must have the columns {', '.join(COLUMNS)}, got none named {missing[0]!r}")
-    cells = {tuple((row[name] or "").strip() for name in COLUMNS): reader.line_num for row in reader}
+    rows = read_rows(str(path), "csv")
+    columns = [[str(cell).strip() for cell in take_column(rows, name)] for name in COLUMNS]
     pairs = []
-    for (image, phrase, box), line in cells.items():
-        place = f"line {line} of {path.name}"
+    for image, phrase, box in dict.fromkeys(zip(*columns, strict=True)):
         if not phrase or not _BOX.fullmatch(box):
-            raise UsageError(f"{place} must have a phrase and a box [x1, y1, x2, y2], got {phrase!r} and {box!r}")
+            raise UsageError(
+                f"{path.name} must have a phrase and a box [x1, y1, x2, y2] in each row, got {phrase!r} and {box!r}"
+            )
         crop = crops / f"{image}_{box}.jpg"
         if crop.parent != crops or not crop.is_file():
-            raise UsageError(f"{place} must have its crop in {crops}, got none named {f'{image}_{box}.jpg'!r}")
+            raise UsageError(f"{crops} must have the crop of each row of {path.name}, got none named {crop.name!r}")
         pairs.append(PhraseRegion(image, WholeImage(image_cell(str(crop), crop.name), crop.name, "early"), phrase))
     return pairs
 
