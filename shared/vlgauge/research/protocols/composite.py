@@ -4,7 +4,6 @@ The authors published no script. The reader uses the table of the Hugging Face d
 rating.
 """
 
-import ast
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from vlgauge.core.errors import UsageError
+from vlgauge.inputs.media.caption_files import parse_list
 from vlgauge.inputs.media.tables import read_rows
 from vlgauge.research.protocols.files import FilePath, Folder, columns_of, entry, one_file, texts, tidy
 from vlgauge.research.protocols.ratings import RatedCaptions
@@ -90,10 +90,7 @@ def _references(row: Mapping[str, Any], place: str) -> list[str]:
         try:
             written = json.loads(written)
         except ValueError:
-            try:
-                written = ast.literal_eval(written)
-            except (ValueError, SyntaxError, MemoryError, RecursionError):
-                written = None
+            written = parse_list(written)
     return texts(written, f"'refs' of {place}")
 
 

@@ -15,8 +15,7 @@ import numpy as np
 
 from vlgauge.core.errors import UsageError
 from vlgauge.families.judged.question_graphs import dsg_score, parents_of
-from vlgauge.inputs.media.tables import read_rows
-from vlgauge.research.protocols.files import FilePath, Folder, entry, find_named_files, tidy
+from vlgauge.research.protocols.files import FilePath, Folder, entry, find_named_files, placed_rows, tidy
 from vlgauge.research.protocols.ratings import CORRELATIONS, RatedCaptions
 
 RATINGS_FILE, QUESTIONS_FILE = "tifa160-likert-anns.csv", "dsg-1k-anns.csv"
@@ -77,8 +76,7 @@ def read_dsg_tifa160(
 def _ratings(path: Path) -> dict[ImageKey, list[float]]:
     """Read the ratings of each image."""
     found: dict[ImageKey, list[float]] = {}
-    for i, row in enumerate(read_rows(str(path))):
-        place = f"row {i} of `{path}`"
+    for row, place in placed_rows(path):
         key = entry(row, "t2i_model", str, place), entry(row, "item_id", str, place)
         rating = entry(row, "answer", str, place).strip()
         if rating not in ("1", "2", "3", "4", "5"):
@@ -91,8 +89,7 @@ def _questions(path: Path, items: set[str]) -> tuple[dict[str, str], dict[str, P
     """Read the captions, and the parents of their questions, of the rated items."""
     captions: dict[str, str] = {}
     parents: dict[str, Parents] = {}
-    for i, row in enumerate(read_rows(str(path))):
-        place = f"row {i} of `{path}`"
+    for row, place in placed_rows(path):
         item = entry(row, "item_id", str, place)
         if item not in items:
             continue
@@ -112,8 +109,7 @@ def _scores(
 ) -> list[float]:
     """Compute the score of each image from the answers of a file."""
     answers: dict[ImageKey, dict[int, bool]] = {}
-    for i, row in enumerate(read_rows(str(path))):
-        place = f"row {i} of `{path}`"
+    for row, place in placed_rows(path):
         if entry(row, "dsg_prompt_split", str, place) != SPLIT:
             continue
         key = entry(row, "t2i_model", str, place), entry(row, "item_id", str, place)

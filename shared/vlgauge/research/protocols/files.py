@@ -1,6 +1,6 @@
 """Lookup and reading of the dataset files that the user supplies."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 from vlgauge.core import files
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import FilePath
+from vlgauge.inputs.media.tables import read_rows
 from vlgauge.inputs.sandbox.parquet import parquet_rows
 
 _KINDS = {str: "a string", list: "a list", dict: "an object", bool: "true or false", int: "a number", float: "a number"}
@@ -82,6 +83,11 @@ def read_json(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise UsageError.about(str(path), f"must contain a JSON object, got {type(content).__name__}")
     return content
+
+
+def placed_rows(path: Path, file_format: str | None = None) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yield each row of a table, and its position for error messages. See `vlgauge.inputs.media.tables.read_rows`."""
+    return ((row, f"row {i} of `{path}`") for i, row in enumerate(read_rows(str(path), file_format)))
 
 
 def entry(record: Any, key: str, kind: type | tuple[type, ...], place: str) -> Any:

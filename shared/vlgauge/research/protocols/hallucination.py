@@ -6,16 +6,15 @@ Both are lists of objects in the repository DavidMChan/aloha. ``hat-trainval.jso
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from vlgauge.core.errors import UsageError
-from vlgauge.inputs.media.tables import read_rows
 from vlgauge.research.protocols.evaluation import Floats, Ints, Sampled
-from vlgauge.research.protocols.files import FilePath, Folder, columns_of, entry, one_file, texts, tidy
+from vlgauge.research.protocols.files import FilePath, Folder, columns_of, entry, one_file, placed_rows, texts, tidy
 from vlgauge.research.protocols.ratings import RankTable, RatedCaptions, RatingRule
 
 HAT_FILE, NOCAPS_FILE = "hat-trainval.json", "nocaps-val-foil.json"
@@ -80,7 +79,7 @@ def read_hat(
     path = one_file(files, HAT_FILE)
     rows = [
         (entry(row, "caption", str, place), [float(not entry(row, "contains_hallucination", bool, place))], row, place)
-        for row, place in _rows(path)
+        for row, place in placed_rows(path)
     ]
     return _task("hat", rows, path, images, references)
 
@@ -103,17 +102,13 @@ def read_nocaps_foil(
     """
     path = one_file(files, NOCAPS_FILE)
     rows = []
-    for row, place in _rows(path):
+    for row, place in placed_rows(path):
         domain = entry(row, "domain", str, place)
         if domain not in DOMAINS:
             raise UsageError(f"{place} must have one of {', '.join(DOMAINS)} as 'domain', got {domain!r}")
         for key, label in (("baseline", 1.0), ("foil", 0.0)):
             rows.append((entry(row, key, str, place), [label, float(DOMAINS.index(domain))], row, place))
     return _task("nocaps_foil", rows, path, images, references)
-
-
-def _rows(path: Path) -> Iterator[tuple[Any, str]]:
-    return ((row, f"row {index} of `{path}`") for index, row in enumerate(read_rows(str(path))))
 
 
 def _task(

@@ -10,8 +10,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from vlgauge.core.errors import UsageError
-from vlgauge.inputs.media.tables import read_rows
-from vlgauge.research.protocols.files import FilePath, Folder, columns_of, entry, find_named_files, texts, tidy
+from vlgauge.research.protocols.files import (
+    FilePath,
+    Folder,
+    columns_of,
+    entry,
+    find_named_files,
+    placed_rows,
+    texts,
+    tidy,
+)
 from vlgauge.research.protocols.ratings import RatedCaptions
 
 RATINGS_FILE, REFERENCES_FILE = "mscoco_THumB-1.0.jsonl", "mscoco_references.json"
@@ -41,13 +49,11 @@ def read_thumb(
     paths = find_named_files(files, [RATINGS_FILE, *needed], optional=[] if needed else [REFERENCES_FILE])
     path = paths[RATINGS_FILE]
     known: dict[str, list[str]] = {}
-    for i, row in enumerate(read_rows(str(paths[REFERENCES_FILE]), "jsonl") if needed else ()):
-        place = f"row {i} of `{paths[REFERENCES_FILE]}`"
+    for row, place in placed_rows(paths[REFERENCES_FILE], "jsonl") if needed else ():
         known[entry(row, "seg_id", str, place)] = texts(entry(row, "refs", list, place), f"'refs' of {place}")
     folder = Folder(images, path)
     predictions, chosen, seen, ratings, groups = [], [], [], [], []
-    for i, row in enumerate(read_rows(str(path))):
-        place = f"row {i} of `{path}`"
+    for row, place in placed_rows(path):
         name = entry(row, "seg_id", str, place)
         if needed and name not in known:
             raise UsageError.about(str(paths[REFERENCES_FILE]), f"must have references of 'seg_id' {name!r}, got none")

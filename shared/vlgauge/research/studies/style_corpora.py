@@ -10,6 +10,7 @@ from typing import Any
 from vlgauge.core.errors import MissingFileError, UsageError
 from vlgauge.core.files import FilePath, decode_text, read_bytes, read_json, read_text, read_unpacked
 from vlgauge.inputs.media.tables import read_rows, take_column
+from vlgauge.research.protocols.files import entry
 from vlgauge.stats.drawing import is_unlabeled
 
 GOEMOTIONS_LABELS = (
@@ -95,9 +96,9 @@ def read_personality_captions(path: FilePath) -> StyledCaptions:
     dropped: Counter[str] = Counter()
     for i, row in enumerate(_json(path, list)):
         place = f"row {i} of {path}"
-        image, style = _field(row, "image_hash", str, place), _field(row, "personality", str, place)
-        more = _field(row, "additional_comments", list, place) if "additional_comments" in row else []
-        for text in [_field(row, "comment", str, place), *more]:
+        image, style = entry(row, "image_hash", str, place), entry(row, "personality", str, place)
+        more = entry(row, "additional_comments", list, place) if "additional_comments" in row else []
+        for text in [entry(row, "comment", str, place), *more]:
             if not isinstance(text, str):
                 raise UsageError(f"FILE must have strings as 'additional_comments', got {text!r} in {place}")
             mark = next((mark for mark in _NO_CAPTION if mark in f"{text} {style}"), None)
@@ -157,16 +158,16 @@ def read_senticap(path: FilePath, split: str | None = None) -> StyledCaptions:
         OSError: If the file cannot be read.
     """
     kept: list[tuple[str, str, str]] = []
-    for i, image in enumerate(_field(_json(path, dict), "images", list, str(path))):
+    for i, image in enumerate(entry(_json(path, dict), "images", list, str(path))):
         place = f"image {i} of {path}"
-        if split is not None and _field(image, "split", str, place) != split:
+        if split is not None and entry(image, "split", str, place) != split:
             continue
-        name = _field(image, "filename", str, place)
-        for sentence in _field(image, "sentences", list, place):
-            sentiment = _field(sentence, "sentiment", int, place)
+        name = entry(image, "filename", str, place)
+        for sentence in entry(image, "sentences", list, place):
+            sentiment = entry(sentence, "sentiment", int, place)
             if sentiment not in (0, 1):
                 raise UsageError(f"FILE must have sentiment 0 or 1, got {sentiment!r} in {place}")
-            kept.append((_field(sentence, "raw", str, place), ("negative", "positive")[sentiment], name))
+            kept.append((entry(sentence, "raw", str, place), ("negative", "positive")[sentiment], name))
     return _gather_captions(kept, {}, path)
 
 
@@ -226,11 +227,3 @@ def _json(path: FilePath, kind: type) -> Any:
     if not isinstance(content, kind):
         raise UsageError(f"FILE must contain JSON of type {kind.__name__}, got {type(content).__name__} in {path}")
     return content
-
-
-def _field(row: Any, key: str, kind: type, place: str) -> Any:
-    if not isinstance(row, dict) or key not in row:
-        raise UsageError(f"FILE must have {key!r} in every entry, but {place} has none")
-    if not isinstance(row[key], kind):
-        raise UsageError(f"FILE must have {kind.__name__} as {key!r}, got {row[key]!r} in {place}")
-    return row[key]
