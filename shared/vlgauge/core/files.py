@@ -12,8 +12,8 @@ import stat
 import sys
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -215,28 +215,23 @@ def decode_text(data: bytes, name: str, shown: object) -> str:
     raise UsageError(f"{name} must be UTF-8 text, got {found} in line {line} of {str(shown)!r}; save it as UTF-8")
 
 
-@contextmanager
-def unpacking(path: FilePath, name: str = "`path`") -> Iterator[Iterator[bytes]]:
-    """Open a gzip file and provide an iterator over chunks of its unpacked content, up to the limit.
+def unpack(path: FilePath, name: str = "`path`") -> Generator[bytes, None, None]:
+    """Yield chunks of the unpacked content of a gzip file, up to the limit.
 
     Raises:
         ValueError: If the unpacked content is too large, or the file is damaged.
         OSError: If the file cannot be read.
     """
     with open_file(path, name) as packed, gzip.GzipFile(fileobj=packed) as file:
-        yield _pieces(file, limit_unpacked_size(os.fstat(packed.fileno()).st_size), path, name)
-
-
-def _pieces(file: gzip.GzipFile, limit: int, path: FilePath, name: str) -> Iterator[bytes]:
-    left = limit
-    try:
-        while piece := file.read(_CHUNK):
-            left -= len(piece)
-            if left < 0:
-                refuse(name, limit, "bytes when it is decompressed", "max_unpacked", path)
-            yield piece
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise UsageError(f"{name} must be a complete gzip file, got {os.fspath(path)!r} ({error})") from None
+        left = limit = limit_unpacked_size(os.fstat(packed.fileno()).st_size)
+        try:
+            while piece := file.read(_CHUNK):
+                left -= len(piece)
+                if left < 0:
+                    refuse(name, limit, "bytes when it is decompressed", "max_unpacked", path)
+                yield piece
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise UsageError(f"{name} must be a complete gzip file, got {os.fspath(path)!r} ({error})") from None
 
 
 def read_gzip_lines(path: FilePath, name: str = "`path`", longest: int = 2**24) -> Iterator[bytes]:
@@ -247,14 +242,13 @@ def read_gzip_lines(path: FilePath, name: str = "`path`", longest: int = 2**24) 
         OSError: If the file cannot be read.
     """
     rest = b""
-    with unpacking(path, name) as pieces:
-        for piece in pieces:
-            *lines, rest = (rest + piece).split(b"\n")
-            yield from lines
-            if len(rest) > longest:
-                raise UsageError(
-                    f"{name} must have lines of at most {longest:,} bytes, got a longer one in {os.fspath(path)!r}"
-                )
+    for piece in unpack(path, name):
+        *lines, rest = (rest + piece).split(b"\n")
+        yield from lines
+        if len(rest) > longest:
+            raise UsageError(
+                f"{name} must have lines of at most {longest:,} bytes, got a longer one in {os.fspath(path)!r}"
+            )
     if rest:
         yield rest
 
@@ -266,10 +260,7 @@ def read_unpacked(path: FilePath, name: str = "`path`") -> bytes:
         ValueError: If the file or its unpacked content is too large, or the file is damaged.
         OSError: If the file cannot be read.
     """
-    if not os.fspath(path).endswith(".gz"):
-        return read_bytes(path, name)
-    with unpacking(path, name) as pieces:
-        return b"".join(pieces)
+    return b"".join(unpack(path, name)) if os.fspath(path).endswith(".gz") else read_bytes(path, name)
 
 
 def read_json(path: FilePath, name: str = "`path`") -> Any:

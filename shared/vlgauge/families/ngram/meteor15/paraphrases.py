@@ -7,7 +7,7 @@ are compared by 64-bit hashes. Among a million phrases, a collision occurs in on
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from vlgauge.checkpoints.files import cache_folder, sha256_of
 from vlgauge.core.errors import UsageError
-from vlgauge.core.files import unpacking
+from vlgauge.core.files import unpack
 from vlgauge.core.writing import NotWritableError, atomic_write
 from vlgauge.inputs.text.ngrams import Ints, first_of_run, lengths_of, ranges
 
@@ -232,7 +232,7 @@ class ParaphraseTable:
     def _blocks(self) -> Iterator[bytes]:
         """Yield lines of complete pairs, about 1 MB at a time, while a thread decompresses the next ones."""
         rest = b""
-        with unpacking(self._path, "`paraphrases`") as pieces, ThreadPoolExecutor(1) as reader:
+        with closing(unpack(self._path, "`paraphrases`")) as pieces, ThreadPoolExecutor(1) as reader:
             waiting = reader.submit(next, pieces, b"")
             while piece := waiting.result():
                 waiting = reader.submit(next, pieces, b"")
