@@ -19,7 +19,6 @@ class EncoderPool:
 
     def __init__(self) -> None:
         self._encoders: dict[Key, Any] = {}
-        self._hits: dict[Key, int] = {}
         self._building: dict[Key, threading.Lock] = {}
         self._guard = threading.Lock()
 
@@ -37,33 +36,20 @@ class EncoderPool:
         with self._guard:
             lock = self._building.setdefault(key, threading.Lock())
         with lock:
-            with self._guard:
-                if key in self._encoders:
-                    self._hits[key] += 1
-                    return self._encoders[key]
-            if what:
-                announce(f"Loading {what}")
-            encoder = build()
-            with self._guard:
-                self._encoders[key] = encoder
-                self._hits[key] = 0
+            encoder = self._encoders.get(key)
+            if encoder is None:
+                if what:
+                    announce(f"Loading {what}")
+                encoder = self._encoders[key] = build()
             return encoder
 
     def unload(self) -> None:
         """Remove all encoders from the pool. Metrics in use keep their references."""
-        with self._guard:
-            self._encoders.clear()
-            self._hits.clear()
+        self._encoders.clear()
 
     def info(self) -> list[dict[str, Any]]:
-        """Return one entry per encoder: ``key``, ``hits`` of the cache, and size in ``bytes`` (None if unknown)."""
-        with self._guard:
-            entries = list(self._encoders.items())
-            hits = dict(self._hits)
-        return [
-            {"key": key, "hits": hits.get(key, 0), "bytes": getattr(encoder, "n_bytes", None)}
-            for key, encoder in entries
-        ]
+        """Return one entry per encoder: ``key``, and size in ``bytes`` (None if unknown)."""
+        return [{"key": key, "bytes": getattr(one, "n_bytes", None)} for key, one in list(self._encoders.items())]
 
     def _after_fork(self) -> None:
         # Create new locks, because locks held by threads of the parent process are never released in the child.
