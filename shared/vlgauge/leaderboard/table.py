@@ -1,6 +1,7 @@
 """Tables of systems, rendered as Markdown for cards, HTML for pages, LaTeX for papers and text for terminals."""
 
 import html
+import math
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -108,7 +109,8 @@ def systems_table(comparison: RunComparison, numbers: Numbers = PLAIN) -> Table:
     counts = [_count_text(comparison, compared) for compared in comparison.metrics]
     is_one = len(set(counts)) == 1
     for compared in comparison.metrics:
-        header += [title(compared), "group", *_titles_beside(compared), *([] if is_one else ["n"])]
+        beside = _beside(compared, compared.systems[0], numbers)
+        header += [title(compared), "group", *beside, *([] if is_one else ["n"])]
     rows = []
     for first in comparison.metrics[0].systems:
         cells = [Cell(first.name)]
@@ -116,7 +118,8 @@ def systems_table(comparison: RunComparison, numbers: Numbers = PLAIN) -> Table:
             system = next(one for one in compared.systems if one.name == first.name)
             text = numbers.text(system.value, system.low, system.high, few=system.few)
             cells += [Cell(text, system.bold, right=True)]
-            told = [groups_text(system), *_beside(compared, system, numbers), *([] if is_one else [count])]
+            beside = _beside(compared, system, numbers)
+            told = [groups_text(system), *beside.values(), *([] if is_one else [count])]
             cells += [Cell(text, right=True) for text in told]
         rows.append([*cells, *([Cell(counts[0], right=True)] if is_one else [])])
     has_bold = any(system.bold for compared in comparison.metrics for system in compared.systems)
@@ -139,18 +142,15 @@ def lack_others(compared: MetricComparison) -> bool:
     return any(one.undefined != n_rows - compared.n for one in compared.systems)
 
 
-def _titles_beside(compared: MetricComparison) -> list[str]:
-    titles = ["own rows", "undefined"] if lack_others(compared) else []
-    return titles + ([] if compared.systems[0].worst_value is None else ["worst for missing"])
-
-
-def _beside(compared: MetricComparison, system: System, numbers: Numbers) -> list[str]:
-    """Return the additional cells of a system if rows lack a score.
+def _beside(compared: MetricComparison, system: System, numbers: Numbers) -> dict[str, str]:
+    """Return the additional cells of a system by column name if rows lack a score.
 
     They are the mean over its rows, the number of undefined rows, and the mean with the worst score.
     """
-    own = [numbers.text(system.own_value), str(system.undefined)] if lack_others(compared) else []
-    return own + ([] if system.worst_value is None else [numbers.text(system.worst_value)])
+    own = {}
+    if lack_others(compared):
+        own = {"own rows": numbers.text(system.own_value), "undefined": str(system.undefined)}
+    return own if system.worst_value is None else {**own, "worst for missing": numbers.text(system.worst_value)}
 
 
 def pairs_table(comparison: RunComparison, numbers: Numbers = PLAIN) -> Table:
@@ -220,7 +220,7 @@ def _count_pairs(n_pairs: int) -> str:
 
 def _unlike_groups(comparison: RunComparison) -> list[str]:
     """Return a note if the groups are corrected for other pairs than the table of pairs, otherwise nothing."""
-    n_pairs, every = len(comparison.metrics[0].pairs), _pairs_of(len(comparison.metrics[0].systems))
+    n_pairs, every = len(comparison.metrics[0].pairs), math.comb(len(comparison.metrics[0].systems), 2)
     if n_pairs == every:
         return []
     of_each = " of each metric" if comparison.family == "all" and len(comparison.metrics) > 1 else ""
@@ -317,10 +317,6 @@ def groups_text(system: System) -> str:
     return ",".join(map(str, system.groups))
 
 
-def _pairs_of(n_systems: int) -> int:
-    return n_systems * (n_systems - 1) // 2
-
-
 def several_groups(systems: Iterable[System]) -> list[str]:
     """Return an explanation of several groups, if a system is in more than one."""
     found = next((groups_text(system) for system in systems if len(system.groups) > 1), "")
@@ -338,7 +334,7 @@ def describe_tests(comparison: RunComparison, *, spoken: bool = False) -> str:
         comparison: Comparison of the systems.
         spoken: Whether to use the common names of the metrics.
     """
-    n_pairs = _pairs_of(len(comparison.metrics[0].systems))
+    n_pairs = math.comb(len(comparison.metrics[0].systems), 2)
     n_metrics = len(comparison.metrics) if comparison.family == "all" else 1
     together = f" by each of {n_metrics} metrics" if n_metrics > 1 else ""
     corrected = f"Holm's correction for {_count_pairs(n_pairs)}{together}, " if n_pairs * n_metrics > 1 else ""
