@@ -1,29 +1,19 @@
-"""Time the PTB tokenizer against the Treebank rules of trm, and compare its tokens with the Java program.
+"""Compare the tokens of the PTB tokenizer with the tokens of the Java program on generated lines of all scripts.
 
-The comparison requires pycocoevalcap and Java.
+The comparison requires pycocoevalcap and Java. An unrelated line follows each line.
 """
-
-# Times are milliseconds of CPU time for 10,000 captions, the best of several alternating rounds: with an empty
-# dictionary (cold), with a full one (warm), and with the Treebank rules. The slowest of many texts of 20,000 characters
-# without a space follows. Then both tokenizers process generated lines of all scripts, each followed by an unrelated
-# line.
 
 import argparse
 import random
 import shutil
 import subprocess
 import tempfile
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from vlgauge.inputs.text.ptb import tokens as ptb
 from vlgauge.inputs.text.ptb.tokens import ptb_tokens
-from vlgauge.inputs.text.treebank_tokens import treebank_tokens
 
-LONG = 20_000  # number of characters
-ROUNDS = 7
 JAR = "tokenizer/stanford-corenlp-3.4.1.jar"
 DROPPED = {"''", "'", "``", "`", ".", "?", "!", ",", ":", "-", "--", "...", ";"}
 NEUTRAL = "neutral"
@@ -65,23 +55,11 @@ SCRIPTS += [(0x2010, 0x2027), (0x202F, 0x2BFF), (0x2C00, 0x33FF), (0x4E00, 0x9FF
 SCRIPTS += [(0xF900, 0xFFEF), (0x10000, 0x1FFFF), (0x20000, 0x2FFFF)]
 
 
-def captions(n: int, parts: int, seed: int = 0) -> list[str]:
-    """Generate captions with `parts` sentences each."""
-    rng = random.Random(seed)
-    choices = [words.split("|") for words in (SUBJECTS, VERBS, OBJECTS, ENDS)]
-
-    def sentence() -> str:
-        subject, verb, thing, end = map(rng.choice, choices)
-        colour = f"{rng.choice(('red', 'bluish', 'large', 'tiny'))}{rng.randrange(40) or '-ish'} "
-        return f"{subject.capitalize()} {verb} {colour if rng.random() < 0.3 else ''}{thing}{end}"
-
-    return [" ".join(sentence() for _ in range(parts)) for _ in range(n)]
-
-
-def generate_lines(n: int, seed: int = 0) -> Iterator[str]:
+def generate_lines(n: int) -> Iterator[str]:
     """Yield distinct lines of words, numbers, symbols and characters of all scripts, with and without spaces."""
-    rng = random.Random(seed)
+    rng = random.Random(0)
     words = WORDS.split()
+    choices = [parts.split("|") for parts in (SUBJECTS, VERBS, OBJECTS, ENDS)]
     seen: set[str] = set()
 
     def number() -> str:
@@ -99,8 +77,8 @@ def generate_lines(n: int, seed: int = 0) -> Iterator[str]:
         return rng.choice(MARKS)
 
     def edited() -> str:
-        (caption,) = captions(1, 1, rng.randrange(2**30))
-        characters = list(f"{caption} {word()}")
+        subject, verb, thing, end = map(rng.choice, choices)
+        characters = list(f"{subject.capitalize()} {verb} {thing}{end} {word()}")
         for _ in range(rng.randint(1, 4)):
             characters[rng.randrange(len(characters))] += mark()
             del characters[rng.randrange(len(characters))]
@@ -128,45 +106,6 @@ def java_tokens(jar: Path, lines: Sequence[str]) -> list[list[str]]:
     return [[token for token in line.rstrip().split(" ") if token and token not in DROPPED] for line in printed[:-1:2]]
 
 
-def forget() -> None:
-    """Clear the dictionary of pieces."""
-    ptb._tokens_of_pieces.clear()
-
-
-def time_texts(work: Callable[[str], object], texts: Sequence[str]) -> float:
-    """Return the CPU time of all texts in seconds."""
-    start = time.process_time()
-    for text in texts:
-        work(text)
-    return time.process_time() - start
-
-
-def time_kinds(n: int) -> None:
-    """Print a line per kind of caption."""
-    print(f"{'sentences':>9} {'cold':>6} {'warm':>6} {'Treebank':>8} {'cold/Treebank':>13} {'warm/Treebank':>13}")
-    for parts in (1, 3, 10):
-        texts = captions(n, parts)
-        best = [float("inf")] * 3
-        for _ in range(ROUNDS):
-            forget()
-            found = time_texts(ptb_tokens, texts), time_texts(ptb_tokens, texts), time_texts(treebank_tokens, texts)
-            best = list(map(min, best, found))
-        cold, warm, old = (seconds / n * 1e7 for seconds in best)
-        print(f"{parts:>9} {cold:>6.0f} {warm:>6.0f} {old:>8.0f} {cold / old:>13.2f} {warm / old:>13.2f}")
-
-
-def time_long() -> None:
-    """Print the slowest of long texts of one repeated unit, and the largest ratio to a quarter of its length."""
-    units = [a + b for a in [*ASCII_MARKS, *"aB5\u2019\u65e5\xad\U0001f600"] for b in ["", *"aB5.@-", "\u65e5"]]
-    texts = [(unit, end) for unit in units for end in ("", "-x", "@x.com")]
-    slowest = ratio = 0.0
-    for unit, end in texts:
-        quarter, whole = (time_texts(ptb_tokens, [unit * (size // len(unit)) + end]) for size in (LONG // 4, LONG))
-        slowest = max(slowest, whole)
-        ratio = max(ratio, whole / quarter if whole > 0.02 else 0.0)
-    print(f"{len(texts)} texts of {LONG} characters: {slowest:.3f} s at most, {ratio:.1f} times a quarter of it")
-
-
 def compare_with_java(n: int) -> None:
     """Print the number of lines with different tokens in Java, and the first few of them."""
     package = find_spec("pycocoevalcap")
@@ -186,14 +125,10 @@ def compare_with_java(n: int) -> None:
 
 
 def main() -> None:
-    """Print times and the comparison with Java."""
+    """Print the comparison."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--captions", type=int, default=3000, help="captions of each kind (default: 3000)")
-    parser.add_argument("--lines", type=int, default=100_000, help="lines to compare with Java (default: 100000)")
-    options = parser.parse_args()
-    time_kinds(options.captions)
-    time_long()
-    compare_with_java(options.lines)
+    parser.add_argument("--lines", type=int, default=100_000, help="number of lines (default: 100000)")
+    compare_with_java(parser.parse_args().lines)
 
 
 if __name__ == "__main__":
