@@ -1,13 +1,14 @@
 """Figures that commands draw with matplotlib. Files appear only when they are complete."""
 
+import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from vlgauge.cli.outputs import check_target
+from vlgauge.cli.outputs import check_target, write_json
 from vlgauge.core.errors import MissingExtraError
 from vlgauge.core.optional_dependencies import importing
 from vlgauge.core.results import printable
@@ -46,6 +47,21 @@ def picture(path: str | Path) -> Iterator[Any]:
     yield figure
     with atomic_write(path, "--plot") as part:
         figure.savefig(part, format=Path(path).suffix.removeprefix(".").lower())
+
+
+def write_study(options: argparse.Namespace, record: Mapping[str, Any], draw: Callable[[Any], None]) -> None:
+    """Write the results of a study as JSON and draw its figure, as `--output` and `--plot` say.
+
+    Raises:
+        NotWritableError: If a file cannot be written.
+        MissingExtraError: If matplotlib is not installed.
+    """
+    if options.output:
+        write_json(options.output, record)
+    if options.plot:
+        with picture(options.plot) as figure:
+            draw(figure)
+        sys.stderr.write(f"wrote {options.plot}\n")
 
 
 def write_figure(figure: Any, path: str) -> None:

@@ -1,16 +1,14 @@
 """Compute p-values of the caption-set metrics for 1 to k candidates, as a table and a figure."""
 
 import argparse
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from vlgauge.api.computing import load_metric
-from vlgauge.cli.drawing import PICTURES, check_picture, picture
+from vlgauge.cli.drawing import PICTURES, check_picture, write_study
 from vlgauge.cli.inputs import add_limits, add_shared
-from vlgauge.cli.outputs import check_target, write_json
+from vlgauge.cli.outputs import check_target
 from vlgauge.cli.scoring import refuse_settings_of_python, setting
 from vlgauge.core.catalog import metric_names
 from vlgauge.core.errors import UsageError
@@ -71,11 +69,7 @@ def run(options: argparse.Namespace) -> int:
             table += _against_people(predictions, references, metrics, options.seed)
     shown = [{name: format_value(name, value) for name, value in row.items() if name != "details"} for row in table]
     print(to_table(list(shown[0]), [list(row.values()) for row in shown]))
-    if options.output:
-        write_json(options.output, {"rows": table})
-    if options.plot:
-        draw(table, Path(options.plot))
-        sys.stderr.write(f"wrote {options.plot}\n")
+    write_study(options, {"rows": table}, lambda figure: draw(figure, table))
     return 0
 
 
@@ -144,13 +138,8 @@ def _numbers(text: str) -> list[int]:
         raise UsageError(f"--sizes must be integers separated by commas, got {text!r}") from None
 
 
-def draw(table: Sequence[dict[str, Any]], path: Path) -> None:
+def draw(figure: Any, table: Sequence[dict[str, Any]]) -> None:
     """Plot the mean ln p of each metric over the number of candidates, as in Figure 3 of Chan et al."""
-    with picture(path) as figure:
-        _plot(figure, table)
-
-
-def _plot(figure: Any, table: Sequence[dict[str, Any]]) -> None:
     from matplotlib.ticker import MaxNLocator
 
     axes = figure.subplots()

@@ -2,22 +2,20 @@
 
 import argparse
 import math
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from vlgauge.api.computing import load_metric
-from vlgauge.cli.drawing import PICTURES, check_picture, picture
+from vlgauge.cli.drawing import PICTURES, check_picture, write_study
 from vlgauge.cli.inputs import add_limits, add_shared
-from vlgauge.cli.outputs import check_target, write_json
+from vlgauge.cli.outputs import check_target
 from vlgauge.cli.sensitivity import DEFAULT_METRICS, load_metrics
 from vlgauge.core.errors import UsageError
 from vlgauge.core.progress import progress_bar
-from vlgauge.core.results import format_value, mean_of_defined, plain, to_table
+from vlgauge.core.results import format_value, mean_of_defined, to_table
 from vlgauge.inputs.media.tables import Rows, read_rows, take_column
 from vlgauge.leaderboard.table import mean_text
 from vlgauge.models.sentences.model import MINILM
@@ -195,11 +193,8 @@ def run_central(options: argparse.Namespace) -> int:
     print(to_table(titles, [[one.caption, one.distance, one.others, one.words, one.words_of_others] for one in shown]))
     chance = central_captions_by_chance(references, metric, options.seed)
     _print_lengths(found, chance, options.seed)
-    tables = {
-        name: [None if one is None else asdict(one) for one in own]
-        for name, own in {"rows": found, "by_chance": chance}.items()
-    }
-    _write(options, tables, lambda figure: _plot_central(figure, known, [one for one in chance if one is not None]))
+    tables = {"rows": found, "by_chance": chance}
+    write_study(options, tables, lambda figure: _plot_central(figure, found, chance))
     return 0
 
 
@@ -223,7 +218,7 @@ def run_mauve(options: argparse.Namespace) -> int:
     print(f"\nencoder: {found[0].encoder}")
     records = [asdict(row) for row in found]
     table = [{"candidates from": record.pop("source")} | record for record in records]
-    _write(options, {"rows": table}, lambda figure: _plot_mauve(figure, found))
+    write_study(options, {"rows": table}, lambda figure: _plot_mauve(figure, found))
     return 0
 
 
@@ -257,17 +252,8 @@ def _read(options: argparse.Namespace) -> tuple[Rows, list[Any]]:
 
 def _finish(options: argparse.Namespace, table: Table, draw: Callable[[Any, Table], None]) -> int:
     print(to_table(list(table[0]), [[format_value(*cell) for cell in row.items()] for row in table]))
-    _write(options, {"rows": table}, lambda figure: draw(figure, table))
+    write_study(options, {"rows": table}, lambda figure: draw(figure, table))
     return 0
-
-
-def _write(options: argparse.Namespace, record: Mapping[str, Any], draw: Callable[[Any], None]) -> None:
-    if options.output:
-        write_json(options.output, plain(record))
-    if options.plot:
-        with picture(Path(options.plot)) as figure:
-            draw(figure)
-        sys.stderr.write(f"wrote {options.plot}\n")
 
 
 def _panels(figure: Any, table: Table) -> dict[str, Any]:
@@ -329,9 +315,9 @@ def _plot_splits(figure: Any, table: Table) -> None:
     axes.legend(fontsize="small")
 
 
-def _plot_central(figure: Any, known: Sequence[CentralCaption], chance: Sequence[CentralCaption]) -> None:
+def _plot_central(figure: Any, found: Sequence[CentralCaption | None], chance: Sequence[CentralCaption | None]) -> None:
     axes = figure.subplots()
-    differences, by_chance = ([one.more_words for one in own] for own in (known, chance))
+    differences, by_chance = ([one.more_words for one in own if one is not None] for own in (found, chance))
     axes.hist(differences, bins=30)
     axes.axvline(float(np.mean(differences)), color="C1", label=f"mean {np.mean(differences):.2f}")
     if by_chance:
