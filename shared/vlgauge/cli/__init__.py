@@ -169,7 +169,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             naming_arguments(partial(_name_argument, options)),
         ):
             refuse_shared(_targets(options))
-            code: int = options.run(options)
+            code: int = options.run(options) or 0
         sys.stdout.flush()
     except KeyboardInterrupt:
         sys.stderr.write("vlgauge: interrupted\n")

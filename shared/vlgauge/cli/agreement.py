@@ -53,11 +53,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_shared(parser, "resamples", "seed", "format", "output", resamples=resamples, **changed)
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> None:
     """Run the command: read the ratings, compute or join the scores, and print their correlations.
-
-    Returns:
-        Exit code 0.
 
     Raises:
         UsageError: If an option or the content of a file is not valid.
@@ -105,7 +102,6 @@ def run(options: argparse.Namespace) -> int:
         print(render(as_table(found, unmatched, title, options.confidence, options.groups), options.format))
     if signatures and options.format == "text":
         print("\n" + "\n".join(signatures.values()))
-    return 0
 
 
 def judgements(rows: Rows, options: argparse.Namespace) -> tuple[str, list[float]]:

@@ -18,18 +18,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
 
-def run(options: argparse.Namespace) -> int:
-    """Print all backbones.
-
-    Returns:
-        Exit code 0.
-    """
+def run(options: argparse.Namespace) -> None:
+    """Print all backbones."""
     found = [facts(row) for row in TABLE.values()]
     if options.json:
         print(to_json({"backbones": found}))
-        return 0
+        return
     print(to_table(_COLUMNS, [[_cell(entry[column]) for column in _COLUMNS] for entry in found]))
-    return 0
 
 
 def facts(row: ClipArchitecture) -> dict[str, object]:

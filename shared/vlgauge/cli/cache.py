@@ -25,11 +25,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         command.set_defaults(run=action)
 
 
-def run_info(options: argparse.Namespace) -> int:
+def run_info(options: argparse.Namespace) -> None:
     """Print one line per encoder and modality.
-
-    Returns:
-        Exit code 0.
 
     Raises:
         UsageError: If an option or the content of a file is not valid.
@@ -42,21 +39,16 @@ def run_info(options: argparse.Namespace) -> int:
     ]
     print(to_table([str(root), "side", "features", "MiB", "last used"], rows))
     print(f"{sum(one.n_bytes for one in stores) / 2**20:.1f} MiB in all")
-    return 0
 
 
-def run_clear(options: argparse.Namespace) -> int:
+def run_clear(options: argparse.Namespace) -> None:
     """Delete the stored features.
-
-    Returns:
-        Exit code 0.
 
     Raises:
         UsageError: If an option or the content of a file is not valid.
     """
     root = choose_folder(options.folder)
     print(f"removed {clear(root) / 2**20:.1f} MiB from {root}")
-    return 0
 
 
 def choose_folder(folder: str | None) -> Path:

@@ -30,11 +30,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_limits(parser)
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> None:
     """Run the command: encode the pairs, fit the scale, write it, and print a summary.
-
-    Returns:
-        Exit code 0.
 
     Raises:
         UsageError: If an option or the content of a file is not valid.
@@ -61,4 +58,3 @@ def run(options: argparse.Namespace) -> int:
         f"{found.n_rows} captions of {found.n_pictures} images, {found.backbone}: matching pairs have mean 1, "
         f"shuffled pairs mean 0; {options.output}"
     )
-    return 0

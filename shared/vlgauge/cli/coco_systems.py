@@ -21,11 +21,8 @@ HUNDREDFOLD = ("bleu_1", "bleu_4", "rouge_l", "meteor", "cider")
 __all__ = ["NAME", "RULES", "run", "values_of"]
 
 
-def run(options: argparse.Namespace, metrics: Sequence[Any]) -> int:
+def run(options: argparse.Namespace, metrics: Sequence[Any]) -> None:
     """Run the protocol: read the captions, score them, and print a row per captioner.
-
-    Returns:
-        Exit code 0.
 
     Raises:
         UsageError: If an option or the content of a file is not valid.
@@ -45,7 +42,6 @@ def run(options: argparse.Namespace, metrics: Sequence[Any]) -> int:
     if options.output:
         write_json(options.output, record)
     print(to_json(record) if options.format == "json" else render(table_of(systems, found), options.format))
-    return 0
 
 
 def values_of(found: Mapping[str, Mapping[str, SystemValue]]) -> dict[str, dict[str, SystemValue]]:

@@ -96,11 +96,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--label", metavar="NAME", help="label of the LaTeX table")
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> None:
     """Run the command: read or compute the scores of every system, compare them, and print the tables.
-
-    Returns:
-        Exit code 0.
 
     Raises:
         UsageError: If an option or the content of a file is not valid.
@@ -154,7 +151,6 @@ def run(options: argparse.Namespace) -> int:
     if options.plot:
         write_figure(import_module("vlgauge.api.figures").comparison_figure(comparison), options.plot)
     print(to_json(record) if options.format == "json" else _render_value(comparison, options, _texts(scored)))
-    return 0
 
 
 def score_list(text: str) -> list[str]:

@@ -41,11 +41,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> None:
     """Run the command: compare the checkpoint with its base, write the difference, and print a summary.
-
-    Returns:
-        Exit code 0.
 
     Raises:
         UsageError: If an option or the content of a file is not valid.
@@ -60,7 +57,8 @@ def run(options: argparse.Namespace) -> int:
     base_state = read_state(base, row, setting="--base")
     checkpoint = Path(options.checkpoint)
     if options.kind == "polos":
-        return _polos(checkpoint, row, base_state, options.text_encoder, target or head_place())
+        _polos(checkpoint, row, base_state, options.text_encoder, target or head_place())
+        return
     if checkpoint.is_dir():
         checkpoint = find_given_file(checkpoint, "CHECKPOINT")
     found = convert(checkpoint, row, base_state, base_sha256=sha256_of(base), kind=options.kind)
@@ -68,7 +66,6 @@ def run(options: argparse.Namespace) -> int:
         target = paper_place(row, found)
     found.write(target)
     print(report(found, row, target))
-    return 0
 
 
 def _polos(
@@ -77,7 +74,7 @@ def _polos(
     base_state: Mapping[str, torch.Tensor],
     text_encoder: str | None,
     target: Path,
-) -> int:
+) -> None:
     text = text_encoder_of(text_encoder, profile="paper", device="cpu")
     head = convert_polos(checkpoint, row, base_state, text)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -86,7 +83,6 @@ def _polos(
         f"its encoders equal {row.name} and {text.identity}\n"
         f"wrote {target} ({target.stat().st_size / 1e6:.1f} MB): head {head.digest[:8]}"
     )
-    return 0
 
 
 def _base(row: ClipArchitecture, base: str | None) -> Path:

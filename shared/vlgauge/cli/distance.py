@@ -70,11 +70,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_shared(parser, "no_progress")
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> None:
     """Run the command: read or compute the scores, pair them, and print the distances.
-
-    Returns:
-        Exit code 0.
 
     Raises:
         UsageError: If an option or the content of a file is not valid.
@@ -99,7 +96,6 @@ def run(options: argparse.Namespace) -> int:
     if options.output:
         write_json(options.output, record)
     print(to_json(record) if options.format == "json" else summary(record, paired, options.rows))
-    return 0
 
 
 def read_side(source: str, what: str, options: argparse.Namespace) -> Side:

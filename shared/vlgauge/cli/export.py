@@ -64,11 +64,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         command.add_argument("--send", action="store_true", help="open a pull request in every repository")
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> None:
     """Run the command: read and select records, export them, and print, write or send the result.
-
-    Returns:
-        Exit code 0.
 
     Raises:
         UsageError: If an option or the content of a file is not valid.
@@ -88,7 +85,6 @@ def run(options: argparse.Namespace) -> int:
         _print(exports)
     if not options.send:
         sys.stderr.write("".join(f"would be sent with --send: {printable(line)}\n" for line in plan(exports)))
-    return 0
 
 
 def _write(exports: Sequence[Export], folder: Path, *, whole: bool) -> None:

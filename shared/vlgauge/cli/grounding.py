@@ -100,11 +100,8 @@ def _add(experiments: Any, name: str, words: str) -> argparse.ArgumentParser:
     return parser
 
 
-def run_random_pairs(options: argparse.Namespace) -> int:
+def run_random_pairs(options: argparse.Namespace) -> None:
     """Run the first evaluation criterion of the paper.
-
-    Returns:
-        Exit code 0.
 
     Raises:
         UsageError: If an option or the content of a file is not valid.
@@ -130,7 +127,6 @@ def run_random_pairs(options: argparse.Namespace) -> int:
     if options.profile == "embedded":
         print(EMBEDDED)
     _write(options, record[NAME] if names == [NAME] else {"metrics": record})
-    return 0
 
 
 def _pair_names(text: str) -> list[str]:
@@ -160,11 +156,8 @@ def _print_random_pairs(name: str, n_random: int, result: RandomPairs, left_out:
     print(f"\n{signature}\n")
 
 
-def run_correlation(options: argparse.Namespace) -> int:
+def run_correlation(options: argparse.Namespace) -> None:
     """Run the second evaluation criterion of the paper, with Figure 3.
-
-    Returns:
-        Exit code 0.
 
     Raises:
         UsageError: If an option or the content of a file is not valid.
@@ -193,14 +186,10 @@ def run_correlation(options: argparse.Namespace) -> int:
     _print_left_out(found["all stories"].n_dropped, "a score or a rating")
     print(f"\n{result[f'{NAME}_signature']}")
     _write(options, {"agreement": found, "scores": scores, "T": t, "P": p, "signature": result[f"{NAME}_signature"]})
-    return 0
 
 
-def run_analyses(options: argparse.Namespace) -> int:
+def run_analyses(options: argparse.Namespace) -> None:
     """Compute T, P and the coverage of the images, and print their means.
-
-    Returns:
-        Exit code 0.
 
     Raises:
         UsageError: If an option or the content of a file is not valid.
@@ -213,7 +202,6 @@ def run_analyses(options: argparse.Namespace) -> int:
     print(to_table([f"{NAME}, {len(data.stories)} stories", "mean", "undefined"], cells))
     print(f"\n{result[f'{NAME}_signature']}")
     _write(options, {"scores": result[f"{NAME}_scores"], **vars(analyses), "signature": result[f"{NAME}_signature"]})
-    return 0
 
 
 def _analyze(options: argparse.Namespace, data: Stories, **how: Any) -> tuple[dict[str, Any], StoryAnalyses]:
@@ -223,11 +211,8 @@ def _analyze(options: argparse.Namespace, data: Stories, **how: Any) -> tuple[di
     return result, analyze_stories(metric, result, **how)
 
 
-def run_ablations(options: argparse.Namespace) -> int:
+def run_ablations(options: argparse.Namespace) -> None:
     """Compute Tables 2 and 3 of the paper.
-
-    Returns:
-        Exit code 0.
 
     Raises:
         UsageError: If an option or the content of a file is not valid.
@@ -260,14 +245,10 @@ def run_ablations(options: argparse.Namespace) -> int:
     _print_left_out(left_out, "a score or a rating")
     print(f"\n{variants['GROOViST'].signature}")
     _write(options, {"variants": record})
-    return 0
 
 
-def run_fit_theta(options: argparse.Namespace) -> int:
+def run_fit_theta(options: argparse.Namespace) -> None:
     """Fit theta on the stories with the settings of the metric.
-
-    Returns:
-        Exit code 0.
 
     Raises:
         UsageError: If an option or the content of a file is not valid.
@@ -278,7 +259,6 @@ def run_fit_theta(options: argparse.Namespace) -> int:
     fitted = loader(options)().fit_theta(predictions=data.stories, **given, path=options.theta)
     print(to_table(["theta", options.theta], list(fitted.items())))
     _write(options, fitted)
-    return 0
 
 
 def loader(options: argparse.Namespace) -> Callable[..., Any]:

@@ -37,17 +37,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_limits(parser)
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> None:
     """Run the command: count words or n-grams, or convert a pickle, and write the result.
-
-    Returns:
-        Exit code 0.
 
     Raises:
         UsageError: If an option or the content of a file is not valid.
     """
     if options.references:
-        return _count_references(options)
+        _count_references(options)
+        return
     if options.eos:
         raise UsageError("--eos requires --references; a story has no end token")
     if options.tokenizer:
@@ -56,10 +54,9 @@ def run(options: argparse.Namespace) -> int:
     table = _table(options)
     table.save(options.output)
     print(f"{len(table.df)} words of {table.n_stories or 'an unknown number of'} stories: {options.output}")
-    return 0
 
 
-def _count_references(options: argparse.Namespace) -> int:
+def _count_references(options: argparse.Namespace) -> None:
     if options.lowercase:
         raise UsageError("--lowercase requires --stories; references are always lowercase")
     check_installed(options.tokenizer or DEFAULT)
@@ -71,7 +68,6 @@ def _count_references(options: argparse.Namespace) -> int:
     table = DocumentFrequency.from_references(references, tokenizer=options.tokenizer, eos=options.eos)
     table.save(options.output)
     print(f"n-grams of the references of {table.n_documents} rows: {options.output}")
-    return 0
 
 
 def _table(options: argparse.Namespace) -> IdfTable:

@@ -43,12 +43,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
 
-def run(options: argparse.Namespace) -> int:
-    """Print all properties.
-
-    Returns:
-        Exit code 0.
-    """
+def run(options: argparse.Namespace) -> None:
+    """Print all properties."""
     facts = {
         **versions(),
         **devices(),
@@ -57,7 +53,6 @@ def run(options: argparse.Namespace) -> int:
         **{name: os.environ.get(name, "not set") for name in SWITCHES},
     }
     print(to_json(facts) if options.json else to_table(["what", "value"], list(facts.items())))
-    return 0
 
 
 def versions() -> dict[str, str]:

@@ -15,18 +15,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
 
-def run(options: argparse.Namespace) -> int:
-    """Print all metrics.
-
-    Returns:
-        Exit code 0.
-    """
+def run(options: argparse.Namespace) -> None:
+    """Print all metrics."""
     facts = [metric_facts(name) for name in metric_names()]
     if options.json:
         print(to_json({"metrics": [asdict(fact) | {"missing": fact.missing} for fact in facts]}))
     else:
         print(to_table(HEADINGS, [row(fact) for fact in facts]))
-    return 0
 
 
 def row(facts: MetricFacts) -> list[str]:

@@ -94,11 +94,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_shared(parser, "format", "output", "no_progress", output="write the whole result as JSON to this file")
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> None:
     """Run the command: read the data, compute or read the scores, and print the results.
-
-    Returns:
-        Exit code 0.
 
     Raises:
         UsageError: If an option or the content of a file is not valid.
@@ -106,7 +103,8 @@ def run(options: argparse.Namespace) -> int:
     _check(options)
     if options.name == coco_systems.NAME:
         _refuse_rules(options, coco_systems.RULES)
-        return coco_systems.run(options, _metrics(options, video=False))
+        coco_systems.run(options, _metrics(options, video=False))
+        return
     tasks = _tasks(options)
     if options.write_rows:
         _write_rows(next(iter(tasks.values())), options.write_rows)
@@ -114,7 +112,7 @@ def run(options: argparse.Namespace) -> int:
     if not (_is_requested(options) or options.write_rows or first.released):
         raise UsageError("one of --metric, --baselines, --scores and --write-rows is required")
     if not (_is_requested(options) or first.released):
-        return 0
+        return
     metrics = [] if options.scores else _metrics(options, video="videos" in first.columns)
     if options.against and not options.scores:
         _check_against(options.against, [*first.released, *families_of(_names(options), metrics)])
@@ -127,7 +125,6 @@ def run(options: argparse.Namespace) -> int:
         with picture(options.plot) as figure:
             draw(figure.subplots(), judged)
     print(to_json(record) if options.format == "json" else render_tables(judged, options.format))
-    return 0
 
 
 def _tasks(options: argparse.Namespace) -> dict[str | None, Task]:

@@ -44,11 +44,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     command.set_defaults(run=run_check)
 
 
-def run_check(options: argparse.Namespace) -> int:
+def run_check(options: argparse.Namespace) -> None:
     """Run the command: read the records, compare them with their scores if these are passed, and list them.
-
-    Returns:
-        Exit code 0.
 
     Raises:
         UsageError: If an option or the content of a file is not valid.
@@ -73,7 +70,6 @@ def run_check(options: argparse.Namespace) -> int:
     header = ["metric", "model", "dataset", "split", "profile", "value", "n", "undefined", "scores"]
     print(to_table(header, rows))
     print("\n" + _summary(records, scored.values()))
-    return 0
 
 
 def _describe(checked: Checked | None, record: Record) -> str:

@@ -43,11 +43,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_shared(parser, "seed", "no_progress", seed="seed of the split of human captions (default: 0)")
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> None:
     """Run the command: read the captions, test them, print the table, and draw the figure.
-
-    Returns:
-        Exit code 0.
 
     Raises:
         UsageError: If an option or the content of a file is not valid.
@@ -70,7 +67,6 @@ def run(options: argparse.Namespace) -> int:
     shown = [{name: format_value(name, value) for name, value in row.items() if name != "details"} for row in table]
     print(to_table(list(shown[0]), [list(row.values()) for row in shown]))
     write_study(options, {"rows": table}, lambda figure: draw(figure, table))
-    return 0
 
 
 def _against_people(

@@ -85,11 +85,8 @@ def _add(studies: Any, name: str, words: str, metrics: str | None, seed: int = 0
     return parser
 
 
-def run_curve(options: argparse.Namespace) -> int:
+def run_curve(options: argparse.Namespace) -> None:
     """Compute Figures 5 and 6 of the paper.
-
-    Returns:
-        Exit code 0.
 
     Raises:
         UsageError: If an option or the content of a file is not valid.
@@ -103,7 +100,7 @@ def run_curve(options: argparse.Namespace) -> int:
         for title, predictions in sampled.items():
             found = curve(predictions, references, metrics, advance)
             table += [{"candidates from": title} | asdict(point) for point in found]
-    return _finish(options, table, _plot_curve)
+    _finish(options, table, _plot_curve)
 
 
 def by_temperature(cells: Sequence[Any], title: str) -> dict[float, list[Any]]:
@@ -138,11 +135,8 @@ def by_temperature(cells: Sequence[Any], title: str) -> dict[float, list[Any]]:
     return found
 
 
-def run_unique_versus_correct(options: argparse.Namespace) -> int:
+def run_unique_versus_correct(options: argparse.Namespace) -> None:
     """Compute Figures B.2 and B.3 of the paper.
-
-    Returns:
-        Exit code 0.
 
     Raises:
         UsageError: If an option or the content of a file is not valid.
@@ -152,14 +146,11 @@ def run_unique_versus_correct(options: argparse.Namespace) -> int:
     size = options.per_side
     with progress_bar(len(metrics) * size * (size + 1), "Mixing") as advance:
         found = unique_versus_correct(references, metrics, per_side=size, seed=options.seed, advance=advance)
-    return _finish(options, [asdict(cell) for cell in found], _plot_grid)
+    _finish(options, [asdict(cell) for cell in found], _plot_grid)
 
 
-def run_splits(options: argparse.Namespace) -> int:
+def run_splits(options: argparse.Namespace) -> None:
     """Compute Table B.1 of the paper.
-
-    Returns:
-        Exit code 0.
 
     Raises:
         UsageError: If an option or the content of a file is not valid.
@@ -167,14 +158,11 @@ def run_splits(options: argparse.Namespace) -> int:
     _, references = _read(options)
     metrics = load_metrics(options)
     found = people_splits(references, metrics, size=options.size, draws=options.draws, seed=options.seed)
-    return _finish(options, [asdict(row) for row in found], _plot_splits)
+    _finish(options, [asdict(row) for row in found], _plot_splits)
 
 
-def run_central(options: argparse.Namespace) -> int:
+def run_central(options: argparse.Namespace) -> None:
     """Compute Figures B.4 to B.7 of the paper.
-
-    Returns:
-        Exit code 0.
 
     Raises:
         UsageError: If an option or the content of a file is not valid.
@@ -195,14 +183,10 @@ def run_central(options: argparse.Namespace) -> int:
     _print_lengths(found, chance, options.seed)
     tables = {"rows": found, "by_chance": chance}
     write_study(options, tables, lambda figure: _plot_central(figure, found, chance))
-    return 0
 
 
-def run_mauve(options: argparse.Namespace) -> int:
+def run_mauve(options: argparse.Namespace) -> None:
     """Compute MAUVE for comparison with the other metrics, as in Appendix B.5 of the paper.
-
-    Returns:
-        Exit code 0.
 
     Raises:
         UsageError: If an option or the content of a file is not valid.
@@ -219,7 +203,6 @@ def run_mauve(options: argparse.Namespace) -> int:
     records = [asdict(row) for row in found]
     table = [{"candidates from": record.pop("source")} | record for record in records]
     write_study(options, {"rows": table}, lambda figure: _plot_mauve(figure, found))
-    return 0
 
 
 def _print_lengths(found: Sequence[CentralCaption | None], chance: Sequence[CentralCaption | None], seed: int) -> None:
@@ -250,10 +233,9 @@ def _read(options: argparse.Namespace) -> tuple[Rows, list[Any]]:
     return rows, take_column(rows, options.references)
 
 
-def _finish(options: argparse.Namespace, table: Table, draw: Callable[[Any, Table], None]) -> int:
+def _finish(options: argparse.Namespace, table: Table, draw: Callable[[Any, Table], None]) -> None:
     print(to_table(list(table[0]), [[format_value(*cell) for cell in row.items()] for row in table]))
     write_study(options, {"rows": table}, lambda figure: draw(figure, table))
-    return 0
 
 
 def _panels(figure: Any, table: Table) -> dict[str, Any]:

@@ -74,11 +74,8 @@ def _add_corpus(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-progress", action="store_true", help="disable progress bars")
 
 
-def run_fit(options: argparse.Namespace) -> int:
+def run_fit(options: argparse.Namespace) -> None:
     """Run `vlgauge style-fit`: read the captions, count n-grams, and write the table.
-
-    Returns:
-        Exit code 0.
 
     Raises:
         UsageError: If an option or the content of a file is not valid.
@@ -96,14 +93,10 @@ def run_fit(options: argparse.Namespace) -> int:
         "fingerprint": table.fingerprint,
     }
     print(to_table(["table", options.output], list(facts.items())))
-    return 0
 
 
-def run_report(options: argparse.Namespace) -> int:
+def run_report(options: argparse.Namespace) -> None:
     """Run `vlgauge style-report`: read the captions, score them, and print the report.
-
-    Returns:
-        Exit code 0.
 
     Raises:
         UsageError: If an option or the content of a file is not valid.
@@ -132,7 +125,6 @@ def run_report(options: argparse.Namespace) -> int:
     else:
         rows = [[name, *(record[key] for key in _COLUMNS)] for name, record in records.items()]
         print(to_table([f"share of captions won ({options.variant})", *_COLUMNS.values()], rows))
-    return 0
 
 
 def seed(text: str) -> int | None:

@@ -20,11 +20,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--results", metavar="FILE", action="append", default=[], help=words)
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> None:
     """Serve the page until the command is interrupted.
-
-    Returns:
-        Exit code 0.
 
     Raises:
         UsageError: If an option or the content of a file is not valid.
@@ -44,4 +41,3 @@ def run(options: argparse.Namespace) -> int:
         page.block_thread()
     finally:
         page.close(verbose=False)
-    return 0
