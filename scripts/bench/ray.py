@@ -9,7 +9,6 @@ The embedded profile is used: its CLIP is a demo model of 2 MB, and a published 
 import argparse
 import io
 import random
-import sys
 import tempfile
 import time
 import warnings
@@ -110,7 +109,7 @@ def report(title: str, stages: Stages, n_rows: int) -> None:
     print(f"  with {WORKERS} processors  {', '.join(hours)}")
 
 
-def main() -> int:
+def main() -> None:
     """Generate rows, time them, and print the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=256)
@@ -128,8 +127,7 @@ def main() -> int:
         )
         for name in ("clip_s", "cider"):
             report(name, measured(name, Path(folder, f"{name}.parquet"), Path(folder, name)), options.rows)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -9,7 +9,6 @@ DIR contains index.*, data.* and *.exc, such as /usr/share/wordnet of Debian's p
 import argparse
 import hashlib
 import lzma
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -95,7 +94,7 @@ def write_lines(path: Path, lines: list[str]) -> None:
     print(f"{path.name}: {len(lines)} lines, {len(packed)} bytes, sha256 {hashlib.sha256(packed).hexdigest()}")
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments: list[str] | None = None) -> None:
     """Read WordNet and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", metavar="DIR", type=Path, help="folder with index.noun, data.noun, noun.exc, ...")
@@ -112,8 +111,7 @@ def main(arguments: list[str] | None = None) -> int:
     write_lines(options.target / "wordnet_synonyms.txt.xz", synonym_lines(tables, targets))
     write_lines(options.target / "wordnet_exceptions.txt.xz", exception_lines)
     write_lines(options.target / "wordnet_synsets.txt.xz", synset_lines(synsets_by_lemma(options.folder)))
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -34,14 +34,13 @@ ELSEWHERE = "other scene"
 RIGHT = "right"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Write the images, the videos and their captions."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="where the files go")
     folder = parser.parse_args(arguments).folder
     write_rows(folder / "captioned_scenes.jsonl", draw_captioned_scenes(folder))
     write_rows(folder / "captioned_clips.jsonl", draw_captioned_clips(folder))
-    return 0
 
 
 def draw_captioned_scenes(folder: Path) -> list[dict[str, Any]]:
@@ -119,4 +118,4 @@ def write_clip(path: Path, frames: Sequence[Image.Image]) -> None:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    main()

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import sys
 from pathlib import Path
 
 from vlgauge import scenes
@@ -11,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 N_STORIES, SEED = 6, 40
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments: list[str] | None = None) -> None:
     """Write the file and its folder of images."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", type=Path, default=ROOT / "examples", help="folder (default: examples)")
@@ -28,8 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
         rows.append({"id": f"drawn-{number}", "predictions": story.sentences, "images": names, "regions": regions})
     lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
     (target / "drawn_stories.jsonl").write_text("".join(lines), encoding="utf-8")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

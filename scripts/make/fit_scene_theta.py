@@ -5,7 +5,6 @@ Run it again whenever the demo CLIP, the English pipeline or the sentences of th
 
 import argparse
 import json
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -88,7 +87,7 @@ def lowest_phrase(detail: Mapping[str, Any], left_out: Sequence[str] = ()) -> st
     return min(rows, key=lambda row: row["cosine"])["text"]
 
 
-def main(arguments: list[str] | None = None, say: Callable[[str], object] = print) -> int:
+def main(arguments: list[str] | None = None, say: Callable[[str], object] = print) -> None:
     """Fit and measure, or only measure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", type=Path, default=TARGET, help="JSON file to write")
@@ -105,8 +104,7 @@ def main(arguments: list[str] | None = None, say: Callable[[str], object] = prin
     for source in SOURCES:
         shares = ", ".join(f"{name} {value:.3f}" for name, value in measured(source, options.checked).items())
         say(f"{source}: {shares}")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -7,7 +7,6 @@ They contain the scores of original and of degraded synthetic stories.
 # repetitive, or about other images. groovist, rovist_c and rovist_nr score them under the embedded profile.
 
 import argparse
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ METRICS: dict[str, dict[str, Any]] = {
 }
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Score and write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", metavar="FOLDER", type=Path, default=EXAMPLES, help="of the two files")
@@ -35,7 +34,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     scores = component_scores([*human, *model])
     write(folder / "human_scores.csv", scores[:N_STORIES])
     write(folder / "model_scores.csv", scores[N_STORIES:])
-    return 0
 
 
 def component_scores(stories: Sequence[RetoldStory]) -> list[dict[str, float]]:
@@ -55,4 +53,4 @@ def write(path: Path, scores: Sequence[Mapping[str, float]]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -10,7 +10,6 @@ import argparse
 import hashlib
 import json
 import math
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -114,7 +113,7 @@ def _is_other(parser: argparse.ArgumentParser, options: argparse.Namespace, name
     return bool(getattr(options, name) != parser.get_default(name))
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments: list[str] | None = None) -> None:
     """Train and write, or evaluate."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--evaluate", action="store_true", help="only print the figures of the files in the folder")
@@ -135,8 +134,7 @@ def main(arguments: list[str] | None = None) -> int:
     if not options.evaluate:
         write_model(options.folder, *train_clip(options))
     print(table(figures(toy_state(options.folder / WEIGHTS))))
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -11,7 +11,6 @@ All pairs of 2, 6 or 40 simulated systems are tested on 5 to 200 rows.
 import argparse
 import itertools
 import math
-import sys
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -157,13 +156,12 @@ def print_tables(runs: int = RUNS, rows: Sequence[int] = ROWS, systems: Sequence
     print(f"\nTwo systems of one mean, lognormal against constant: {', '.join(cells)}.")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=RUNS, metavar="N", help=f"runs per cell (default: {RUNS})")
     print_tables(parser.parse_args(arguments).runs)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -2,7 +2,6 @@
 
 import argparse
 import runpy
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -221,7 +220,7 @@ def print_corpora(scale: float = 1.0) -> None:
         print_row(name, shares, 3 if "size" in name else 2)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Print both tables."""
     parser = argparse.ArgumentParser(description=f"{__doc__} Takes 40 minutes.")
     parser.add_argument(
@@ -231,8 +230,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print_power(options.runs)
     print()
     print_corpora(0.0005 if options.runs else 1.0)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

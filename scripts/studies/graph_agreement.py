@@ -7,7 +7,6 @@ The file is ``tests/test_data/SPICE_parsing_outputs.txt`` of the repository zhua
 # equal if SPICE matches them.
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -42,7 +41,7 @@ def agreement(graphs: dict[str, str], parser: str = "rules") -> dict[str, float]
     return found
 
 
-def main(words: Sequence[str] | None = None) -> int:
+def main(words: Sequence[str] | None = None) -> None:
     """Print the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("outputs", type=Path, help="the file of captions and graphs")
@@ -52,8 +51,7 @@ def main(words: Sequence[str] | None = None) -> int:
     print(f"{len(graphs)} captions")
     for name, value in agreement(graphs, options.parser).items():
         print(f"{name:>20}  {value:.3f}")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

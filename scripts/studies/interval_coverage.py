@@ -1,7 +1,6 @@
 """Measure the coverage of confidence intervals for typical score distributions, summarized in `docs/reading.md`."""
 
 import argparse
-import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -162,7 +161,7 @@ def coverage(shape: Shape, n: int, runs: int, resamples: int, seed: int) -> dict
     return {method: count / runs for method, count in hits.items()}
 
 
-def main(words: Sequence[str] | None = None) -> int:
+def main(words: Sequence[str] | None = None) -> None:
     """Print both tables in Markdown."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=400, help="samples of each shape and size (default: 400)")
@@ -183,8 +182,7 @@ def main(words: Sequence[str] | None = None) -> int:
     print("\n| worst of all | " + " | ".join(f"n = {n}" for n in SIZES) + " |\n| --- |" + " ---: |" * len(SIZES))
     for method, shares in worst.items():
         print(f"| {method} | " + " | ".join(f"{share:.2f}" for share in shares.values()) + " |")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,7 +1,6 @@
 """Compare the cost of a hallucinated object with the cost of a synonym, for scene graph metrics on synthetic scenes."""
 
 import argparse
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -94,7 +93,7 @@ def rows_of(n: int, seed: int) -> list[Pictured]:
     return [caption_scene(scene, rng) for scene in scenes.scenes(n, seed=seed, split="test")]
 
 
-def main(words: Sequence[str] | None = None) -> int:
+def main(words: Sequence[str] | None = None) -> None:
     """Print the table in Markdown."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scenes", type=int, default=300, help="number of scenes (default: 300)")
@@ -113,8 +112,7 @@ def main(words: Sequence[str] | None = None) -> int:
         missed = np.flatnonzero(found["invented"] >= found["synonym"] - 1e-9)[: options.show]
         for row in missed.tolist():
             print(*(f"{kind}: {getattr(rows[row], kind)}" for kind in found), rows[row].references, sep="\n  ")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -12,7 +12,6 @@ import argparse
 import itertools
 import math
 import runpy
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -90,13 +89,12 @@ def print_table(runs: int = RUNS, sizes: Sequence[int] = SIZES) -> None:
         print(f"| {n} | {spread} | {shift} | {' | '.join(cells)} |", flush=True)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=RUNS, metavar="N", help=f"runs per cell (default: {RUNS})")
     print_table(parser.parse_args(arguments).runs)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -5,7 +5,6 @@ a", or choose the beginning of the caption with the highest score.
 """
 
 import argparse
-import sys
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -79,7 +78,7 @@ def table(captions: Sequence[str], references: Sequence[Sequence[str]], seed: in
     return {name: [value for pair in zip(*both, strict=True) for value in pair] for name, both in found.items()}
 
 
-def main(words: Sequence[str] | None = None) -> int:
+def main(words: Sequence[str] | None = None) -> None:
     """Print the table in Markdown."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", metavar="FILE", help="rows with a caption (predictions) and its references")
@@ -94,8 +93,7 @@ def main(words: Sequence[str] | None = None) -> int:
             for column, value in zip(COLUMNS, values, strict=True)
         ]
         print(f"| {name} | {' | '.join(cells)} |")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -45,7 +45,7 @@ def lines_of(path):
 
 
 def derive(folder, target):
-    return runpy.run_path(str(SCRIPTS / "make" / "derive_synonyms.py"))["main"]([str(folder), "--target", str(target)])
+    runpy.run_path(str(SCRIPTS / "make" / "derive_synonyms.py"))["main"]([str(folder), "--target", str(target)])
 
 
 # -- by hand ----------------------------------------------------------------------------------------------------------
@@ -118,7 +118,7 @@ def test_nothing_is_read_before_the_first_word(run_python, tmp_path):
 def test_derivation_by_hand(tmp_path, capsys):
     for name, content in SMALL_WORDNET.items():
         (tmp_path / name).write_text(content, encoding="ascii")
-    assert derive(tmp_path, tmp_path) == 0
+    derive(tmp_path, tmp_path)
     assert lines_of(tmp_path / TABLES[0]) == [
         "comic_strip\tfunnies strip",
         "galore\t\t\tgalore plenty rich",
