@@ -107,11 +107,10 @@ def run_random_pairs(options: argparse.Namespace) -> None:
         UsageError: If an option or the content of a file is not valid.
     """
     names = _pair_names(options.metrics)
-    settings = settings_by_metric(options.set, names)
+    loaders = {name: loader(options, name, names) for name in names}
     data, _ = _read(options)
     _check_random(options, len(data.stories), 1)
     drawn: dict[str, Any] = {"n_random": options.random, "seed": options.seed}
-    loaders = {name: _loader(options, name, settings[name]) for name in names}
     others = {name: loaders[name]() for name in names if name != NAME}
     record = {}
     for name in names:
@@ -137,12 +136,8 @@ def _pair_names(text: str) -> list[str]:
 
 
 def _print_random_pairs(name: str, n_random: int, result: RandomPairs, left_out: int, signature: str) -> None:
-    titles = {
-        "own": "own story",
-        "random": f"best of {n_random} random stories",
-        "difference": "difference",
-        "wins": "own story wins",
-    }
+    titles = {"own": "own story", "random": f"best of {n_random} random stories"}
+    titles |= {"difference": "difference", "wins": "own story wins"}
     rows: list[list[Any]] = []
     for key, title in titles.items():
         interval = result.intervals[key]
@@ -168,18 +163,11 @@ def run_correlation(options: argparse.Namespace) -> None:
     scores, t, p = result[f"{NAME}_scores"], analyses.misalignment, analyses.proportion
     parts = parts_of_data(t, p, ratings)
     found = {name: _agreement(scores, ratings, options, chosen) for name, chosen in parts.items()}
-    taus = {name: (one.n, one.correlations["tau_c"]) for name, one in found.items()}
-    cells = [
-        [
-            _mark_name(name, found[name]),
-            n,
-            tau.value,
-            tau.low,
-            tau.high,
-            pvalue_text(tau.pvalue, least=tau.least_pvalue),
-        ]
-        for name, (n, tau) in taus.items()
-    ]
+    cells = []
+    for name, one in found.items():
+        tau = one.correlations["tau_c"]
+        pvalue = pvalue_text(tau.pvalue, least=tau.least_pvalue)
+        cells.append([_mark_name(name, one), one.n, tau.value, tau.low, tau.high, pvalue])
     print(to_table([f"{NAME} with {options.ratings}", "stories", "tau-c", "95% from", "to", "p"], cells))
     print(f"\n{PVALUE_NOTE}")
     _print_few(found.values())
@@ -206,9 +194,13 @@ def run_analyses(options: argparse.Namespace) -> None:
 
 def _analyze(options: argparse.Namespace, data: Stories, **how: Any) -> tuple[dict[str, Any], StoryAnalyses]:
     metric = loader(options)()
-    given = {"images": data.images, "regions": data.regions, "noun_phrases": data.noun_phrases}
-    result = metric.compute(predictions=data.stories, **given, return_details=True)
+    result = metric.compute(**_columns(data), return_details=True)
     return result, analyze_stories(metric, result, **how)
+
+
+def _columns(data: Stories) -> dict[str, Any]:
+    given = {"images": data.images, "regions": data.regions, "noun_phrases": data.noun_phrases}
+    return {"predictions": data.stories, **given}
 
 
 def run_ablations(options: argparse.Namespace) -> None:
@@ -255,19 +247,21 @@ def run_fit_theta(options: argparse.Namespace) -> None:
     """
     check_target(options.theta, [options.file], "--theta")
     data, _ = _read(options)
-    given = {"images": data.images, "regions": data.regions, "noun_phrases": data.noun_phrases}
-    fitted = loader(options)().fit_theta(predictions=data.stories, **given, path=options.theta)
+    fitted = loader(options)().fit_theta(**_columns(data), path=options.theta)
     print(to_table(["theta", options.theta], list(fitted.items())))
     _write(options, fitted)
 
 
-def loader(options: argparse.Namespace) -> Callable[..., Any]:
-    """Return a function that loads groovist with the settings of the command and additional ones."""
-    return _loader(options, NAME, settings_by_metric(options.set, [NAME])[NAME])
+def loader(options: argparse.Namespace, name: str = NAME, names: Sequence[str] = (NAME,)) -> Callable[..., Any]:
+    """Return a function that loads a metric with the settings of the command and additional ones.
 
-
-def _loader(options: argparse.Namespace, name: str, settings: dict[str, Any]) -> Callable[..., Any]:
+    Args:
+        options: Options of the command.
+        name: Name of the metric.
+        names: Names of all metrics of the command.
+    """
     common = {"profile": options.profile} if options.profile else {}
+    settings = settings_by_metric(options.set, names)[name]
     return lambda **more: load_metric(name, **common | settings | more)
 
 

@@ -56,17 +56,8 @@ def run_check(options: argparse.Namespace) -> None:
     scored = {one.record.key: one for one in scores_of_records(records, read_scores(records, options.scores))}
     rows = []
     for one in records:
-        row = [
-            one.metric,
-            one.model.id,
-            one.dataset.id,
-            one.dataset.split,
-            one.profile,
-            one.value,
-            one.n,
-            one.undefined,
-        ]
-        rows.append([*row, _describe(scored.get(one.key), one)])
+        row = [one.metric, one.model.id, one.dataset.id, one.dataset.split, one.profile, one.value, one.n]
+        rows.append([*row, one.undefined, _describe(scored.get(one.key), one)])
     header = ["metric", "model", "dataset", "split", "profile", "value", "n", "undefined", "scores"]
     print(to_table(header, rows))
     print("\n" + _summary(records, scored.values()))
