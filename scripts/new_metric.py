@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from string import Template
 
+import yaml
+
 import vlgauge
 from vlgauge.core.writing import write
 from vlgauge.families.base.metric import REPOSITORY
@@ -201,24 +203,14 @@ def _card(path: Path, words: dict[str, str]) -> str:
     """Return the card of another metric with its headings only."""
     text = path.read_text("utf-8")
     front, body = text.split("---\n", 2)[1:]
-    todo = {
-        "title": f"{words['title']} TODO",
-        "short_description": "TODO its question?",
-        "paper": '"[TODO](https://example.org)"',
-    }
-    for key, value in todo.items():
-        front = re.sub(rf"^{key}: .*$", f"{key}: {value}", front, flags=re.MULTILINE)
-    front = re.sub(r"^extra: .*$", f"extra: {words['name'].replace('_', '-')}", front, flags=re.MULTILINE)
-    head, _, rest = front.partition("scores:\n")
-    first = re.split(r"^(?=- key: )", rest.partition("tags:\n")[0], flags=re.MULTILINE)[1]
-    kept = [line for line in first.splitlines(keepends=True) if re.match(r"  (direction|value|references): ", line)]
-    score = [
-        f"- key: {words['name']}\n",
-        f"  title: {words['title']} TODO\n",
-        '  range: "TODO such as [0, 1]"\n',
-        *kept,
-    ]
-    front = "".join([head, "scores:\n", *score, "tags:\n", rest.partition("tags:\n")[2]])
+    facts = yaml.safe_load(front)
+    own = {"title": f"{words['title']} TODO", "short_description": "TODO its question?"}
+    own |= {"paper": "[TODO](https://example.org)"}
+    facts |= own | ({"extra": words["name"].replace("_", "-")} if "extra" in facts else {})
+    kept = {key: value for key, value in facts["scores"][0].items() if key in ("direction", "value", "references")}
+    title = {"key": words["name"], "title": own["title"], "range": "TODO such as [0, 1]"}
+    facts["scores"] = [title | kept]
+    front = yaml.safe_dump(facts, sort_keys=False, allow_unicode=True, width=1000)
     headings = [
         line for line in re.sub(r"^```.*?^```$", "", body, flags=re.M | re.S).splitlines() if line.startswith("#")
     ]
