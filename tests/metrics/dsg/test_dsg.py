@@ -365,7 +365,7 @@ def test_what_a_call_lacks(tmp_path):
     rows = {"predictions": ["a dog"], "images": [GREY]}
     with pytest.raises(ValueError, match=r"^`questions` are missing: dsg asks questions about each caption; pass a"):
         vlgauge.load("dsg", model=Scripted()).compute(**rows)
-    with pytest.raises(ValueError, match=r"`question_model` must be a folder, or a Hub id"):
+    with pytest.raises(ValueError, match=r"`question_model` must be an existing folder, or a Hub id"):
         vlgauge.load("dsg", model=Scripted(), question_model=str(tmp_path / "none")).compute(**rows)
     with pytest.raises(FileNotFoundError, match=r"`questions` must be the path of a table, got .*none\.csv'"):
         vlgauge.load("dsg", model=Scripted(), questions=tmp_path / "none.csv").compute(**rows)

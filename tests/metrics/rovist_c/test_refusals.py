@@ -126,11 +126,11 @@ def pickled(folder):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (remove("config.json"), r"^`model`.*folder with config\.json"),
+        (remove("config.json"), r"^`model`.*folder with the config\.json"),
         (lambda f: (f / "config.json").write_text("{"), r"^`model`.*JSON.*config\.json"),
         (
             configure(auto_map={"AutoModel": "x.Y"}),
-            r"^`model`.*transformers package",
+            r"^`model`.*without custom code",
         ),
         (without_tokenizer, r"^`model`.*got none"),
         (pickled, r"^`model`.*other formats"),

@@ -48,7 +48,7 @@ def test_code_of_a_model_is_refused(model):
     config = json.loads((model / "config.json").read_text())
     (model / "config.json").write_text(json.dumps({**config, "auto_map": {"AutoModel": "evil.Model"}}))
     (model / "evil.py").write_text("raise SystemExit")
-    assert "`model` must be a model of the transformers package, got one with custom code" in refusal(model)
+    assert "`model` must be a folder with the config.json of a model without custom code, got" in refusal(model)
 
 
 def test_adapters_are_to_be_merged_first(model):
@@ -176,7 +176,7 @@ def test_a_pinned_name_that_is_not_here_says_how_to_get_it(monkeypatch):
 def test_licence_and_size_are_told_before_the_first_byte(monkeypatch):
     told = []
     monkeypatch.setattr(sources, "announce", lambda text, always=False: told.append((text, always)))
-    monkeypatch.setattr(sources, "look_for_judge", lambda *names, **settings: None)
+    monkeypatch.setattr(sources.FolderSource, "look", lambda source: None)
     sources.tell_licence(sources.LLAVA)
     sources.tell_licence(f"Qwen/Qwen3-VL-2B-Instruct@{COMMIT}")
     assert told == [
@@ -186,7 +186,7 @@ def test_licence_and_size_are_told_before_the_first_byte(monkeypatch):
             True,
         )
     ]
-    monkeypatch.setattr(sources, "look_for_judge", lambda *names, **settings: "here")
+    monkeypatch.setattr(sources.FolderSource, "look", lambda source: "here")
     sources.tell_licence(sources.LLAVA)
     assert len(told) == 1
 

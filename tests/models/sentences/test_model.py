@@ -9,6 +9,7 @@ import pytest
 from vlgauge import models
 from vlgauge.core.errors import WeightsNotFoundError
 from vlgauge.core.signatures import local_name
+from vlgauge.models import model_folders
 from vlgauge.models.features import memory
 from vlgauge.models.sentences import given, model
 from vlgauge.models.sentences.loading import load_sentence_model
@@ -184,7 +185,7 @@ def test_the_embedded_profile_fetches_nothing():
 
 
 def test_minilm_comes_from_the_hub_without_the_wheel(monkeypatch):
-    monkeypatch.setattr(model, "find_spec", lambda name: None)
+    monkeypatch.setattr(model_folders, "find_spec", lambda name: None)
     with pytest.raises(WeightsNotFoundError, match=f"{model.MINILM_REVISION}.*vlgauge\\[embedded\\]"):
         model.find_sentence_model(model.MINILM)
     with pytest.raises(ImportError, match=r"pip install \"vlgauge\[embedded\]\""):
@@ -198,7 +199,7 @@ def test_the_hub_is_asked_for_the_pinned_commit(monkeypatch, model_folder):
     monkeypatch.setattr(
         huggingface_hub, "snapshot_download", lambda repo, **options: asked.update(repo=repo, **options) or model_folder
     )
-    monkeypatch.setattr(model, "find_spec", lambda name: None)
+    monkeypatch.setattr(model_folders, "find_spec", lambda name: None)
     with pytest.raises(ValueError, match=r"published.*sentence-transformers/all-MiniLM-L6-v2"):
         model.find_sentence_model(model.MINILM)
     assert (asked["repo"], asked["revision"]) == (model.MINILM, model.MINILM_REVISION)

@@ -20,13 +20,11 @@ from vlgauge.models.judges.adapters import add_adapter, scale_of
 from vlgauge.models.judges.clip_t5 import is_clip_t5, load_clip_t5
 from vlgauge.models.judges.questions import Judge
 from vlgauge.models.judges.sources import (
-    ADAPTER_FILES,
-    EXPERT_HINT,
     JudgeFiles,
     count_stored_numbers,
     find_adapter,
     find_judge,
-    look_for_judge,
+    judge_source,
 )
 from vlgauge.models.judges.toy import toy_judge
 from vlgauge.models.judges.transformers_judge import LoadedJudge, Parts
@@ -122,11 +120,11 @@ def look_for_model(
         return
     for setting, value in (("model", model), ("tower", tower)):
         if value is not None:
-            preflight.look(partial(look_for_judge, os.fspath(value), setting))
+            preflight.look(judge_source(os.fspath(value), setting).look)
         elif setting == "model":
             preflight.sources.append(lacking)
     if adapter is not None:
-        preflight.look(partial(look_for_judge, os.fspath(adapter), "adapter", patterns=ADAPTER_FILES, hint=EXPERT_HINT))
+        preflight.look(judge_source(os.fspath(adapter), "adapter").look)
 
 
 def _load_judge(

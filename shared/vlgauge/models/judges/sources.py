@@ -1,22 +1,19 @@
 """Location, identity, size and license of judge models."""
 
-import os
-import re
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vlgauge.checkpoints.files import hub_folder, hub_folder_here, joint_digest
-from vlgauge.core.errors import UsageError, WeightsNotFoundError, as_setting
-from vlgauge.core.files import is_address, read_json
+from vlgauge.checkpoints.files import joint_digest
+from vlgauge.core.errors import UsageError, as_setting
+from vlgauge.core.files import read_json
 from vlgauge.core.progress import announce
 from vlgauge.core.signatures import local_name
+from vlgauge.models.model_folders import PINNED, FolderSource, read_config
 
 # Pickled weights of CLIP-FlanT5 in the format of its authors, downloaded by the user and read without running code.
 PICKLED = "pytorch_model*.bin"
 FILES = ("*.json", "*.txt", "*.model", "*.jinja", "*.safetensors")
-PINNED = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)@(?P<revision>[0-9a-f]{40})")
 
 # Default model of the papers of FLEUR and VQAScore, in the format of transformers, at the commit whose files were
 # reviewed.
@@ -24,7 +21,6 @@ LLAVA = "llava-hf/llava-1.5-13b-hf@657f531da46ada83da455ce6508de786130321ea"
 # Small model under a free license, supported by transformers 4.57 and newer. The command prints its commit.
 SMALL = "Qwen/Qwen3-VL-2B-Instruct"
 WHERE_COMMIT = f"git ls-remote https://huggingface.co/{SMALL} HEAD"
-SERVED = "; for a model on a server, pass a vlgauge.models.judges.ServedJudge as `model` in Python"
 # Files of an adapter in the format of LLaVA's training code. Its pickles are read without running code.
 ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors", "adapter_model.bin", "non_lora_trainables.bin")
 # Adapter of EXPERT (Kim et al., 2025). Its commit is not known here.
@@ -75,16 +71,8 @@ def find_judge(model: str, setting: str = "model") -> JudgeFiles:
         ValueError: If the folder does not contain a complete model of the transformers library.
     """
     tell_licence(model, setting)
-    folder = look_for_judge(model, setting, hub_folder)
-    assert folder is not None  # never None, because `hub_folder` downloads
-    file = folder / "config.json"
-    if not file.is_file():
-        raise UsageError.about(setting, f"must be a folder with config.json, got {str(folder)!r}")
-    config = read_json(file, f"`{setting}`")
-    if not isinstance(config, dict) or "auto_map" in config:
-        raise UsageError.about(
-            setting, f"must be a model of the transformers package, got one with custom code: {model!r}"
-        )
+    folder = judge_source(model, setting).find()
+    config = read_config(folder, setting)
     if (folder / "adapter_config.json").is_file():
         raise UsageError.about(
             setting,
@@ -115,8 +103,7 @@ def find_adapter(adapter: str) -> JudgeFiles:
         WeightsNotFoundError: If the adapter cannot be found.
         ValueError: If the folder does not contain an adapter.
     """
-    folder = look_for_judge(adapter, "adapter", hub_folder, ADAPTER_FILES, EXPERT_HINT)
-    assert folder is not None  # never None, because `hub_folder` downloads
+    folder = judge_source(adapter, "adapter").find()
     here = [name for name in ADAPTER_FILES if (folder / name).is_file()]
     if ADAPTER_FILES[0] not in here or not any(name.startswith("adapter_model") for name in here):
         raise UsageError.about(
@@ -134,36 +121,15 @@ def find_adapter(adapter: str) -> JudgeFiles:
     return JudgeFiles(repository, f"{repository}@{revision[:8]}", folder, config)
 
 
-def look_for_judge(
-    model: str,
-    setting: str = "model",
-    on_hub: Callable[..., Path | None] = hub_folder_here,
-    patterns: Sequence[str] = FILES,
-    hint: str = "",
-) -> Path | None:
-    """Return the folder of a model, or None if it has not been downloaded from the Hub yet.
+def judge_source(model: str, setting: str = "model") -> FolderSource:
+    """Return the place of the files of a model or an adapter.
 
     Args:
         model: A folder, or a Hub id pinned as ``owner/name@<commit>``.
-        setting: Name of the setting, for messages.
-        on_hub: Function that returns the local folder of a pinned repository.
-        patterns: Patterns of the required files.
-        hint: Hint for the message if the model is missing. Empty for the names of smaller models.
-
-    Raises:
-        WeightsNotFoundError: If the model is neither a folder nor a pinned Hub id.
+        setting: Name of the setting: "adapter", or another one for a model.
     """
-    folder = Path(model).expanduser()
-    if folder.is_dir():
-        return folder.resolve()
-    pinned = PINNED.fullmatch(os.fspath(model))
-    if pinned is None:
-        raise WeightsNotFoundError.about(
-            setting,
-            "must be a folder, or a Hub id with its commit (owner/name@<40 hexadecimal digits>), got "
-            f"{model!r}{SERVED if is_address(os.fspath(model)) else ''}",
-        )
-    return on_hub(pinned["repository"], pinned["revision"], patterns, hint or other_models())
+    patterns, hint = (ADAPTER_FILES, EXPERT_HINT) if setting == "adapter" else (FILES, other_models())
+    return FolderSource(model, setting, patterns, hint, is_pinned=True)
 
 
 def other_models() -> str:
@@ -186,18 +152,18 @@ def tell_licence(model: str, setting: str = "model") -> None:
             shown.
     """
     terms = terms_of(model)
-    if terms and look_for_judge(model, setting) is None:
+    if terms and judge_source(model, setting).look() is None:
         announce(terms, always=True)
 
 
 def is_here(model: str) -> bool:
     """Return whether the files of a model are on this machine, without network access."""
-    pinned = PINNED.fullmatch(model)
-    if pinned is None:
+    if PINNED.fullmatch(model) is None:
         return Path(model).is_dir()
     from huggingface_hub import try_to_load_from_cache
 
-    found = try_to_load_from_cache(pinned["repository"], "config.json", revision=pinned["revision"])
+    repository, _, revision = model.partition("@")
+    found = try_to_load_from_cache(repository, "config.json", revision=revision)
     return isinstance(found, str)
 
 

@@ -2,14 +2,12 @@
 
 import argparse
 import json
-import re
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from vlgauge.checkpoints import known_tensors
-from vlgauge.checkpoints.files import SourcesMissingError, hub_folder, hub_folder_here, joint_digest
+from vlgauge.checkpoints.files import SourcesMissingError, joint_digest
 from vlgauge.checkpoints.first_values import without_first_values
 from vlgauge.checkpoints.reading import RejectedModelError, check_stored, create_rejection, loading, read_torch_object
 from vlgauge.core.errors import UsageError, WeightsNotFoundError, as_setting
@@ -17,6 +15,7 @@ from vlgauge.core.files import DATA, read_json
 from vlgauge.core.optional_dependencies import importing
 from vlgauge.core.progress import quiet_transformers
 from vlgauge.core.signatures import local_name
+from vlgauge.models.model_folders import PINNED, FolderSource, read_config
 
 EMBEDDED = DATA / "sentence_order"
 EMBEDDED_NAME = "vlgauge-sentence-order"
@@ -29,7 +28,6 @@ _EXPECTED = ("model", "must be a sequence-pair classifier that loads")
 
 SETTINGS_FILES = ("*.json", "*.txt", "*.model")
 _TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
-_PINNED = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)@(?P<revision>[0-9a-f]{40})")
 # Prefixes in the authors' files, and the corresponding prefixes of AlbertForSequenceClassification.
 _RENAMED = {"albert_model.": "albert.", "linear.": "classifier."}
 # Configuration and tokenizer of the authors' checkpoint.
@@ -75,15 +73,16 @@ def find_pair_model(model: str | None, base: str | None = None, profile: str = "
     if model is not None and Path(model).is_file():
         if base is None:
             raise UsageError.about("base", _no_base())
-        return _describe(Path(model).name, _folder("base", base, profile, SETTINGS_FILES), Path(model).resolve())
+        return _describe(Path(model).name, _source("base", base, profile).find(), Path(model).resolve())
     if base is not None:
         raise UsageError.about("base", f"requires a checkpoint file as `model`, got {base!r} and {model!r}")
     if model is None:
         if profile != "embedded":
             raise WeightsNotFoundError.about("model", _no_model())
         return _describe(EMBEDDED_NAME, EMBEDDED, None)
-    folder = _folder("model", model, profile, (*SETTINGS_FILES, "*.safetensors"))
-    if Path(model).is_dir():
+    source = _source("model", model, profile)
+    folder = source.find()
+    if source.local:
         return _describe(folder.name, folder, None)
     repository, _, revision = model.partition("@")
     return replace(_describe(repository, folder, None), identity=f"{repository}@{revision[:8]}")
@@ -99,7 +98,7 @@ def look_for_model(model: str | None, profile: str) -> None:
         if profile != "embedded":
             raise WeightsNotFoundError.about("model", _no_model())
     elif not Path(model).is_file():
-        _here("model", model, profile, (*SETTINGS_FILES, "*.safetensors"), hub_folder_here)
+        _source("model", model, profile).look()
 
 
 def look_for_base(model: str | None, base: str | None, profile: str) -> None:
@@ -109,10 +108,10 @@ def look_for_base(model: str | None, base: str | None, profile: str) -> None:
         SourcesMissingError: If a checkpoint file has no `base`.
         WeightsNotFoundError: If `base` cannot be found.
     """
-    if model is None or Path(model).is_dir() or _PINNED.fullmatch(model):
+    if model is None or Path(model).is_dir() or PINNED.fullmatch(model):
         return
     if base is not None:
-        _here("base", base, profile, SETTINGS_FILES, hub_folder_here)
+        _source("base", base, profile).look()
     elif Path(model).is_file():
         raise SourcesMissingError.about("base", _no_base())
 
@@ -131,43 +130,14 @@ def _no_base() -> str:
     )
 
 
-def _folder(setting: str, name: str, profile: str, patterns: Sequence[str]) -> Path:
-    """Return the local folder of that name, or download a pinned repository of the Hub."""
-    folder = _here(setting, name, profile, patterns, hub_folder)
-    assert folder is not None
-    return folder
-
-
-def _here(
-    setting: str, name: str, profile: str, patterns: Sequence[str], on_hub: Callable[..., Path | None]
-) -> Path | None:
-    """Return the local folder of that name, or the result of `on_hub` for a pinned repository of the Hub."""
-    if Path(name).is_dir():
-        return Path(name).resolve()
-    pinned = _PINNED.fullmatch(name)
-    if pinned is None:
-        raise WeightsNotFoundError.about(
-            setting,
-            f"must be an existing folder{' or file' if setting == 'model' else ''}, or a Hub id with its commit "
-            f"(owner/name@<40 hexadecimal digits>), got {name!r}",
-        )
-    if profile == "embedded":
-        raise WeightsNotFoundError.about(
-            setting, f"must be a folder under the embedded profile, which downloads nothing, got {name!r}"
-        )
-    return on_hub(pinned["repository"], pinned["revision"], patterns, _hint())
+def _source(setting: str, name: str, profile: str) -> FolderSource:
+    patterns = (*SETTINGS_FILES, "*.safetensors") if setting == "model" else SETTINGS_FILES
+    return FolderSource(name, setting, patterns, _hint(), profile, is_pinned=True)
 
 
 def _describe(name: str, folder: Path, checkpoint: Path | None) -> PairModel:
     setting = "model" if checkpoint is None else "base"
-    config = folder / "config.json"
-    if not config.is_file():
-        raise UsageError.about(setting, f"must be a folder with config.json, got {str(folder)!r}")
-    settings = read_json(config, f"`{setting}`")
-    if not isinstance(settings, dict) or "auto_map" in settings:
-        raise UsageError.about(
-            setting, f"must be a model of the transformers package, got one with custom code: {name!r}"
-        )
+    read_config(folder, setting)
     if not any(next(folder.glob(pattern), None) for pattern in _TOKENIZERS):
         raise UsageError.about(setting, f"must include its tokenizer, got none in {str(folder)!r}")
     weights = [checkpoint] if checkpoint else sorted(folder.glob("*.safetensors"))

