@@ -79,7 +79,7 @@ def _handler(hub):
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             hub.asked.append((self.command, self.path))
             if hub.is_down:
-                return self._refuse(503, "Down")
+                return self._refuse(521, "Down")  # the client waits 23 s in total for a 503, and not for this status
             address = urlsplit(self.path)
             path, query = unquote(address.path), parse_qs(address.query)
             if path == "/api/datasets":
