@@ -306,9 +306,10 @@ def test_only_the_rows_that_are_read_are_listed_of_an_archive(tmp_path, monkeypa
 
 STOPPED = """
 import os, signal, sys
-import evaluate
 from vlgauge.cli import main
+from vlgauge.core.lean_imports import lean_import
 
+evaluate = lean_import("evaluate")  # without transformers, whose import takes seconds
 evaluate.EvaluationModule.compute = lambda *_, **__: (os.kill(os.getpid(), signal.SIGTERM), signal.pause())
 main(sys.argv[1:])
 """

@@ -16,6 +16,8 @@ from vlgauge.inputs.sandbox import stop_idle
 
 pytestmark = pytest.mark.streaming
 
+# A worker ends with a stream that is left before its last row, and the next one imports for a second.
+ALL = 100
 COLUMNS = [Text("predictions"), OneImage("images"), References("references", optional=True)]
 
 
@@ -38,7 +40,7 @@ def test_rows_are_those_of_the_split_with_their_numbers(hub):
     assert reader.columns["predictions"] == [f"A {COLOURS[i % 6]} square." for i in reader.ids]
     assert reader.columns["images"] == [picture(COLOURS[i % 6]) for i in reader.ids]
     assert reader.columns["references"][0] == ["A green picture.", "All is green."]
-    reader.read(100)
+    reader.read(ALL)
     assert (reader.is_done, reader.next_row, reader.left_out) == (True, N_ROWS, [])
 
 
@@ -54,8 +56,8 @@ def test_what_was_read_is_kept_for_the_same_token_alone(hub):
 
 
 def test_only_the_columns_that_are_read_are_fetched(hub):
-    rows = opened("org/pictures").rows(["caption"])
-    assert next(rows) == {"caption": "A red square."}
+    rows = [*opened("org/pictures").rows(["caption"])]
+    assert rows[0] == {"caption": "A red square."}
 
 
 def test_configurations_and_splits_and_search(hub):
@@ -72,12 +74,12 @@ def test_a_data_set_that_changes_meanwhile_stays_as_it_was_opened(hub):
     hub.repositories["org/changing"] = repository
     source = opened("org/changing")
     repository.commits[COMMITS[1]] = files("circle")
-    assert read(source, 1).columns["predictions"] == ["A red square."]
+    assert read(source, ALL).columns["predictions"][0] == "A red square."
     assert source.origin.revision == COMMITS[0]
     later = opened("org/changing")
-    assert (later.origin.revision, read(later, 1).columns["predictions"]) == (COMMITS[1], ["A red circle."])
+    assert (later.origin.revision, read(later, ALL).columns["predictions"][0]) == (COMMITS[1], "A red circle.")
     again = hub_rows.HubRows(hub_rows.pin_dataset("org/changing", COMMITS[0]), None, "test")
-    assert read(again, 1).columns["predictions"] == ["A red square."]
+    assert read(again, ALL).columns["predictions"][0] == "A red square."
 
 
 def test_pictures_of_a_folder_are_read_from_the_data_set_itself(hub):
@@ -100,12 +102,12 @@ def test_rows_are_called_by_their_column_of_ids(hub):
     assert source.kinds == {"id": "text", "story": "texts", "note": "other"}
     columns = [Story("predictions")]
     assert guess_titles(columns, source.kinds) == {"predictions": ["story"], "id": ["id"]}
-    assert read(source, 2, columns).ids == ["s0", "s1"]
+    assert read(source, ALL, columns).ids[:2] == ["s0", "s1"]
 
 
 def test_gated_and_private_sets_open_with_the_visitors_own_token(hub):
     for name in ("org/gated", "org/private"):
-        assert read(opened(name, token=TOKEN), 1).ids == [0]
+        assert read(opened(name, token=TOKEN), ALL).ids[0] == 0
         with pytest.raises(ValueError, match=r"^`dataset`.*accessible"):
             opened(name, token=False)
 
@@ -196,13 +198,13 @@ def test_a_file_that_a_card_names_outside_is_not_read(hub, within, tmp_path):
 
 
 def test_pictures_and_rows_have_limits(hub):
-    reader = read(opened("org/pictures"), 3, limits=RowLimits(picture_bytes=10, pixels=1))
+    reader = read(opened("org/pictures"), ALL, limits=RowLimits(picture_bytes=10, pixels=1))
     assert {one.reason for one in reader.left_out} == {"`images` must be a file of at most 10 bytes, got a larger one"}
-    reader = read(opened("org/folder"), 3, limits=RowLimits(picture_bytes=10))
+    reader = read(opened("org/folder"), ALL, limits=RowLimits(picture_bytes=10))
     assert {one.reason for one in reader.left_out} == {
         "an image or video must be a file of at most 10 bytes, got a larger one"
     }
-    reader = read(opened("org/pictures"), 3, limits=RowLimits(pixels=63))
+    reader = read(opened("org/pictures"), ALL, limits=RowLimits(pixels=63))
     assert "must have at most 63 pixels, got 8 x 8" in reader.left_out[0].reason
     with pytest.raises(ValueError, match=r"at most 100 bytes.*row 1"):
         read(opened("org/pictures"), 3, limits=RowLimits(run_bytes=100))

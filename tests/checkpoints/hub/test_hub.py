@@ -181,7 +181,7 @@ def fetch_file(**settings):
 def test_a_fault_is_one_sentence_and_leaves_nothing(hub, monkeypatch, fault):
     hub.fault = fault
     if fault == "silent":
-        monkeypatch.setenv("HF_HUB_ETAG_TIMEOUT", "1")
+        monkeypatch.setattr(network, "answer_seconds", lambda: 0.2)
     with pytest.raises(NetworkError, match=WORDS[fault]) as raised:
         fetch_file()
     assert "\n" not in str(raised.value)
@@ -459,7 +459,7 @@ def test_a_request_without_a_timeout_gets_one(hub, monkeypatch):
     with network.hub_requests():
         assert get_session().timeout.read == 10
     assert get_session().timeout == before
-    monkeypatch.setenv("HF_HUB_ETAG_TIMEOUT", "1")
+    monkeypatch.setattr(network, "answer_seconds", lambda: 0.2)
     hub.fault, hub.whole = "silent", True
     with pytest.raises(NetworkError, match=WORDS["silent"]), network.hub_requests():
         HfApi(endpoint=hub.address).create_repo("me/data", repo_type="dataset")
