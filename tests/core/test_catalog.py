@@ -1,6 +1,7 @@
 """The list of installed metrics."""
 
 import sys
+from dataclasses import replace
 
 import pytest
 from folders import METRICS, TOYS
@@ -55,8 +56,8 @@ def test_unknown_setting_of_load_is_refused(toys):
 
 
 def test_facts_are_read_from_the_card(toys):
-    expected = MetricFacts("story_toy", "How many letters has a story?", "0 to infinity", True, has_references=False)
-    assert catalog.metric_facts("story_toy") == expected
+    expected = MetricFacts("story_toy", "How many letters has a story?", "[0, inf)", True, has_references=False)
+    assert catalog.metric_facts("story_toy") == replace(expected, bounds=(0.0, None))
 
 
 @pytest.mark.parametrize(
@@ -75,6 +76,25 @@ def test_a_range_is_said_in_words_and_its_ends_are_numbers(score_range, kind, wo
     facts = MetricFacts("toy", "?", score_range, True, bounds=(None, 9.0))
     assert facts.range_of(kind) == words
     assert facts.ends_of(kind) == pytest.approx(ends)
+
+
+@pytest.mark.parametrize(
+    ("score_range", "bounds"),
+    [
+        ("[0, 4/3]", (0.0, 4 / 3)),
+        ("[0, 1]; released [0, 10]", (0.0, 10.0)),
+        ("[0, 1]; released (-inf, 3)", (None, 3.0)),
+        ("[-1, 1]; with S styles [-1/S, 1]", (None, None)),
+        ("any number", (None, None)),
+    ],
+)
+def test_a_card_without_bounds_has_the_ends_of_its_range(use_metrics, tmp_path, score_range, bounds):
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "bad.py").touch()
+    card = CARD.replace("  bounds: [0, null]\n", "").replace('"[0, 4]"', f'"{score_range}"')
+    (tmp_path / "bad" / "README.md").write_text(card)
+    use_metrics(tmp_path)
+    assert catalog.metric_facts("bad").bounds == bounds
 
 
 CARD = """---
@@ -236,8 +256,9 @@ def test_directions_are_those_of_numbers_of_the_metric(name):
 
 
 def test_a_named_range_gives_another_score_its_bounds():
-    bounds = {name: catalog.score_facts(name).bounds for name in ("spider", "spider_cider", "spider_spice", "chair_s")}
-    assert bounds == {"spider": (0, 6), "spider_cider": (0, 10), "spider_spice": (0, 2), "chair_s": (0, 1)}
+    wanted = {"spider": (0, 6), "spider_cider": (0, 10), "spider_spice": (0, 2), "chair_s": (0, 1)}
+    wanted |= {"trm": (0, 4 / 3), "trm_separate": (0, 8 / 3)}
+    assert {name: catalog.score_facts(name).bounds for name in wanted} == wanted
 
 
 def test_other_scores_have_the_title_and_range_that_their_metric_names():

@@ -114,6 +114,7 @@ FRONT_MATTER = (
     *("short_description", "group", "input", "languages", "paper", "scores", "tags", "models", "datasets", "license"),
 )
 SCORE_FACTS = ("key", "title", "direction", "range", "bounds", "bounds_with", "value", "references")
+INTERVAL = re.compile(r"[\[(](-inf|-?[\d./]+), (inf|-?[\d./]+)[\])]")
 COLOURS = ("red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray")
 HEADINGS = (
     *("Metric Description", "How to Use", "Inputs", "Output Values", "Values from Popular Papers", "Examples"),
@@ -327,7 +328,28 @@ def check_scores(name, scores):
         assert one["direction"] in ("higher", "lower")
         assert one.get("value", "mean") in ("mean", "corpus")
         assert one.get("references", "none") in ("none", "optional", "required")
-        assert len(one.get("bounds", (0, 1))) == 2
+        check_bounds(one)
+
+
+def check_bounds(score):
+    """Check that the bounds of a score in a card are the ends of its range, or contain them.
+
+    Ranges without numeric ends, such as "[0, S]", require bounds.
+    """
+    if "range" not in score:
+        assert "bounds" not in score, f"{score['key']}: `bounds` requires `range`"
+        return
+    is_numeric = all(INTERVAL.search(one) for one in score["range"].split("; "))
+    assert is_numeric or "bounds" in score, f"{score['key']}: give `range` as [0, 1] or (-inf, 1], or add `bounds`"
+    if "bounds" not in score:
+        return
+    stated, ends = tuple(score["bounds"]), catalog.parse_bounds(score["range"])
+    assert len(stated) == 2
+    assert stated != ends, f"{score['key']}: omit `bounds`, which are the ends of `range`"
+    if is_numeric:
+        pairs = zip(stated, ends, (-1, 1), strict=True)
+        contained = [one is None or (end is not None and sign * one >= sign * end) for one, end, sign in pairs]
+        assert contained == [True, True], f"{score['key']}: `bounds` must contain the ends of `range`, got {stated}"
 
 
 def check_languages(cls, languages, alternatives):

@@ -12,6 +12,7 @@ from folders import ROOT
 from metric_checks import (
     SETUP,
     TOY,
+    check_bounds,
     check_card,
     check_class,
     check_description,
@@ -73,6 +74,29 @@ def test_sockets_are_refused_here(no_sockets):
         socket.create_connection(("localhost", 9))
     assert no_sockets
     no_sockets.clear()
+
+
+@pytest.mark.parametrize(
+    ("stated", "message"),
+    [
+        ({"range": "0 to 1"}, "`range` as"),
+        ({"range": "[0, 1]; long [0, S]"}, "add `bounds`"),
+        ({"range": "[0, 1]", "bounds": [0, 1]}, "omit `bounds`"),
+        ({"range": "[0, 1]; released [0, 2]", "bounds": [0, 1]}, "must contain"),
+        ({"range": "(-inf, 1]", "bounds": [0, 1]}, "must contain"),
+        ({"bounds": [0, 1]}, "requires `range`"),
+    ],
+)
+def test_bounds_of_a_card_agree_with_its_range(stated, message):
+    for fine in (
+        {},
+        {"range": "[0, 1]"},
+        {"range": "[0, S]", "bounds": [0, 9]},
+        {"range": "(0, 4/3]", "bounds": [None, 2]},
+    ):
+        check_bounds({"key": "m", **fine})
+    with pytest.raises(AssertionError, match=message):
+        check_bounds({"key": "m", **stated})
 
 
 # -- around the metrics -----------------------------------------------------------------------------------------------

@@ -47,7 +47,8 @@ class MetricFacts:
         name: Name of the metric.
         measures: Question that the metric answers.
         score_range: Range of a score, as text.
-        bounds: Lower and upper bound of a score under any settings. None for an unbounded end.
+        bounds: Lower and upper bound of a score under any settings. None for an unbounded end. If the card has none,
+            the ends of `score_range`; see `parse_bounds`.
         higher_is_better: Whether higher scores are better.
         needs: Names of the extras that the metric requires.
         is_mean: Whether the corpus-level value is the mean of the row scores.
@@ -106,14 +107,8 @@ class MetricFacts:
 
         If the range is unbounded, has no interval or depends on a setting, the result is `bounds`.
         """
-        found = _INTERVAL.search(self._range_of(kind))
-        if found is None or found.groups() == _EVERYTHING:
-            return self.bounds
-        try:
-            low, high = (None if end in _EVERYTHING else float(Fraction(end)) for end in found.groups())
-        except ValueError:  # the end is the name of a setting
-            return self.bounds
-        return low, high
+        found = _parse_interval(self._range_of(kind))
+        return self.bounds if found is None or found == (None, None) else found
 
     def bounds_for(self, fields: Mapping[str, str]) -> Bounds:
         """Return the lower and upper bound of a score under the settings of a signature. None for an unbounded end.
@@ -137,6 +132,33 @@ class MetricFacts:
     def missing(self) -> list[str]:
         """Extras that are not installed."""
         return [extra for extra in self.needs if not extra_is_present(extra)]
+
+
+def parse_bounds(score_range: str) -> Bounds:
+    """Return the lowest and the highest end of the intervals in a range, such as ``(-1.0, 2.0)`` for several settings.
+
+    Args:
+        score_range: Range in the form of `MetricFacts.score_range`, such as ``"images [0, 2]; videos [-1, 1]"``.
+
+    Returns:
+        Both ends. None for an unbounded end, and for both if the range has no interval or an end is a variable.
+    """
+    intervals = [_parse_interval(one) or (None, None) for one in score_range.split("; ")]
+    lows, highs = ([end for end in side if end is not None] for side in zip(*intervals, strict=True))
+    n = len(intervals)
+    return min(lows) if len(lows) == n else None, max(highs) if len(highs) == n else None
+
+
+def _parse_interval(text: str) -> Bounds | None:
+    """Return the numeric ends of the interval in a text. None if it has no interval, or an end is a variable."""
+    found = _INTERVAL.search(text)
+    if found is None:
+        return None
+    try:
+        low, high = (None if end in _EVERYTHING else float(Fraction(end)) for end in found.groups())
+    except ValueError:  # the end is the name of a setting
+        return None
+    return low, high
 
 
 def languages_in_words(languages: Sequence[str]) -> str:
@@ -262,7 +284,7 @@ def score_facts(name: str) -> MetricFacts:
     own_range = known.get(name, "")
     facts = replace(facts, name=name, is_mean=True, score_range=own_range, bounds_with=ends)
     facts = replace(facts, higher_is_better=directions[name])
-    return replace(facts, bounds=facts.ends_of()) if own_range else facts
+    return replace(facts, bounds=parse_bounds(own_range)) if own_range else facts
 
 
 def direction_of(name: str) -> bool | None:
@@ -306,7 +328,7 @@ def _facts(folder: Path) -> MetricFacts:
         is_mean=first["value"] == "mean",
         compares_sets=front.get("compares_sets", False),
         has_references=first.get("references") != "none",
-        bounds=_bounds(first.get("bounds", (None, None))),
+        bounds=_bounds(first["bounds"]) if "bounds" in first else parse_bounds(first["range"]),
         bounds_with=_bounds_with(first),
         bounds_with_references=_bounds_with(with_references[0]) if with_references else None,
         other_scores=tuple((one["key"], one["title"], one.get("range", "")) for one in named),

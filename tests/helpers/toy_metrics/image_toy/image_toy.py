@@ -28,7 +28,8 @@ class ImageToy(base.ImageMetric):
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://example.org/toy",)
     measures = "What is the fingerprint of the pixels?"
-    score_range = "0 to 1"
+    score_range = "[0, 1]"
+    bounds = (0.0, 1.0)
     higher_is_better = True
 
     def __init__(self, *args: Any, max_pixels: int = pictures.MAX_PIXELS, **host: Any) -> None:

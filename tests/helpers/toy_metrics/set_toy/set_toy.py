@@ -21,7 +21,8 @@ class SetToy(caption_sets.CaptionSetMetric):
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://example.org/toy",)
     measures = "How many captions do two sets have in common?"
-    score_range = "0 to 1"
+    score_range = "[0, 1]"
+    bounds = (0.0, 1.0)
     higher_is_better = True
     configs = ("jaccard", "overlap")
 

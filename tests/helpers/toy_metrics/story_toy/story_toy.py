@@ -42,7 +42,8 @@ class StoryToy(base.StoryMetric):
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://example.org/toy",)
     measures = "How many letters has a story?"
-    score_range = "0 to infinity"
+    score_range = "[0, inf)"
+    bounds = (0.0, None)
     higher_is_better = True
 
     def __init__(self, *args: Any, weight: float = 1.0, **host: Any) -> None:
