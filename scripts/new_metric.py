@@ -84,6 +84,7 @@ def skeleton(name: str, like: str, root: Path) -> dict[str, str]:
     words = {"name": name, "like": like, "class_name": name.title().replace("_", ""), "title": name.upper()}
     source, folder = root / "metrics" / like, f"metrics/{name}"
     files = {
+        f"{folder}/__init__.py": _fill("package", words),
         f"{folder}/{name}.py": _fill("script", {**words, **_of_script(source / f"{like}.py", name)}),
         f"{folder}/explanation.py": _fill("explanation", {**words, **_of_explanation(source / "explanation.py")}),
         f"{folder}/examples.jsonl": _examples(source / "examples.jsonl"),

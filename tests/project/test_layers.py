@@ -13,6 +13,8 @@ from folders import METRICS, ROOT, TESTS
 from importlinter.application.use_cases import lint_imports
 from importlinter.cli import configuration
 
+from vlgauge.core.catalog import metric_names
+
 PACKAGE = ROOT / "shared" / "vlgauge"
 WORKBENCH = ROOT / "spaces" / "workbench"
 MODULES = sorted([*PACKAGE.rglob("*.py"), *WORKBENCH.rglob("*.py")])
@@ -90,6 +92,11 @@ def test_packages_import_only_lower_layers(capsys):
     configuration.configure()
     kept = lint_imports(config_filename=str(ROOT / "setup.cfg"), cache_dir=None)
     assert kept, capsys.readouterr().out
+
+
+def test_the_contract_contains_every_metric():
+    """Check for `__init__.py`, because import-linter ignores folders without it."""
+    assert [name for name in metric_names() if not (METRICS / name / "__init__.py").is_file()] == []
 
 
 def layers():

@@ -48,6 +48,7 @@ def test_it_loads_like_any_metric(checkout, like):
     assert evaluate.load(str(folder), keep_in_memory=True).name == "my_metric"
     for check in (check_class, check_imports, check_hint, check_files, check_names_are_free, check_signatures):
         check(folder)
+    assert (folder / "__init__.py").is_file()
     assert explanation_of("my_metric").reading[0].startswith("TODO")
     assert [one.shows for one in examples_of("my_metric")] == list(ROLES)
     assert "my-metric" in (checkout / "setup.cfg").read_text().partition("\nall =\n")[2].partition("\n")[0]

@@ -1,0 +1,1 @@
+"""BERTScore: the script for `evaluate`, its formulas and its explanation."""
