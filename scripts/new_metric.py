@@ -42,6 +42,8 @@ SECTIONS = {
     "* `{name}_scores`: one per row; NaN where TODO.",
     "Citation": "```bibtex\n@inproceedings{{TODO,\n  title = {{TODO}}\n}}\n```",
 }
+# Statements of a template of an explanation that belong to its family.
+_SHARED = re.compile(r"^\{% (?:extends|set|include) .*? %\}", re.MULTILINE)
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 
@@ -95,7 +97,7 @@ def skeleton(name: str, like: str, root: Path) -> dict[str, str]:
     if (source / "corpus_counts.py").is_file():
         files[f"{folder}/corpus_counts.py"] = _fill("corpus_counts", words)
     for template in sorted(source.glob("*.jinja")):
-        files[f"{folder}/{template.name}"] = f"{{# TODO: as in {like} #}}\n{template.read_text('utf-8')}"
+        files[f"{folder}/{template.name}"] = _page(template)
     return files
 
 
@@ -221,14 +223,19 @@ def _card(path: Path, words: dict[str, str]) -> str:
     return f"---\n{front}---\n\n" + "\n\n".join(sections) + "\n"
 
 
+def _page(template: Path) -> str:
+    """Return the part of a template that is shared by a family, with a TODO for the rest."""
+    shared = "".join(f"{line}\n" for line in _SHARED.findall(template.read_text("utf-8")))
+    return f"{shared}{{# TODO: as in metrics/{template.parent.name}/{template.name} #}}\n"
+
+
 def _with_extra(text: str, name: str, like: str) -> str:
-    """Add an extra for a metric to setup.cfg, with the requirements of another metric, and add it to `all`."""
-    lines = text.splitlines(keepends=True)
-    title = lines.index("[options.extras_require]\n")
-    first = next(number for number, line in enumerate(lines) if number > title and not line.startswith("#"))
+    """Add an extra for a metric to setup.cfg, below the one of another metric with its requirements, and to `all`."""
     theirs = re.search(rf"^{like} =\n((?: +\S.*\n)*)", text, re.MULTILINE)
-    lines.insert(first, f"{name} =\n{theirs[1] if theirs else ''}")
-    lines = "".join(lines).splitlines(keepends=True)
+    if theirs is None:
+        raise ValueError(f"setup.cfg must have an extra of {like}, got none; add it below [options.extras_require]")
+    text = f"{text[: theirs.end()]}{name} =\n{theirs[1]}{text[theirs.end() :]}"
+    lines = text.splitlines(keepends=True)
     every = lines.index("all =\n") + 1
     extras = sorted({*re.findall(r"[\w-]+", lines[every].partition("[")[2]), name.replace("_", "-")})
     lines[every] = f"    vlgauge[{', '.join(extras)}]\n"

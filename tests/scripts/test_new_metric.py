@@ -77,12 +77,21 @@ def test_what_a_neighbour_needs_is_needed_by_the_new_metric(checkout):
     assert catalog.metric_facts("seen").needs == ("seen",)
 
 
-def test_the_extra_of_the_new_metric_is_the_first(checkout):
-    setup = checkout / "setup.cfg"
-    setup.write_text(setup.read_text().replace("\nbleu =\n", "\n"))
-    assert new_metric.main(["mine", "--like", "cider"], root=checkout) == 0
-    extras = setup.read_text().partition("[options.extras_require]\n")[2]
-    assert next(line for line in extras.splitlines() if not line.startswith("#")) == "mine ="
+def test_the_extra_of_the_new_metric_is_next_to_the_other_one(checkout):
+    assert new_metric.main(["mine", "--like", "rouge_l"], root=checkout) == 0
+    assert "\nrouge_l =\nmine =\nrovist_nr =\n" in (checkout / "setup.cfg").read_text()
+
+
+def test_templates_keep_only_what_the_family_shares(checkout):
+    for like in ("rouge_l", "groovist", "clair"):
+        assert new_metric.main([f"my_{like}", "--like", like], root=checkout) == 0
+    folder = checkout / "metrics"
+    assert [(folder / f"my_{name}" / "explanation.html.jinja").read_text() for name in ("rouge_l", "groovist")] == [
+        '{% extends "referenced.html.jinja" %}\n{% set digits = 0 %}\n'
+        "{# TODO: as in metrics/rouge_l/explanation.html.jinja #}\n",
+        '{% include "grounded.html.jinja" %}\n{# TODO: as in metrics/groovist/explanation.html.jinja #}\n',
+    ]
+    assert (folder / "my_clair" / "key.html.jinja").read_text() == "{# TODO: as in metrics/clair/key.html.jinja #}\n"
 
 
 def test_its_tests_fail_one_after_the_other_until_nothing_is_missing(checkout):
