@@ -73,7 +73,7 @@ class Drawn:
 
 def careless_caption(scene: scenes.Scene, seed: int) -> str:
     """Return a caption that omits objects; every third describes a scene in which one fact differs."""
-    other = scenes.changed(scene, ("colour", "shape")[seed % 2], seed) if seed % 3 == 0 else None
+    other = scenes.change_fact(scene, ("colour", "shape")[seed % 2], seed) if seed % 3 == 0 else None
     return scenes.captions(other or scene, seed=seed, complete=seed % 4 == 0)[0]
 
 

@@ -18,7 +18,7 @@ _BY_HAND = "https://vlgauge.github.io/vlgauge/howto/manual_downloads.html"
 
 def section(name: str) -> str:
     """Return the section of a card with the files required by the default settings, under the profile "paper"."""
-    assets = declared(name)
+    assets = list_assets(name)
     if not assets:
         return f"{HEADING}\n\n{_NOTHING}\n"
     said = (
@@ -43,7 +43,7 @@ def table() -> str:
     users: dict[str, list[str]] = {}
     nothing = []
     for name in metric_names():
-        assets = declared(name)
+        assets = list_assets(name)
         if not assets:
             nothing.append(name)
         for asset in assets:
@@ -53,7 +53,7 @@ def table() -> str:
     return f"{head}{rows}\nNothing from outside: {', '.join(nothing)}.\n"
 
 
-def declared(name: str) -> list[Asset]:
+def list_assets(name: str) -> list[Asset]:
     """Return the assets of a metric, regardless of installed packages."""
     return [(isinstance(asset, ManualDownload) and asset.instead_of) or asset for asset in assets_of(name)]
 

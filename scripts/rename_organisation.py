@@ -34,7 +34,7 @@ def patterns(old: str, names: Sequence[str]) -> list[re.Pattern[str]]:
     ]
 
 
-def renamed(text: str, old: str, new: str, names: Sequence[str]) -> tuple[str, int]:
+def rename_in_text(text: str, old: str, new: str, names: Sequence[str]) -> tuple[str, int]:
     """Return a text with the other name, and the number of replacements."""
     n_places = 0
     for pattern in patterns(old, names):
@@ -66,7 +66,7 @@ def main(arguments: Sequence[str] | None = None, *, root: Path = ROOT) -> int:
             text = path.read_text("utf-8")
         except UnicodeDecodeError:
             continue  # binary file
-        other, n = renamed(text, options.old, options.new, names)
+        other, n = rename_in_text(text, options.old, options.new, names)
         n_files, n_places = n_files + bool(n), n_places + n
         if n and options.write:
             write(path, other)

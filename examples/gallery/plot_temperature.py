@@ -21,7 +21,7 @@ predictions = {temperature: [] for temperature in temperatures}
 references = []
 for i, scene in enumerate(scenes.scenes(40, seed=0, split="test")):
     wordings = scenes.captions(scene, seed=i, n=20)
-    wrong = scenes.captions(scenes.changed(scene, "colour", seed=i), seed=i, n=20)
+    wrong = scenes.captions(scenes.change_fact(scene, "colour", seed=i), seed=i, n=20)
     references.append(wordings[10:])
     # Ten right captions, each slightly less likely than the previous one, and wrong captions that are much less likely.
     logits = np.concatenate([-0.3 * np.arange(10), np.full(20, -5.0)])

@@ -92,7 +92,7 @@ class Aloha(scene_graphs.SceneGraphMetric):
                 advance(1)
         told = details if return_details else None
         n_empty = sum(not mine for mine in own)
-        return self.result(scores, made_with=self.made_with(parser, encoder), details=told, n_empty=n_empty)
+        return self.result(scores, made_with=self.signature_extra(parser, encoder), details=told, n_empty=n_empty)
 
 
 def _of_the_scene(groups: Sequence[Sequence[str]]) -> list[list[str]]:

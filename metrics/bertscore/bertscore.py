@@ -21,7 +21,7 @@ from vlgauge.models import token_matches  # From: "vlgauge[bertscore]@git+https:
 from .formula import compute_weighted_means
 from .formula import f_measure
 from .formula import inverse_frequencies
-from .formula import rescaled
+from .formula import rescale
 from .weights import REFERENCES
 from .weights import GivenWeights
 from .weights import check_idf
@@ -181,11 +181,11 @@ class Bertscore(base.CaptionMetric):
         starts = np.flatnonzero(ngrams.first_of_run(row_of_pair))
         best = np.maximum.reduceat(scores, starts, axis=0) if len(starts) else scores
         every = np.full((len(predictions), 3), np.nan)
-        every[rows] = rescaled(best, baseline)
+        every[rows] = rescale(best, baseline)
         details: list[dict[str, Any]] | None = None
         if return_details:
             details = [{} for _ in predictions]
-            of_rows = self._details(encoder, read, pairs, rescaled(scores, baseline), starts, table)
+            of_rows = self._details(encoder, read, pairs, rescale(scores, baseline), starts, table)
             for row, detail in zip(rows, of_rows, strict=True):
                 details[row] = detail
         self._warn_of_long_texts(encoder, read)

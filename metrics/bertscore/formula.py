@@ -40,6 +40,6 @@ def inverse_frequencies(df: Ints, n: int) -> Floats:
     return np.log((n + 1) / (df + 1))
 
 
-def rescaled(scores: Floats, baseline: Floats | float) -> Floats:
+def rescale(scores: Floats, baseline: Floats | float) -> Floats:
     """Rescale scores linearly, so that the baseline becomes 0 and 1 stays 1."""
     return (scores - baseline) / (1 - baseline)

@@ -84,7 +84,7 @@ class Bleu(base.TokenMetric):
                 "length": int(counts.length[i]),
                 "closest": int(counts.closest[i]),
             }
-            for i, (own, *theirs) in enumerate(texts.grouped(example))
+            for i, (own, *theirs) in enumerate(texts.iter_groups(example))
         )
         columns = [column.astype(int).tolist() for column in counts.columns()]
         named = dict(zip(bleu.COUNT_COLUMNS, columns, strict=True))

@@ -135,7 +135,7 @@ class Capture(scene_graphs.SceneGraphMetric):
                 details.append({"graph": [list(parts) for parts in own[row].tuples], "references": notes})
                 advance(1)
         told = details if return_details else None
-        record = self.result(columns[:, 0].tolist(), made_with=self.made_with(parser, encoder), details=told)
+        record = self.result(columns[:, 0].tolist(), made_with=self.signature_extra(parser, encoder), details=told)
         for kind, column in zip(KINDS, columns[:, 1:].T, strict=True):
             record = self.with_score(record, f"{self.name}_{kind}", column.tolist())
         return record

@@ -20,7 +20,7 @@ class ChairExplanation(Explanation):
     )
     why_undefined = "it names no object that the table knows"
 
-    def undefined(self, row: int) -> str:
+    def explain_undefined(self, row: int) -> str:
         """Return the reason why a caption has no score."""
         if self.details[row]["present"] is None:
             return "it has no reference, and no objects of its image were given"

@@ -122,7 +122,7 @@ class Cider(base.TokenMetric):
                 "per_reference": parts[bounds[i] : bounds[i + 1]].tolist(),
                 "unfinished": unfinished[i],
             }
-            for i, (own, *theirs) in enumerate(texts.grouped(example))
+            for i, (own, *theirs) in enumerate(texts.iter_groups(example))
         )
         found = base.of_every_row(len(predictions), rows, scores, details if return_details else None)
         if return_details:

@@ -29,7 +29,7 @@ def cider_r_penalties(texts: TokenIds, hypotheses: Ints, references: Ints) -> Fl
         Shape ``(P,)``, float64, in (0, 1].
     """
     counts = [
-        Counter(re.findall(r"\w+", " ".join(tokens))) for (tokens,) in texts.grouped(np.arange(len(texts.lengths)))
+        Counter(re.findall(r"\w+", " ".join(tokens))) for (tokens,) in texts.iter_groups(np.arange(len(texts.lengths)))
     ]
     pairs = zip(hypotheses.tolist(), references.tolist(), strict=True)
     repetitions = np.array([repetition_penalty(counts[h], counts[r]) for h, r in pairs])

@@ -119,7 +119,7 @@ class Clair(judged.JudgeMetric):
             self.warn_missing_digits(n_untold, len(answers))
         return self.result(
             **base.of_every_row(len(predictions), rows, scores, details if return_details else None),
-            made_with=self.made_with(judge),
+            made_with=self.signature_extra(judge),
             unread=sum(map(math.isnan, scores)),
             altered=altered,
         )

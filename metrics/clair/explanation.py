@@ -28,7 +28,7 @@ class ClairExplanation(Explanation):
         told = f": {quote_word(detail['reason'])}" if detail["reason"] else ""
         return f"the judge wrote {number(detail['number'], 0)} of 100{told}"
 
-    def undefined(self, row: int) -> str:
+    def explain_undefined(self, row: int) -> str:
         """Return the reason for an undefined score: missing references, or an answer without a usable score."""
         detail = self.details[row]
         if "answer" not in detail:

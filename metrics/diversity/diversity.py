@@ -148,7 +148,7 @@ class Diversity(base.TokenMetric):
         )
         name, table = self._document_frequency([predictions[row] for row in rows])
         pairs, _ = cider.cider_d_scores(texts, example, table, self.progress, all_pairs=True)
-        tokens = [[tuple(caption) for caption in captions] for captions in texts.grouped(example)]
+        tokens = [[tuple(caption) for caption in captions] for captions in texts.iter_groups(example)]
         scores = np.full(len(rows), np.nan)
         details: list[dict[str, Any]] = [{} for _ in predictions]
         for places, kernel in kernels(pairs, np.bincount(example)):

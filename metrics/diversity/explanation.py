@@ -33,7 +33,7 @@ class DiversityExplanation(Explanation):
         "It does not look at the image: wrong captions and random words are diverse too.",
     )
 
-    def undefined(self, row: int) -> str:
+    def explain_undefined(self, row: int) -> str:
         """Return whether captions or words are missing."""
         n = len(self.predictions[row])
         return "no caption has a word" if n > 1 else f"a set needs two captions or more, and this one has {n or 'none'}"

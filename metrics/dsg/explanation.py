@@ -30,7 +30,7 @@ class DsgExplanation(ImageCaptions):
         told = f"{len(questions) - len(lost)} of {len(questions)} questions count as yes"
         return f"{told}, not “{cut(lost[0], N_LETTERS)}”" if lost else told
 
-    def undefined(self, row: int) -> str:
+    def explain_undefined(self, row: int) -> str:
         """Return whether questions or probabilities are missing, as text."""
         if self.details[row]["questions"]:
             return "the model did not return how likely yes and no are"

@@ -24,7 +24,7 @@ class FleurExplanation(ImageCaptions):
     def _parts(self, row: int) -> str:
         return f"the judge wrote {quote_word(self.details[row]['answer'])}"
 
-    def undefined(self, row: int) -> str:
+    def explain_undefined(self, row: int) -> str:
         """Return the reason for an undefined score: an answer without a number, or missing digit probabilities."""
         detail = self.details[row]
         is_read = detail["number"] is not None

@@ -154,7 +154,7 @@ class Fleur(judged.JudgeMetric):
         for row, own in zip(rows, more, strict=True):
             details[row]["with_references"] = own
         told = details if return_details else None
-        record = self.result(scores, made_with=self.made_with(judge), details=told, altered=altered)
+        record = self.result(scores, made_with=self.signature_extra(judge), details=told, altered=altered)
         return self.with_score(record, f"ref_{self.name}", with_references.tolist()) if rows else record
 
     def question(self, caption: str, references: Sequence[str], picture: Any) -> judges.Question:

@@ -11,7 +11,7 @@ def ngrams(tokens: Sequence[str], n: int) -> set[tuple[str, ...]]:
     return {tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1)}
 
 
-class StyledCaptions:
+class StyleCorpus:
     """Captions (tokens, style), which determine the weights of n-grams in each style."""
 
     def __init__(self, rows: Iterable[tuple[Sequence[str], str]], styles: Iterable[str]) -> None:

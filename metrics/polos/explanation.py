@@ -29,7 +29,7 @@ class PolosExplanation(ImageCaptions):
             return f"{number(values[0])} with its only reference"
         return f"best with reference {best + 1} of {len(values)}, worst {number(min(values))}"
 
-    def undefined(self, row: int) -> str:
+    def explain_undefined(self, row: int) -> str:
         """Return the reason for an undefined score: missing references or an unreadable image."""
         return "the image could not be read" if self.details[row]["values"] else "there is no reference"
 

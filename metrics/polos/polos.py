@@ -162,7 +162,7 @@ class Polos(clip_score.BackboneMetric):
                     scored.values, (cut[: rows.n_rows] | rows.truncated).tolist(), rows.special, strict=True
                 )
             ]
-        return self.result(scored.scores.tolist(), made_with=self._made_with(names), **extra)
+        return self.result(scored.scores.tolist(), made_with=self._signature_extra(names), **extra)
 
     def _sources(self) -> dict[str, Any]:
         """Return the settings that name models."""
@@ -174,7 +174,7 @@ class Polos(clip_score.BackboneMetric):
             "profile": self.profile,
         }
 
-    def _made_with(self, names: Mapping[str, str]) -> dict[str, Any]:
+    def _signature_extra(self, names: Mapping[str, str]) -> dict[str, Any]:
         """Return the signature fields of a call, in their order in the signature."""
         fields = self.clip.signature_fields({**names, "proj": "own"}) | {"dtype": self.dtype}
         batch = {"released_batch": self.released_batch_size} if self.variant == "released" else {}

@@ -72,7 +72,7 @@ class RougeL(base.TokenMetric):
                 "precision": precision,
                 "recall": recall,
             }
-            for (own, *captions), (lengths, precision, recall) in zip(texts.grouped(example), parts, strict=True)
+            for (own, *captions), (lengths, precision, recall) in zip(texts.iter_groups(example), parts, strict=True)
         )
         scores = rouge_l.coco_rouge_l(precisions, recalls)
         return self.result(**base.of_every_row(len(predictions), rows, scores, details if return_details else None))

@@ -76,7 +76,7 @@ class RovistNrExplanation(Explanation):
         detail = self.details[row]
         return f"between sentences {number(detail['inter'])} · within {number(detail['intra'])}"
 
-    def undefined(self, row: int) -> str:
+    def explain_undefined(self, row: int) -> str:
         """Return the reason for an undefined score: too few sentences, or no words."""
         n = len(self.details[row]["sentences"])
         if n < 2:

@@ -57,4 +57,4 @@ def look_up_nouns(
 def weigh_nouns(words: list[str], idf: IdfTable | None, oov: list[bool], skipped: list[str]) -> StoryNouns:
     """Return the nouns of a story with their weights, which are 1 without an idf table."""
     weights = np.array([1.0 if idf is None else idf.value(word) for word in words], dtype=np.float64)
-    return StoryNouns(words, weights, [idf is None or idf.seen(word) for word in words], oov, skipped)
+    return StoryNouns(words, weights, [idf is None or idf.contains(word) for word in words], oov, skipped)

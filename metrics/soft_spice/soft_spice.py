@@ -100,7 +100,9 @@ class SoftSpice(scene_graphs.SceneGraphMetric):
                 details.append(_detail(phrases, others, cosines))
         n_empty = sum(not phrases and bool(others) for phrases, others in said)
         told = details if return_details else None
-        return self.result(scores.tolist(), made_with=self.made_with(parser, encoder), details=told, n_empty=n_empty)
+        return self.result(
+            scores.tolist(), made_with=self.signature_extra(parser, encoder), details=told, n_empty=n_empty
+        )
 
 
 def _detail(phrases: dict[str, tuple[str, ...]], others: Iterable[str], cosines: Floats) -> dict[str, Any]:

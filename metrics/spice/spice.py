@@ -72,12 +72,12 @@ class Spice(scene_graphs.SceneGraphMetric):
             raise errors.UsageError.about("jars", f'requires `parser` to be "{scene_graphs.SPICE}"')
         super().__init__(*args, parser=parser, **host)
 
-    def made_with(self, parser: str, encoder: str | None = None) -> dict[str, Any]:
+    def signature_extra(self, parser: str, encoder: str | None = None) -> dict[str, Any]:
         """Return signature fields, by name, that are only known at call time.
 
         The profile is "paper" if the Java program parses, because it uses no model of a profile.
         """
-        found = super().made_with(parser, encoder)
+        found = super().signature_extra(parser, encoder)
         return found | ({"profile": "paper"} if self.parser == scene_graphs.SPICE else {})
 
     def check_sources(self, given: Any = None) -> preflight.Preflight:
@@ -121,7 +121,7 @@ class Spice(scene_graphs.SceneGraphMetric):
                 advance(1)
         extra: dict[str, Any] = {name: columns[name] for name in ("precisions", "recalls")}
         told = details if return_details else None
-        record = self.result(columns["scores"], made_with=self.made_with(identity), details=told, **extra)
+        record = self.result(columns["scores"], made_with=self.signature_extra(identity), details=told, **extra)
         for kind in KINDS:
             record = self.with_score(record, f"{self.name}_{kind}", columns[kind])
         return record

@@ -23,7 +23,7 @@ class VqascoreExplanation(ImageCaptions):
     def _parts(self, row: int) -> str:
         return f"{quote_word(self.details[row]['answer'])} has {number(self.scores[row])}"
 
-    def undefined(self, row: int) -> str:
+    def explain_undefined(self, row: int) -> str:
         """Return the reason for an undefined score: the server did not return the probability of the answer."""
         return f"the server did not return the probability of {quote_word(self.details[row]['answer'])}"
 

@@ -71,7 +71,7 @@ def read(file: Path) -> list[Any]:
     return list(pq.ParquetFile(file).iter_batches(batch_size=BATCH))
 
 
-def measured(name: str, file: Path, folder: Path) -> Stages:
+def measure(name: str, file: Path, folder: Path) -> Stages:
     """Measure the times of all rows of a file."""
     stages = Stages()
     profile: dict[str, Any] = {"profile": "embedded"} if name == "clip_s" else {}
@@ -126,7 +126,7 @@ def main() -> None:
             f"{folder}/cider.parquet"
         )
         for name in ("clip_s", "cider"):
-            report(name, measured(name, Path(folder, f"{name}.parquet"), Path(folder, name)), options.rows)
+            report(name, measure(name, Path(folder, f"{name}.parquet"), Path(folder, name)), options.rows)
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ class Section:
         """Return the index of the example that shows something, such as "right"."""
         return [one.shows for one in self.examples].index(shows)
 
-    def shown(self, shows: str) -> float:
+    def example_score(self, shows: str) -> float:
         """Return the score of the example that shows something."""
         return self.explained.scores[self.row(shows)]
 

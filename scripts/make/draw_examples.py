@@ -55,7 +55,7 @@ def draw_captioned_scenes(folder: Path) -> list[dict[str, Any]]:
         texts = scenes.captions(scene, SEED + number, N_REFERENCES + 1)
         captions = {RIGHT: texts[0]}
         for what, kind in KINDS.items():
-            other = scenes.changed(scene, what, SEED + number)
+            other = scenes.change_fact(scene, what, SEED + number)
             if other is not None:
                 captions[kind] = scenes.captions(other, SEED + number)[0]
         captions[ELSEWHERE] = scenes.captions(chosen[number - 1], SEED + number)[0]
@@ -74,7 +74,7 @@ def draw_captioned_clips(folder: Path) -> list[dict[str, Any]]:
         captions = {RIGHT: clip.captions(SEED + number)[0]}
         for what, kind in KINDS.items():
             if what != SWAPPED:
-                captions[kind] = clip.changed(what, SEED + number).captions(SEED + number)[0]
+                captions[kind] = clip.change_fact(what, SEED + number).captions(SEED + number)[0]
         captions[ELSEWHERE] = chosen[number - 1].captions(SEED + number)[0]
         references = clip.captions(SEED + number, N_REFERENCES + 1)[1:]
         rows += rows_of(f"clip-{number + 1:02}", captions, references, {"videos": name})

@@ -50,7 +50,7 @@ def fit(n_stories: int) -> list[dict[str, Any]]:
     return records
 
 
-def measured(source: str, n_stories: int) -> dict[str, float]:
+def measure(source: str, n_stories: int) -> dict[str, float]:
     """Measure the metric on test stories.
 
     Returns:
@@ -102,7 +102,7 @@ def main(arguments: list[str] | None = None, say: Callable[[str], object] = prin
         for record in records:
             say(f"{record['regions']}: theta {record['theta']:.4f} from {record['n_phrases']} phrases")
     for source in SOURCES:
-        shares = ", ".join(f"{name} {value:.3f}" for name, value in measured(source, options.checked).items())
+        shares = ", ".join(f"{name} {value:.3f}" for name, value in measure(source, options.checked).items())
         say(f"{source}: {shares}")
 
 

@@ -148,7 +148,7 @@ def shell_call(call: dict[str, Any], address: str) -> str:
     if files := [name for name in FILES if name in call]:
         note = [OWN_FILES]
         # The double-quoted part is a command. Base64 has no characters that JSON or a shell would interpret.
-        parts = [f'"{name}": {_encoded_files(call[name])}' for name in files]
+        parts = [f'"{name}": {_encode_files(call[name])}' for name in files]
         body = f"{body[:-3]},\n {', '.join(parts)}\n}}'"
     where = shlex.quote(f"{address}gradio_api/call/v2/score")
     # Use a pipe, because an image can be longer than the maximum length of a command-line argument.
@@ -162,9 +162,9 @@ def shell_call(call: dict[str, Any], address: str) -> str:
     )
 
 
-def _encoded_files(cell: str | list[str]) -> str:
+def _encode_files(cell: str | list[str]) -> str:
     if isinstance(cell, list):
-        return f"[{', '.join(map(_encoded_files, cell))}]"
+        return f"[{', '.join(map(_encode_files, cell))}]"
     return f"\"'\"$(base64 < {shlex.quote(cell)} | tr -d '\\n')\"'\""
 
 

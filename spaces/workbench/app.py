@@ -18,12 +18,12 @@ from vlgauge.core.validation import check_choice
 from vlgauge.explain.examples import PICTURES
 from vlgauge.explain.pages import TEMPLATES as EXPLAINED
 from vlgauge_workbench import about, compare, data_set, leaderboard, score_tab
-from vlgauge_workbench.bundled_scores import bundled
+from vlgauge_workbench.bundled_scores import list_bundled
 from vlgauge_workbench.data_set_call import score_dataset_of
 from vlgauge_workbench.errors import in_one_sentence
 from vlgauge_workbench.hosting import hosting_of
 from vlgauge_workbench.inputs import examples_for
-from vlgauge_workbench.picker import TEMPLATES, html, picker, sheet, told_of, top_bar
+from vlgauge_workbench.picker import TEMPLATES, html, picker, read_event, sheet, top_bar
 from vlgauge_workbench.profiles import PROFILES
 from vlgauge_workbench.scoring import config_of, first_config, metric_of, score
 from vlgauge_workbench.selection import MODEL, QUICK, Selection
@@ -145,15 +145,15 @@ def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: boo
             with gr.Tab("Compare", id="compare") as versus:
                 comparing = compare.add_tab(hosting)
             with gr.Tab("Leaderboard", id="leaderboard") as board:
-                ranking = leaderboard.add_tab(leaderboard.merged((), results), hosting)
+                ranking = leaderboard.add_tab(leaderboard.merge_records((), results), hosting)
             with gr.Tab("About", id="about"):
                 told = about.add_tab()
         changed = [*chosen.inputs, chosen.form, *chosen.pickers, *fields]
 
         def addressed(name: str, config: str, profile: str, request: gr.Request) -> list[Any]:
-            shown = _opened(name, config, profile, request)
+            shown = _open_address(name, config, profile, request)
             first = shown if isinstance(shown, list) else [gr.skip()] * len(changed)
-            return [*first, *compare.addressed(request.query_params)]
+            return [*first, *compare.open_address(request.query_params)]
 
         opened = page.load(addressed, chosen.inputs, [*changed, *comparing.addressed], **QUICK)
         opened.then(None, js="() => vg.opened()", **QUICK)
@@ -161,10 +161,10 @@ def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: boo
         board.select(**ranking)
         # Run this in a separate event, because the search for files of published models may import torch.
         quiet = {"show_progress": "hidden", "api_visibility": "private"}
-        telling: dict[str, Any] = {"fn": _told, "inputs": chosen.form, "outputs": told} | quiet
+        telling: dict[str, Any] = {"fn": _update_about, "inputs": chosen.form, "outputs": told} | quiet
         opened.success(**telling)
-        taken = [listed.picked(_picked, [*chosen.inputs, chosen.form], changed, **QUICK)]
-        taken += [one_picker.set(_set, chosen.inputs, changed, **QUICK) for one_picker in chosen.pickers]
+        taken = [listed.picked(_pick_metric, [*chosen.inputs, chosen.form], changed, **QUICK)]
+        taken += [one_picker.set(_set_values, chosen.inputs, changed, **QUICK) for one_picker in chosen.pickers]
         for event in taken:
             for step in (telling, *chosen.after):
                 event.success(**step)
@@ -181,7 +181,7 @@ def _warm_up() -> None:
     for name in metric_names():
         with suppress(UsageError):  # a missing extra is reported when the metric is selected
             for config in metric_of(name).configs or ("",):
-                bundled(name, "embedded", config)
+                list_bundled(name, "embedded", config)
 
 
 def launch(page: gr.Blocks, *, port: int | None = None, warmed: bool = False, **options: Any) -> Any:
@@ -246,7 +246,7 @@ def _head() -> str:
     return f"<style>{nested} {' '.join(own)}</style><script>{script}</script>"
 
 
-def _opened(name: str, config: str, profile: str, request: gr.Request) -> Any:
+def _open_address(name: str, config: str, profile: str, request: gr.Request) -> Any:
     """Return the updates for the query of the URL, or skip if the page shows the requested metric already.
 
     Texts of the query are put into their fields. The page then scores them as if the user had clicked the button.
@@ -267,21 +267,21 @@ def _opened(name: str, config: str, profile: str, request: gr.Request) -> Any:
     return _page_of(metric, own, models, number, {key: text for key, text in texts.items() if key in score_tab.TEXTS})
 
 
-def _told(form: tuple[str, str], request: gr.Request) -> list[Any]:
+def _update_about(form: tuple[str, str], request: gr.Request) -> list[Any]:
     """Return the updates of the last tab."""
     return about.updates(metric_of(form[0], config=form[1]), request)
 
 
 @in_one_sentence
-def _picked(name: str, config: str, profile: str, form: tuple[str, str], told: gr.EventData) -> Any:
+def _pick_metric(name: str, config: str, profile: str, form: tuple[str, str], told: gr.EventData) -> Any:
     """Return the updates of the page for a selected metric, or skip if the page shows it already."""
-    wanted = check_choice("metric", told_of(told, "metric"), metric_names())
+    wanted = check_choice("metric", read_event(told, "metric"), metric_names())
     return gr.skip() if form[0] == wanted == name else _page_of(wanted, first_config(wanted), profile)
 
 
 @in_one_sentence
-def _set(name: str, config: str, profile: str, told: gr.EventData) -> list[Any]:
-    wanted, models = told_of(told, "config"), told_of(told, "profile")
+def _set_values(name: str, config: str, profile: str, told: gr.EventData) -> list[Any]:
+    wanted, models = read_event(told, "config"), read_event(told, "profile")
     own = config_of(name, check_choice("config", wanted, metric_of(name).configs) if wanted is not None else config)
     return _page_of(
         name, own, check_choice("profile", models if models is not None else profile, tuple(PROFILES.values()))

@@ -31,16 +31,16 @@ class Bundled:
 
 
 @cache
-def bundled(name: str, profile: str, config: str) -> tuple[Bundled, ...]:
+def list_bundled(name: str, profile: str, config: str) -> tuple[Bundled, ...]:
     """Return the bundled examples in order, without scores if published models would be required."""
     if profile != "embedded" and not needs_no_model(name):
         return tuple(Bundled(one) for one in examples_for(metric_of(name, config=config)))
     with _SCORING:
-        return _scored(name, config)
+        return _score(name, config)
 
 
 @cache
-def _scored(name: str, config: str) -> tuple[Bundled, ...]:
+def _score(name: str, config: str) -> tuple[Bundled, ...]:
     examples = examples_for(metric_of(name, config=config))
     found = []
     for one in examples:
@@ -51,9 +51,9 @@ def _scored(name: str, config: str) -> tuple[Bundled, ...]:
 
 
 @cache
-def bundled_scores(name: str, profile: str, config: str) -> tuple[tuple[str, float], ...]:
+def rank_bundled(name: str, profile: str, config: str) -> tuple[tuple[str, float], ...]:
     """Return titles and scores of the bundled examples that have a score, best first."""
-    found = [(one.example.title, one.score) for one in bundled(name, profile, config) if not math.isnan(one.score)]
+    found = [(one.example.title, one.score) for one in list_bundled(name, profile, config) if not math.isnan(one.score)]
     return tuple(sorted(found, key=lambda one: one[1], reverse=metric_facts(name).higher_is_better))
 
 

@@ -25,14 +25,14 @@ def rows() -> Rows:
     return read_rows(str(TABLE))
 
 
-def bundled_compared(names: tuple[str, ...], metrics: tuple[str, ...], profile: str) -> Compared:
+def compare_bundled(names: tuple[str, ...], metrics: tuple[str, ...], profile: str) -> Compared:
     """Compare some of the bundled systems. Results are cached, so that the same comparison is computed once."""
     with _COMPARING:
-        return _compared(names, metrics, profile)
+        return _compare(names, metrics, profile)
 
 
 @lru_cache(maxsize=64)
-def _compared(names: tuple[str, ...], metrics: tuple[str, ...], profile: str) -> Compared:
+def _compare(names: tuple[str, ...], metrics: tuple[str, ...], profile: str) -> Compared:
     ids = [row["id"] for row in rows()]
     references = [row[REFERENCES] for row in rows()]
     given = [
@@ -45,7 +45,7 @@ def _compared(names: tuple[str, ...], metrics: tuple[str, ...], profile: str) ->
 def first_metrics(profile: str = "embedded") -> tuple[str, ...]:
     """Return the metrics of the first comparison, without metrics whose packages are not installed."""
     try:
-        bundled_compared(FIRST, METRICS, profile)
+        compare_bundled(FIRST, METRICS, profile)
     except UsageError:
         return tuple(name for name in METRICS if needs_no_model(name))
     return METRICS

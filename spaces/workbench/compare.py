@@ -26,7 +26,7 @@ from vlgauge_workbench.errors import in_one_sentence
 from vlgauge_workbench.hosting import Hosting
 from vlgauge_workbench.inputs import is_needed, uploads_by_name
 from vlgauge_workbench.pages import page_of_compared
-from vlgauge_workbench.picker import html, told_of
+from vlgauge_workbench.picker import html, read_event
 from vlgauge_workbench.profiles import PROFILES, needs_no_model
 from vlgauge_workbench.scoring import first_config, metric_of
 from vlgauge_workbench.selection import MODEL, QUICK
@@ -105,11 +105,11 @@ def add_tab(hosting: Hosting) -> Tab:
 
     @in_one_sentence
     def bundled_shown(names: Sequence[str], wanted: Sequence[str], profile: str, own_part: Any) -> list[Any]:
-        return _with_page(_bundled(names, wanted, profile), own_part)
+        return _with_page(_compare_bundled(names, wanted, profile), own_part)
 
     @in_one_sentence
     def own_shown(wanted: Sequence[str], profile: str, *given: Any) -> list[Any]:
-        return _with_page(compared(wanted, profile, *given, most_rows=hosting.most_rows), (0, ""))
+        return _with_page(compare_uploaded(wanted, profile, *given, most_rows=hosting.most_rows), (0, ""))
 
     def opened(before: Shown | None, *words: Any) -> list[Any]:
         return [gr.skip(), gr.skip(), gr.skip()] if before is not None else bundled_shown(*words)
@@ -120,7 +120,7 @@ def add_tab(hosting: Hosting) -> Tab:
     options |= MODEL
     outside = [metrics, models, files, pictures, predictions, *shared]
     columns = [metrics, predictions, *shared]
-    files.change(guessed, [files, metrics], columns, api_visibility="private")
+    files.change(guess_columns, [files, metrics], columns, api_visibility="private")
     answers = [button.click(stoppable(own_shown), outside, outputs, **options)]
     # Bundled systems are compared immediately.
     latest = {"outputs": outputs, "trigger_mode": "always_last"} | options
@@ -128,13 +128,13 @@ def add_tab(hosting: Hosting) -> Tab:
     answers += [one.input(stoppable(_unless(bundled_shown)), [files, *chosen], **latest) for one in (metrics, models)]
     for answer in answers:
         # Clear the page, because an old result next to an error would be taken for the new result.
-        answer.failure(_emptied, None, outputs, **QUICK)
+        answer.failure(_empty, None, outputs, **QUICK)
     page.set(_part_chosen, [shown, part], [page, part], **QUICK)
     on_open = {"fn": stoppable(opened), "inputs": [shown, *chosen], "outputs": outputs} | options | MODEL
     return Tab([bundled, metrics, models, part], on_open)
 
 
-def addressed(asked: Mapping[str, str]) -> list[Any]:
+def open_address(asked: Mapping[str, str]) -> list[Any]:
     """Return updates for the bundled systems in the query of the URL, or skip if the query names another tab.
 
     Returns:
@@ -152,10 +152,10 @@ def addressed(asked: Mapping[str, str]) -> list[Any]:
 
 def warm_up() -> None:
     """Compute the first comparison of the tab, so that it is cached."""
-    _bundled(systems.FIRST, systems.METRICS, "embedded")
+    _compare_bundled(systems.FIRST, systems.METRICS, "embedded")
 
 
-def _emptied() -> list[Any]:
+def _empty() -> list[Any]:
     return ["", None, (0, "")]
 
 
@@ -168,7 +168,7 @@ def _unless(function: Any) -> Any:
     return shown
 
 
-def _bundled(names: Sequence[str], wanted: Sequence[str], profile: str) -> Shown:
+def _compare_bundled(names: Sequence[str], wanted: Sequence[str], profile: str) -> Shown:
     chosen = tuple(one for one in systems.NAMES if one in names)
     if len(chosen) < 2:
         raise UsageError.about("Systems", f"must be at least two, got {len(chosen)}; select another one")
@@ -183,7 +183,7 @@ def _bundled(names: Sequence[str], wanted: Sequence[str], profile: str) -> Shown
     metrics = tuple(wanted)
     if metrics == systems.METRICS and chosen == systems.FIRST:
         metrics = systems.first_metrics(profile)
-    found = systems.bundled_compared(chosen, metrics, profile)
+    found = systems.compare_bundled(chosen, metrics, profile)
     if lacking := [metric_title(name) for name in wanted if name not in metrics]:
         note = f"{' and '.join(lacking)} are not available here: packages or models are missing"
         found = replace(found, notes=[*found.notes, note])
@@ -227,7 +227,7 @@ def _part_chosen(shown: Shown | None, part: Any, told: gr.EventData) -> list[Any
     """Show another pair of the same systems, or rows by another metric."""
     if shown is None:
         return [gr.skip(), gr.skip()]
-    pair, rows_by = told_of(told, "pair"), told_of(told, "rows")
+    pair, rows_by = read_event(told, "pair"), read_event(told, "rows")
     number = int(pair) if isinstance(pair, str) and pair.isdecimal() and len(pair) < 4 else part[0]
     page, _, part = _with_page(shown, (number, rows_by if isinstance(rows_by, str) else part[1]))
     return [page, part]
@@ -275,7 +275,7 @@ class _Guess:
 
 
 @in_one_sentence
-def guessed(files: Sequence[str] | None, wanted: Sequence[str]) -> list[Any]:
+def guess_columns(files: Sequence[str] | None, wanted: Sequence[str]) -> list[Any]:
     """Return updates with the metrics that can score the files, and their column names with likely ones selected.
 
     Returns:
@@ -350,7 +350,7 @@ def _contents(files: Sequence[str]) -> dict[str, Rows | dict[str, Any]]:
     return found
 
 
-def compared(
+def compare_uploaded(
     wanted: Sequence[str],
     profile: str,
     files: Sequence[str] | None,
@@ -375,7 +375,7 @@ def compared(
         _refuse_unkept(contents, wanted)
     configs = {name: _config_for(name, shared) for name in wanted}
     metrics = [metric_of(name, profile, config) for name, config in configs.items()]
-    given, places = _given(metrics, contents, predictions, shared, uploads_by_name(pictures or ()))
+    given, places = _read_systems(metrics, contents, predictions, shared, uploads_by_name(pictures or ()))
     if len(given) < 2:
         raise UsageError.about(
             "Files",
@@ -388,10 +388,10 @@ def compared(
         )
     _refuse_many(given, len(wanted), most_rows)
     found = compare_systems(metrics, given)
-    return Shown(found, _asked(found, wanted, profile, configs, given, places, shared))
+    return Shown(found, _create_request(found, wanted, profile, configs, given, places, shared))
 
 
-def _asked(
+def _create_request(
     found: Compared,
     wanted: Sequence[str],
     profile: str,
@@ -472,7 +472,7 @@ def _refuse_many(given: Sequence[UploadedSystem], n_metrics: int, most_rows: int
         )
 
 
-def _given(
+def _read_systems(
     metrics: Sequence[Metric],
     contents: Mapping[str, Rows | dict[str, Any]],
     predictions: Sequence[str],

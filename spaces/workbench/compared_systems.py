@@ -79,26 +79,26 @@ def compare_systems(metrics: Sequence[Metric], given: Sequence[UploadedSystem]) 
         UsageError: If the systems have different rows, or no row can be scored.
     """
     keys, orders = join_rows({one.name: {"ids": one.ids} for one in given})
-    every = [_reordered(one, orders[one.name]) for one in given]
+    every = [_reorder(one, orders[one.name]) for one in given]
     _check_same(every)
     every_column = sorted((one for metric in metrics for one in metric.columns), key=lambda one: not one.optional)
     columns = list({(type(one), one.name): one for one in every_column}.values())
-    left_out = _left_out(columns, every, keys)
+    left_out = _list_left_out(columns, every, keys)
     lost = {key for key, _ in left_out}
     kept = [row for row, key in enumerate(keys) if key not in lost]
     if not kept:
         raise UsageError(left_out[0][1])
-    systems = {one.name: _as_system(_reordered(one, kept)) for one in every}
+    systems = {one.name: _as_system(_reorder(one, kept)) for one in every}
     names = [metric.name for metric in metrics]
     with warnings.catch_warnings(record=True) as told, rows_called("`Files`"):
         warnings.simplefilter("always", UserWarning)
         scored = score_systems(systems, metrics, {}, details=True)
         comparison = compare(runs_of(systems, scored), names)
-    drawn = [_drawn_of(name, systems[name], one) for name, one in scored.items()]
+    drawn = [_describe_sample(name, systems[name], one) for name, one in scored.items()]
     return Compared(comparison, scored, left_out, list(dict.fromkeys([*filter(None, drawn), *notes_of(told)])))
 
 
-def _drawn_of(name: str, system: GivenSystem, scored: SystemScores) -> str:
+def _describe_sample(name: str, system: GivenSystem, scored: SystemScores) -> str:
     """Return a note if only some captions of a system were scored. Empty if all were."""
     there = [len(row["predictions"]) for row in system.rows]
     if scored.sizes is None or there == [size[0] for size in scored.sizes]:
@@ -109,7 +109,9 @@ def _drawn_of(name: str, system: GivenSystem, scored: SystemScores) -> str:
     )
 
 
-def _left_out(columns: Sequence[Column], every: Sequence[UploadedSystem], keys: Sequence[str]) -> list[tuple[str, str]]:
+def _list_left_out(
+    columns: Sequence[Column], every: Sequence[UploadedSystem], keys: Sequence[str]
+) -> list[tuple[str, str]]:
     """Return the rows that cannot be scored for one of the systems, with the reasons."""
     reasons = [reasons_of(columns, one.columns, len(keys)) for one in every if one.run is None]
     whys = [next(filter(None, own), "") for own in zip(*reasons, strict=True)]
@@ -122,7 +124,7 @@ def _as_system(given: UploadedSystem) -> GivenSystem:
     return GivenSystem(given.ids, given.run, rows if given.run is None else [])
 
 
-def _reordered(given: UploadedSystem, rows: Sequence[int]) -> UploadedSystem:
+def _reorder(given: UploadedSystem, rows: Sequence[int]) -> UploadedSystem:
     n, run = len(given.ids), given.run
     if run is not None:
         # Select values of lists with one value per row. An interval also has two values, but not one per row.

@@ -17,7 +17,7 @@ from vlgauge.api.row_sources.tables import ARCHIVES
 from vlgauge.core.errors import UsageError
 from vlgauge.explain import Explanation
 from vlgauge_workbench import runs
-from vlgauge_workbench.downloads import refuse_model, written
+from vlgauge_workbench.downloads import refuse_model, write_downloads
 from vlgauge_workbench.errors import hidden, in_words_of
 from vlgauge_workbench.hosting import Hosting
 from vlgauge_workbench.pages import page_of_file, page_without_rows
@@ -169,12 +169,12 @@ class _Tab:
         shown = [self.data_set, self.source, self.config, self.split, self.commit, *self.columns, self.preview]
         metric = [self.chosen.metric, self.chosen.config]
         titled = [*self.columns, self.preview, self.rows]
-        found = {"fn": self._guessed, "inputs": [*metric, self.source], "outputs": titled} | HUB | PRIVATE
-        cleared = {"fn": _cleared, "outputs": [*shown, *self.changed]} | PRIVATE
+        found = {"fn": self._guess_columns, "inputs": [*metric, self.source], "outputs": titled} | HUB | PRIVATE
+        cleared = {"fn": _clear, "outputs": [*shown, *self.changed]} | PRIVATE
         of_hub, of_split = [self.data_set, self.config], [self.data_set, self.config, self.split]
         self.kind.input(_kind_chosen, self.kind, [self.of_hub, self.of_file, self.model], **PRIVATE).then(**cleared)
         self.repository.key_up(
-            self._searched,
+            self._search_datasets,
             None,
             self.repository,
             queue=False,
@@ -190,7 +190,7 @@ class _Tab:
             others[0]
             .success(**cleared)
             .then(
-                self._opened, [self.repository, self.token], [self.data_set, self.config, self.commit], **HUB, **PRIVATE
+                self._open, [self.repository, self.token], [self.data_set, self.config, self.commit], **HUB, **PRIVATE
             )
         )
         for event in (opened.success, others[1].success):
@@ -198,7 +198,9 @@ class _Tab:
             chosen.success(_rows_of, of_split, self.source, **HUB, **PRIVATE).success(**found)
         others[2].success(_rows_of, of_split, self.source, **HUB, **PRIVATE).success(**found)
         for upload in (self.table.upload, self.pictures.change):
-            upload(**cleared).then(self._uploaded, [self.table, self.pictures], self.source, **PRIVATE).success(**found)
+            upload(**cleared).then(self._read_upload, [self.table, self.pictures], self.source, **PRIVATE).success(
+                **found
+            )
         self.table.clear(**cleared)
         self.chosen.after.append(found)
         self._connect_run()
@@ -206,8 +208,8 @@ class _Tab:
     def _connect_run(self) -> None:
         buttons = [self.button, self.stop, self.again]
         inputs = [self.run, self.source, *self.chosen.inputs, self.first, self.rows, self.model, *self.columns]
-        begun = self.button.click(self._begun, inputs, [self.run, *buttons], **PRIVATE)
-        gone_on = self.again.click(_gone_on, self.run, buttons, **PRIVATE)
+        begun = self.button.click(self._begin, inputs, [self.run, *buttons], **PRIVATE)
+        gone_on = self.again.click(_continue, self.run, buttons, **PRIVATE)
         # Clear the page, because old scores next to another run or an error would be taken for the new result.
         emptied, *_ = (
             event(_without_scores, None, [self.page, self.scores, self.files], show_progress="hidden", **PRIVATE)
@@ -218,16 +220,16 @@ class _Tab:
             read = event.success(reading, self.run, [self.status, self.stop], show_progress="hidden", **HUB, **PRIVATE)
             outputs = [self.page, self.scores, self.files, self.status]
             quiet: dict[str, Any] = {"show_progress": "hidden"} | MODEL | PRIVATE
-            scored = read.then(stoppable(_scored, _scoring), [self.run, self.model], outputs, **quiet)
+            scored = read.then(stoppable(_score, _scoring), [self.run, self.model], outputs, **quiet)
             # In gradio 6.31 `then` does not run after a failed event.
             for ended in (scored.then, scored.failure, read.failure):
-                ended(_rested, self.run, [*buttons, self.status], **PRIVATE)
+                ended(_rest, self.run, [*buttons, self.status], **PRIVATE)
             scored.success(None, js=_TO_SCORES, **PRIVATE)
         # Do not use `cancels`: the page of gradio 6.31 shows "Error" for two or three of 10 runs cancelled this way.
-        self.stop.click(_stopped, self.run, self.stop, queue=False, show_progress="hidden", **PRIVATE)
+        self.stop.click(_stop, self.run, self.stop, queue=False, show_progress="hidden", **PRIVATE)
 
     # -- Opened datasets
-    def _searched(self, typed: gr.KeyUpData, request: gr.Request) -> Any:
+    def _search_datasets(self, typed: gr.KeyUpData, request: gr.Request) -> Any:
         value = getattr(typed, "input_value", None)
         words = value.strip()[:_LONGEST_CELL] if isinstance(value, str) else ""
         if len(words) < SHORTEST_SEARCH:
@@ -248,7 +250,7 @@ class _Tab:
         return gr.Dropdown(choices=known, info="Choose one, or type OWNER/NAME")
 
     @in_words_of(_LABELS)
-    def _opened(self, name: str | None, token: str, signed_in: gr.OAuthToken | None = None) -> list[Any]:
+    def _open(self, name: str | None, token: str, signed_in: gr.OAuthToken | None = None) -> list[Any]:
         if not name:
             return [None, gr.Dropdown(choices=[], value=None), ""]
         own = token.strip() or (signed_in.token if signed_in else None) or self.hosting.token
@@ -261,18 +263,18 @@ class _Tab:
         of = f"Number of rows, of {n_rows:,}" if n_rows is not None else "Number of rows"
         return f"{of}; at most {self.hosting.most_rows} here" if self.hosting.most_rows else f"{of}; empty for all"
 
-    def _guessed(self, metric: str, config: str | None, source: Source | None) -> list[Any]:
+    def _guess_columns(self, metric: str, config: str | None, source: Source | None) -> list[Any]:
         n_rows = None if source is None else source.n_rows
-        return [*guessed(metric, config, source), gr.Number(label=self._rows_label(n_rows))]
+        return [*guess_columns(metric, config, source), gr.Number(label=self._rows_label(n_rows))]
 
     @in_words_of(_LABELS)
-    def _uploaded(self, table: str | None, pictures: Sequence[str] | None) -> Any:
+    def _read_upload(self, table: str | None, pictures: Sequence[str] | None) -> Any:
         if not table:
             return None
-        return runs.uploaded(table, pictures or (), self.hosting)
+        return runs.open_upload(table, pictures or (), self.hosting)
 
     @in_words_of(_LABELS)
-    def _begun(
+    def _begin(
         self,
         before: Run | None,
         source: Source | None,
@@ -294,7 +296,7 @@ class _Tab:
         if chosen[1] == "image" and not named["images"] and "video" in source.kinds.values():
             raise UsageError.about("Configuration", "must be video for rows with videos, got image", "choose it above")
         n_rows = None if rows is None else int(rows)
-        run = runs.begun(source, chosen, named, int(first or 0), n_rows, self.hosting)
+        run = runs.begin_run(source, chosen, named, int(first or 0), n_rows, self.hosting)
         run.is_busy = True
         return [run, *_buttons(busy=True)]
 
@@ -315,7 +317,7 @@ def _buttons(*, busy: bool, run: Run | None = None) -> list[Any]:
     return [gr.Button(interactive=not busy), gr.Button(interactive=busy), gr.Button(label, visible=more)]
 
 
-def _cleared() -> list[Any]:
+def _clear() -> list[Any]:
     empty = gr.Dropdown(choices=[], value=None)
     columns = [_column(name, visible=False, choices=[], value=None) for name in NAMES]
     return [None, None, empty, empty, "", *columns, gr.Dataframe(value=None, visible=False), *updates()]
@@ -352,7 +354,7 @@ def _rows_of(data_set: Pinned | None, config: str | None, split: str | None) -> 
 
 
 @in_words_of(_LABELS)
-def guessed(metric: str, config: str | None, source: Source | None) -> list[Any]:
+def guess_columns(metric: str, config: str | None, source: Source | None) -> list[Any]:
     """Return updates of the first rows and of the column lists, with likely names selected for the metric.
 
     Returns:
@@ -373,7 +375,7 @@ def guessed(metric: str, config: str | None, source: Source | None) -> list[Any]
         choices: Any = titles if several else [(NONE, NONE), *titles]
         found.append(_column(name, visible=name in likely, choices=choices, value=value))
     shown = list(first[0]) if first else []
-    rows = [[_shortened(cell) for cell in row.values()] for row in first]
+    rows = [[_shorten(cell) for cell in row.values()] for row in first]
     return [*found, gr.Dataframe(value=rows, headers=shown or ["no texts"], datatype="str", visible=bool(rows))]
 
 
@@ -384,20 +386,20 @@ def _first_rows(source: Source) -> list[dict[str, Any]]:
 
 def _with_value(title: str, first: Sequence[Mapping[str, Any]]) -> str:
     """Return a column name with the first value of the column, which helps to recognize it."""
-    value = next((text for row in first if (text := _shortened(row.get(title)))), "")
+    value = next((text for row in first if (text := _shorten(row.get(title)))), "")
     value = " ".join(value.split())
     cut = value if len(value) <= _LONGEST_VALUE else f"{value[: _LONGEST_VALUE - 1]}…"
     return f"{title}: {cut}" if cut else title
 
 
-def _shortened(cell: Any) -> str:
+def _shorten(cell: Any) -> str:
     text = "" if cell is None else " | ".join(map(str, cell)) if isinstance(cell, list) else str(cell)
     return text if len(text) <= _LONGEST_CELL else f"{text[:_LONGEST_CELL]}…"
 
 
 # -- A run ------------------------------------------------------------------------------------------------------------
 @in_words_of(_LABELS)
-def _gone_on(run: Run | None) -> list[Any]:
+def _continue(run: Run | None) -> list[Any]:
     if run is None or run.is_busy or run.is_done:
         raise UsageError.about(
             "Continue", "requires a run that ended before all rows were read", "score the dataset again"
@@ -419,7 +421,7 @@ def _read(run: Run | None) -> list[Any]:
     return [f"{run.status} Scoring them…", gr.Button(interactive=True)]  # the button now stops scoring
 
 
-def _stopped(run: Run | None) -> Any:
+def _stop(run: Run | None) -> Any:
     if run is not None:
         run.stop()
     return gr.Button(interactive=False)
@@ -432,7 +434,7 @@ def _scoring(work: Work, *args: Any) -> list[Any]:
 
 
 @in_words_of(_LABELS)
-def _scored(run: Run | None, model: str) -> list[Any]:
+def _score(run: Run | None, model: str) -> list[Any]:
     """Return the page, table and files of the rows that were read, or skip if another metric was selected."""
     if run is None:
         return [gr.skip(), gr.skip(), gr.skip(), gr.skip()]
@@ -440,7 +442,7 @@ def _scored(run: Run | None, model: str) -> list[Any]:
         found = run.scored()
         end_if_stopped()
         origin = run.reader.source.origin
-        files, unrecorded = written(found, origin, model.strip(), run.extent)
+        files, unrecorded = write_downloads(found, origin, model.strip(), run.extent)
         end_if_stopped()
         page = page_of_file(replace(found, notes=[*found.notes, *unrecorded]), origin, run.extent)
         end_if_stopped()
@@ -463,7 +465,7 @@ def _every_row(run: Run, explanation: Explanation) -> Any:
     numbered = all(isinstance(one, int) for one in reader.ids)
     rows = [
         [reader.ids[row] if numbered else str(reader.ids[row]), None if math.isnan(score) else round(score, _DIGITS)]
-        + [_shortened((reader.columns[name] or ())[row]) for name in texts]
+        + [_shorten((reader.columns[name] or ())[row]) for name in texts]
         for row, score in ((row, scores[row]) for row in order)
     ]
     headers = ["row", run.metric, *texts]
@@ -471,7 +473,7 @@ def _every_row(run: Run, explanation: Explanation) -> Any:
     return gr.Dataframe(value=rows, headers=headers, datatype=kinds, visible=True)
 
 
-def _rested(run: Run | None) -> list[Any]:
+def _rest(run: Run | None) -> list[Any]:
     if run is not None:
         run.is_busy = False
     return [*_buttons(busy=False, run=run), gr.skip() if run is None else run.status]

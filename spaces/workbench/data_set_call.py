@@ -26,13 +26,13 @@ def _source(dataset: Any, files: Sequence[Any], of_hub: tuple[str, str, str], to
         if files:
             raise UsageError.about("files", "cannot be combined with a dataset of the Hub", "they belong to a table")
         with hidden(token):
-            return runs.opened(dataset, *of_hub, token, hosting)
+            return runs.open_hub_rows(dataset, *of_hub, token, hosting)
     for name, sent in (("dataset", dataset), *((f"files[{i}]", one) for i, one in enumerate(files))):
         if not is_upload(sent):
             raise UsageError.about(name, f"must be a file that was uploaded, got {short_repr(sent)}", _HOW)
     if given := [name for name, word in zip(("dataset_config", "split", "revision"), of_hub, strict=True) if word]:
         raise UsageError.about(given[0], "cannot be combined with an uploaded table")
-    return runs.uploaded(dataset["path"], [one["path"] for one in files], hosting)
+    return runs.open_upload(dataset["path"], [one["path"] for one in files], hosting)
 
 
 def score_dataset_of(hosting: Hosting) -> Callable[..., dict[str, Any]]:
@@ -93,7 +93,7 @@ def score_dataset_of(hosting: Hosting) -> Callable[..., dict[str, Any]]:
         named = zip(_COLUMNS, (predictions, references, images, videos, styles, id_column, groups), strict=True)
         given = {name: [cell] if isinstance(cell, str) else cell for name, cell in named if cell}
         titles = guess_titles(loaded.columns, source.kinds) | {"id": []} | given
-        run = runs.begun(source, (metric, config, profile), titles, first_row, rows, hosting)
+        run = runs.begin_run(source, (metric, config, profile), titles, first_row, rows, hosting)
         try:
             for _ in run.read():
                 pass

@@ -21,7 +21,9 @@ from vlgauge_workbench.scoring import ScoredTable
 ENDINGS = (".json", ".csv", ".jsonl", ".parquet")
 
 
-def written(found: ScoredTable, origin: Origin, model: str = "", extent: str = "") -> tuple[list[str], list[str]]:
+def write_downloads(
+    found: ScoredTable, origin: Origin, model: str = "", extent: str = ""
+) -> tuple[list[str], list[str]]:
     """Write files of the scores like `vlgauge score --output`, the report, and the record.
 
     Args:
@@ -48,11 +50,11 @@ def written(found: ScoredTable, origin: Origin, model: str = "", extent: str = "
     try:
         contents |= {"results.jsonl": _record_line(found, origin, model, extent)} if model else {}
     except ValueError as error:
-        return kept(contents), [f"There is no record: {error}"]
-    return kept(contents), []
+        return keep_files(contents), [f"There is no record: {error}"]
+    return keep_files(contents), []
 
 
-def kept(contents: Mapping[str, str | bytes]) -> list[str]:
+def keep_files(contents: Mapping[str, str | bytes]) -> list[str]:
     """Write files into a new folder from which Gradio serves and later deletes them, and return their paths."""
     folder = Path(get_upload_folder(), secrets.token_hex(16))
     folder.mkdir(parents=True)

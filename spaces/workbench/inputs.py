@@ -181,7 +181,7 @@ def uploads_by_name(paths: Sequence[str]) -> dict[str, str | None]:
     return found
 
 
-def located_cell(cell: Any, uploads: Mapping[str, str | None], place: str) -> Any:
+def locate_cell(cell: Any, uploads: Mapping[str, str | None], place: str) -> Any:
     """Replace the file name in an image or video cell, or in a list of them, with the path of its upload.
 
     Bytes are returned unchanged.
@@ -193,7 +193,7 @@ def located_cell(cell: Any, uploads: Mapping[str, str | None], place: str) -> An
         ValueError: If not exactly one upload has the name. No other file is searched or opened.
     """
     if isinstance(cell, list):
-        return [located_cell(one, uploads, f"{place}[{i}]") for i, one in enumerate(cell)]
+        return [locate_cell(one, uploads, f"{place}[{i}]") for i, one in enumerate(cell)]
     if isinstance(cell, Mapping) and isinstance(cell.get("bytes"), bytes):
         return cell["bytes"]
     path = cell.get("path") if isinstance(cell, Mapping) else cell

@@ -21,7 +21,7 @@ from vlgauge_workbench.errors import hidden, in_one_sentence, in_words_of
 from vlgauge_workbench.hosting import Hosting
 from vlgauge_workbench.pages import page_of_tables
 from vlgauge_workbench.picker import html
-from vlgauge_workbench.results_data_set import MOST_BYTES, MOST_RECORDS, Results, fetched_results
+from vlgauge_workbench.results_data_set import MOST_BYTES, MOST_RECORDS, Results, fetch_results
 from vlgauge_workbench.selection import MODEL
 from vlgauge_workbench.stopping import stoppable
 
@@ -42,7 +42,7 @@ def add_tab(given: Sequence[Record], hosting: Hosting) -> dict[str, Any]:
     # These functions close over the records that the tab starts with.
     @in_one_sentence
     def opened(paths: Sequence[str] | None, fetched: Results) -> list[Any]:
-        records = merged(given, paths, fetched.records)
+        records = merge_records(given, paths, fetched.records)
         return [*filters(records), page_of(records, fetched.groups)]
 
     def emptied(paths: Sequence[str] | None) -> list[Any]:
@@ -50,7 +50,7 @@ def add_tab(given: Sequence[Record], hosting: Hosting) -> dict[str, Any]:
 
     @in_one_sentence
     def chosen(paths: Sequence[str] | None, fetched: Results, *wanted: Any) -> str:
-        return page_of(merged(given, paths, fetched.records), fetched.groups, *wanted)
+        return page_of(merge_records(given, paths, fetched.records), fetched.groups, *wanted)
 
     @in_one_sentence
     def first_shown(paths: Sequence[str] | None, fetched: Results) -> Any:
@@ -104,12 +104,12 @@ def _fetcher(hosting: Hosting) -> Callable[..., Any]:
             raise UsageError.about("Results on the Hub", "is required: OWNER/NAME of a dataset")
         own = token.strip() or (signed_in.token if signed_in else None) or hosting.token
         with hidden(own):
-            return fetched_results(name.strip(), own)
+            return fetch_results(name.strip(), own)
 
     return fetched
 
 
-def merged(given: Sequence[Record], paths: Sequence[str] | None, fetched: Sequence[Record] = ()) -> list[Record]:
+def merge_records(given: Sequence[Record], paths: Sequence[str] | None, fetched: Sequence[Record] = ()) -> list[Record]:
     """Return the initial records, the records of uploaded files and the records of a dataset, without duplicates.
 
     Raises:
@@ -175,7 +175,7 @@ def filters(records: Sequence[Record]) -> list[Any]:
 @cache
 def page_of_systems() -> str:
     """Return the page with the table of the bundled systems."""
-    found = systems.bundled_compared(systems.NAMES, systems.first_metrics(), "embedded").comparison
+    found = systems.compare_bundled(systems.NAMES, systems.first_metrics(), "embedded").comparison
     made, titles = systems_table(found), {title(one): title(one, spoken=True) for one in found.metrics}
     header = [titles.get(one, one) for one in made.header]
     table = replace(made, header=header, caption="Six example systems (five captions for each of ten scenes)")

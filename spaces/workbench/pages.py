@@ -35,7 +35,7 @@ _FIT = (
 _SANDBOX = "allow-same-origin allow-popups allow-popups-to-escape-sandbox"
 
 
-def framed(page: str, title: str) -> str:
+def frame(page: str, title: str) -> str:
     """Return a page as an iframe."""
     return (
         f'<iframe class="vlgauge-page" title="{escape(title)}" sandbox="{_SANDBOX}" srcdoc="{escape(page)}" '
@@ -64,7 +64,7 @@ def page_of_file(scored: ScoredTable, origin: Origin, extent: str = "") -> str:
         n_undefined=scored.explanation.row_counts.undefined,
     )
     page = scored.explanation.html(worst=N_ROWS_SHOWN, best=N_BEST_SHOWN)
-    return framed(told, "Scored and skipped rows") + framed(page, f"Scores by {scored.explanation.name}")
+    return frame(told, "Scored and skipped rows") + frame(page, f"Scores by {scored.explanation.name}")
 
 
 def page_without_rows() -> str:

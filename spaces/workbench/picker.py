@@ -70,7 +70,7 @@ def html(value: str, name: str, **options: Any) -> Any:
     return gr.HTML(value, apply_default_css=False, js_on_load=listen, **options)
 
 
-def told_of(event: Any, name: str) -> Any:
+def read_event(event: Any, name: str) -> Any:
     """Return a value that the page sent with an event. None if there is no such value."""
     try:
         return getattr(event, name, None)

@@ -9,7 +9,7 @@ from vlgauge.core.signatures import TOY_NUMBERS
 from vlgauge.explain.examples import Example
 from vlgauge.explain.pages import number
 from vlgauge.explain.scale import NAMES, scale, show_among
-from vlgauge_workbench.bundled_scores import bundled, bundled_scores, place_of
+from vlgauge_workbench.bundled_scores import list_bundled, place_of, rank_bundled
 from vlgauge_workbench.picker import ICONS, part_of_page
 from vlgauge_workbench.scoring import ScoredTable
 from vlgauge_workbench.snippets import link, snippets
@@ -21,7 +21,7 @@ _NO_LINK = "A link cannot contain your images, nor so much text"
 def deck(name: str, profile: str, config: str, chosen: int | None) -> str:
     """Return the bundled examples as buttons with scores, as HTML."""
     cards = []
-    for place, one in enumerate(bundled(name, profile, config)):
+    for place, one in enumerate(list_bundled(name, profile, config)):
         digits = one.scored.explanation.digits if one.scored else 2
         cards.append(
             {
@@ -41,9 +41,9 @@ def page_of_one(
 ) -> str:
     """Return the page of the result of one example."""
     metric = scored.explanation
-    every = bundled(metric.name, profile, config)
+    every = list_bundled(metric.name, profile, config)
     metric.is_large = True
-    show_among(metric, [score for _, score in bundled_scores(metric.name, profile, config)])
+    show_among(metric, [score for _, score in rank_bundled(metric.name, profile, config)])
     example = every[chosen if chosen is not None else base].example
     return part_of_page(
         "result",
@@ -51,11 +51,11 @@ def page_of_one(
         metric=metric,
         row=0,
         title=metric_title(metric.name),
-        told=_OWN if chosen is None else _told(example),
+        told=_OWN if chosen is None else _describe(example),
         why="" if chosen is None else example.why,
         scale=scale(metric, 0, [(one.example.shows, one.score) for one in every], chosen),
         notes=[note for note in scored.notes if not (metric.is_toy and TOY_NUMBERS in note)],
-        place=place_of(metric, bundled_scores(metric.name, profile, config)),
+        place=place_of(metric, rank_bundled(metric.name, profile, config)),
         snippets=snippets(metric.name, profile, config, cells),
         link=link(metric.name, profile, config, cells, example),
         why_no_link=_NO_LINK,
@@ -69,9 +69,9 @@ def page_without_score(example: Example, missing: str = "") -> str:
         example: The example.
         missing: Sentence about the missing models, because of which the example cannot be scored.
     """
-    return part_of_page("not_scored", told=_told(example), missing=missing)
+    return part_of_page("not_scored", told=_describe(example), missing=missing)
 
 
-def _told(example: Example) -> str:
+def _describe(example: Example) -> str:
     kind = "Limitation" if example.shows == "missed" else f"{NAMES[example.shows]} example"
     return f"{kind}: {example.title}"

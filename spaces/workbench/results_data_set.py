@@ -32,7 +32,7 @@ class Results:
     groups: RecordGroups = field(default_factory=RecordGroups)
 
 
-def fetched_results(identity: str, token: Token = None) -> tuple[Results, str]:
+def fetch_results(identity: str, token: Token = None) -> tuple[Results, str]:
     """Fetch the records and groups of a dataset at its newest commit.
 
     Args:

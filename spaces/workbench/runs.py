@@ -155,7 +155,7 @@ def _content_key(cell: Any) -> Any:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def begun(
+def begin_run(
     source: Source,
     metric: tuple[str, str, str],
     titles: Mapping[str, Sequence[str]],
@@ -187,7 +187,7 @@ def begun(
     return Run(name, config, profile, reader, None if rows is None else first + rows)
 
 
-def opened(
+def open_hub_rows(
     dataset: str, config: str | None, split: str | None, revision: str | None, token: str, hosting: Hosting
 ) -> HubRows:
     """Open the rows of a dataset of the Hub, with the token of the user or otherwise the token of the hosting.
@@ -198,7 +198,7 @@ def opened(
     return HubRows(pin_dataset(dataset, revision or None, token or hosting.token), config or None, split or None)
 
 
-def uploaded(table: str, files: Sequence[str], hosting: Hosting) -> Source:
+def open_upload(table: str, files: Sequence[str], hosting: Hosting) -> Source:
     """Return the rows of an uploaded table or archive. Files uploaded with a table are resolved by name.
 
     Raises:

@@ -11,10 +11,10 @@ from vlgauge.core.validation import check_choice
 from vlgauge.families.base import Metric
 from vlgauge.families.base.columns import Text
 from vlgauge_workbench import result
-from vlgauge_workbench.bundled_scores import bundled
+from vlgauge_workbench.bundled_scores import list_bundled
 from vlgauge_workbench.errors import in_one_sentence, in_words_of
 from vlgauge_workbench.inputs import FILES, cell_of, examples_for, field_of, is_needed, short_label, text_of
-from vlgauge_workbench.picker import html, told_of
+from vlgauge_workbench.picker import html, read_event
 from vlgauge_workbench.profiles import PROFILES, models_in_words
 from vlgauge_workbench.scoring import config_of, metric_of, same_file, score_example
 from vlgauge_workbench.selection import MODEL, QUICK, Selection
@@ -40,7 +40,7 @@ def add_tab(chosen: Selection, loaded: Metric) -> list[Any]:
         with gr.Column(min_width=280, elem_id="form"):
             chosen.add_picker()
             deck = html(result.deck(name, "embedded", config, number_first), "chosen", elem_id="deck")
-            look = _look(loaded, _filled(name, config, number_first))
+            look = _look(loaded, _fill(name, config, number_first))
             predictions, references, styles = (gr.Textbox(max_lines=6, **look[column]) for column in TEXTS)
             images = gr.Gallery(
                 type="filepath",
@@ -54,13 +54,13 @@ def add_tab(chosen: Selection, loaded: Metric) -> list[Any]:
             videos = gr.Video(sources=["upload"], height=140, elem_id="clip", **look["videos"])
             button = gr.Button("Score", variant="primary", elem_id="go")
         with gr.Column(min_width=300, scale=2, elem_id="result"):
-            shown = html(shown_first(name, "embedded", config, number_first), "", elem_id="shown", label="Result")
+            shown = html(show_first(name, "embedded", config, number_first), "", elem_id="shown", label="Result")
     number = gr.State(number_first)
     fields = [predictions, references, styles, images, videos]
     tab = [deck, *fields, shown, number]
     deck.chosen(_example_chosen, chosen.inputs, tab, **QUICK)
     answered = button.click(
-        stoppable(scored),
+        stoppable(score_fields),
         [*chosen.inputs, *fields, number],
         [shown, deck],
         show_progress="minimal",
@@ -81,10 +81,10 @@ def updates(loaded: Metric, profile: str, number: int, texts: dict[str, str] | N
         Bundled examples, the text fields in the order of `TEXTS`, images, video, page, and number of the example.
     """
     name, config = loaded.name, loaded.config_name if loaded.configs else ""
-    cells = _filled(name, config, number) | (texts or {})
+    cells = _fill(name, config, number) | (texts or {})
     look = _look(loaded, cells)
     fields = [gr.Textbox(**look[column]) for column in TEXTS]
-    page = "" if texts else shown_first(name, profile, config, number)
+    page = "" if texts else show_first(name, profile, config, number)
     deck = result.deck(name, profile, config, None if texts else number)
     return [deck, *fields, gr.Gallery(**look["images"]), gr.Video(**look["videos"]), page, number]
 
@@ -116,28 +116,28 @@ def _look(loaded: Metric, cells: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _filled(metric: str, config: str, number: int) -> dict[str, Any]:
+def _fill(metric: str, config: str, number: int) -> dict[str, Any]:
     cells = examples_for(metric_of(metric, config=config))[number].cells
     images = cells.get("images", [])
     texts: dict[str, Any] = {name: text_of(cells.get(name)) for name in TEXTS}
     return texts | {"images": [images] if isinstance(images, str) else images, "videos": cells.get("videos")}
 
 
-def shown_first(name: str, profile: str, config: str, number: int) -> str:
+def show_first(name: str, profile: str, config: str, number: int) -> str:
     """Return the page of a bundled example, which is scored once."""
-    return _shown(name, profile, config, number, models_in_words(name, profile))
+    return _show(name, profile, config, number, models_in_words(name, profile))
 
 
 @cache
-def _shown(name: str, profile: str, config: str, number: int, missing: str) -> str:
-    one = bundled(name, profile, config)[number]
+def _show(name: str, profile: str, config: str, number: int, missing: str) -> str:
+    one = list_bundled(name, profile, config)[number]
     if one.scored is None:
         return result.page_without_score(one.example, missing)
     return result.page_of_one(one.scored, profile, config, one.example.cells, number)
 
 
 @in_one_sentence
-def filled(metric: str, config: str | None, profile: str, number: Any) -> list[Any]:
+def fill(metric: str, config: str | None, profile: str, number: Any) -> list[Any]:
     """Return the updates of the tab for a bundled example and its result.
 
     Returns:
@@ -155,11 +155,11 @@ def filled(metric: str, config: str | None, profile: str, number: Any) -> list[A
 
 
 def _example_chosen(metric: str, config: str | None, profile: str, told: gr.EventData) -> list[Any]:
-    return filled(metric, config, profile, told_of(told, "number"))
+    return fill(metric, config, profile, read_event(told, "number"))
 
 
 @in_one_sentence
-def scored(
+def score_fields(
     metric: str,
     config: str | None,
     profile: str,
@@ -196,7 +196,7 @@ def scored(
         if missing := [short_label(column) for column in columns if is_needed(column) and cells[column.name] is None]:
             verb = "is" if len(missing) == 1 else "are"
             raise UsageError(f"`{'` and `'.join(missing)}` {verb} required")
-        examples = [one.example for one in bundled(metric, profile, config)]
+        examples = [one.example for one in list_bundled(metric, profile, config)]
         kept = next((place for place, one in enumerate(examples) if _is_same(cells, one.cells)), None)
         beside = [one for one in examples if one is not examples[kept or 0]] if kept is not None else examples
         title = "example" if kept is None else examples[kept].id

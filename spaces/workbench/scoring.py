@@ -24,7 +24,7 @@ from vlgauge.leaderboard.runs import RowGroups
 from vlgauge_workbench.errors import without_folders
 from vlgauge_workbench.inputs import FILES, check_size, file_of
 from vlgauge_workbench.profiles import refuse_missing
-from vlgauge_workbench.stopping import heard, turn_at
+from vlgauge_workbench.stopping import report, turn_at
 
 
 def metric_of(name: str, profile: str = "embedded", config: str = "", **settings: Any) -> Metric:
@@ -44,15 +44,15 @@ def metric_of(name: str, profile: str = "embedded", config: str = "", **settings
     check_choice("profile", profile, PROFILES)
     if not isinstance(config, str):
         raise UsageError.about("config", f"must be the name of a configuration, got {short_repr(config)}")
-    return _loaded(name, profile, config, **settings)
+    return _load(name, profile, config, **settings)
 
 
 @cache
-def _loaded(name: str, profile: str, config: str, **settings: Any) -> Metric:
+def _load(name: str, profile: str, config: str, **settings: Any) -> Metric:
     if profile == "paper":
         refuse_missing(name)
     chosen = config or first_config(name) or None
-    return vlgauge.load(name, chosen, profile=profile, keep_in_memory=True, progress=heard, **settings)
+    return vlgauge.load(name, chosen, profile=profile, keep_in_memory=True, progress=report, **settings)
 
 
 def first_config(name: str) -> str:

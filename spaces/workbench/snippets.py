@@ -60,7 +60,7 @@ def _python(name: str, profile: str, config: str, cells: Mapping[str, Any]) -> s
     notes = [OWN_FILES] if not all(map(_is_ours, files)) else []
     lines = []
     for column, cell in cells.items():
-        text = _located(cell) if column in FILES else pformat(cell, width=100, sort_dicts=False)
+        text = _write_paths(cell) if column in FILES else pformat(cell, width=100, sort_dicts=False)
         lines.append(f"    {column}=[{text}],".replace("\n", "\n" + " " * (6 + len(column))))
     load = f"metric = vlgauge.load({', '.join(words)})"
     return "\n".join(
@@ -68,7 +68,7 @@ def _python(name: str, profile: str, config: str, cells: Mapping[str, Any]) -> s
     )
 
 
-def _located(cell: Any) -> str:
+def _write_paths(cell: Any) -> str:
     """Return file paths as Python code: bundled files by package folder, others by name."""
     names = [f"str(PICTURES / {Path(one).name!r})" if _is_ours(one) else repr(Path(one).name) for one in _files(cell)]
     return names[0] if isinstance(cell, str) else f"[{', '.join(names)}]"

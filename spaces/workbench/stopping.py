@@ -63,7 +63,7 @@ class Work:
 _WORK: ContextVar[Work | None] = ContextVar("work", default=None)
 
 
-def heard(done: int, total: int) -> None:
+def report(done: int, total: int) -> None:
     """Report progress to the work of this thread, if any. It is the setting `progress` of every metric here."""
     if work := _WORK.get():
         work.report(done, total)
@@ -99,11 +99,11 @@ def turn_at(lock: RLock) -> Iterator[None]:
         lock.release()
 
 
-def _unchanged(work: Work, *args: Any) -> Any:
+def _skip(work: Work, *args: Any) -> Any:
     return gr.skip()
 
 
-def stoppable(function: Callable[P, Any], told: Callable[..., Any] = _unchanged) -> Callable[P, AsyncIterator[Any]]:
+def stoppable(function: Callable[P, Any], told: Callable[..., Any] = _skip) -> Callable[P, AsyncIterator[Any]]:
     """Convert a function to an event handler that runs it in a thread.
 
     If Gradio closes the handler, because the event was cancelled or the user left the page, the work ends at its next

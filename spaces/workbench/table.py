@@ -7,7 +7,7 @@ from vlgauge.api.row_sources.tables import n_files_named
 from vlgauge.core.errors import UsageError
 from vlgauge.families.base import Metric
 from vlgauge.inputs.media.tables import PICTURED, Rows
-from vlgauge_workbench.inputs import located_cell
+from vlgauge_workbench.inputs import locate_cell
 
 NONE = "(none)"
 
@@ -38,13 +38,13 @@ def columns_of(
             # Uploads have no folder, so a file name is ambiguous if the table has it in two folders.
             n_files = n_files_named(cells)
             own = {name: path if n_files.get(name, 0) < 2 else None for name, path in uploads.items()}
-            cells = [_uploaded(cell, own, f"{column.name}[{i}]") for i, cell in enumerate(cells)]
+            cells = [_read_upload(cell, own, f"{column.name}[{i}]") for i, cell in enumerate(cells)]
         found[column.name] = cells
     return found
 
 
-def _uploaded(cell: Any, uploads: Mapping[str, str | None], place: str) -> Any:
+def _read_upload(cell: Any, uploads: Mapping[str, str | None], place: str) -> Any:
     try:
-        return located_cell(cell, uploads, place)
+        return locate_cell(cell, uploads, place)
     except ValueError as error:
         return error

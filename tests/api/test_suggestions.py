@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from vlgauge.api.suggestions import suggested
+from vlgauge.api.suggestions import suggest_columns
 from vlgauge.cli import main
 from vlgauge.families.base.columns import Captions, Images, References, Story, Text
 from vlgauge.families.base.components import Components
@@ -48,22 +48,22 @@ FITTING = {
 @pytest.mark.parametrize("case", FITTING)
 def test_only_what_can_be_the_column_is_suggested(case):
     column, expected = FITTING[case]
-    assert [title for title, _ in suggested(ROWS, column, [])] == expected
+    assert [title for title, _ in suggest_columns(ROWS, column, [])] == expected
 
 
 def test_columns_that_are_taken_are_not_suggested_again():
-    assert suggested(ROWS, Text("predictions"), ["text"]) == [("kind", "right")]
+    assert suggest_columns(ROWS, Text("predictions"), ["text"]) == [("kind", "right")]
 
 
 def test_a_title_that_nobody_types_is_not_suggested():
     rows = [{"x" * n: "a dog runs" for n in (100, 101)}]
-    assert suggested(rows, Text("predictions"), []) == [("x" * 100, "a dog runs")]
+    assert suggest_columns(rows, Text("predictions"), []) == [("x" * 100, "a dog runs")]
 
 
 def test_a_cell_that_does_not_fit_rules_its_column_out():
     rows = [{"said": "a dog"}, {"said": 3.0}]
-    assert suggested(rows, Text("predictions"), []) == []
-    assert suggested([{"said": "a dog"}, {"said": None}], Text("predictions"), []) == [("said", "a dog")]
+    assert suggest_columns(rows, Text("predictions"), []) == []
+    assert suggest_columns([{"said": "a dog"}, {"said": None}], Text("predictions"), []) == [("said", "a dog")]
 
 
 def test_a_command_names_the_option_with_the_first_cell(tmp_path, monkeypatch, capsys):

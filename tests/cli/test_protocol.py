@@ -59,7 +59,7 @@ def drawn(tmp_path_factory):
     for i, scene in enumerate(shown):
         scenes.draw_scene(scene).image.save(folder / f"{i}.png")
         captions = scenes.captions(scene, seed=i, n=4)
-        wrong = scenes.captions(scenes.changed(scene, "colour", seed=i), seed=i)[0]
+        wrong = scenes.captions(scenes.change_fact(scene, "colour", seed=i), seed=i)[0]
         other = scenes.captions(shown[(i + 1) % len(shown)], seed=i)[0]
         judged = [(captions[0], 4), (captions[0], 4), (wrong, 2), (other, 1)]
         judgements = [{"caption": caption, "rating": rating} for caption, rating in judged]

@@ -73,8 +73,8 @@ def test_a_picture_that_is_gone_is_told():
 def test_a_story_without_a_phrase_says_so():
     result = {"groovist_scores": [float("nan")], "groovist_details": [{"noun_phrases": []}]}
     assert (
-        explain("groovist", {"predictions": [["Hm."]]}, result).undefined(0)
+        explain("groovist", {"predictions": [["Hm."]]}, result).explain_undefined(0)
         == "the story has no noun phrase to look for"
     )
     result = {"rovist_vg_scores": [float("nan")], "rovist_vg_details": [{"nouns": [{"text": "dog"}]}]}
-    assert explain("rovist_vg", {"predictions": [["Dog."]]}, result).undefined(0) == "no image has a region"
+    assert explain("rovist_vg", {"predictions": [["Dog."]]}, result).explain_undefined(0) == "no image has a region"

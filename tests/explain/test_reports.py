@@ -95,7 +95,7 @@ def test_everything_from_data_is_escaped(name, kind, text):
     assert ("\\u202e" in page) == (kind == "direction" or (kind == "together" and name != "d_hm"))
     assert len(page) < 3_000_000
     for row in range(len(found.scores)):
-        assert len(found.reason(row) if not found.is_undefined(row) else found.undefined(row)) < 400
+        assert len(found.reason(row) if not found.is_undefined(row) else found.explain_undefined(row)) < 400
 
 
 @pytest.mark.parametrize("name", metric_names())
@@ -104,7 +104,7 @@ def test_each_row_has_a_reason_or_says_why_it_has_no_score(name):
     for row, score in enumerate(found.scores):
         card = found.example(row)
         if math.isnan(score):
-            assert found.undefined(row) in Elements(card).text
+            assert found.explain_undefined(row) in Elements(card).text
         else:
             assert found.reason(row)
             assert "undefined" not in found.reason(row)

@@ -30,7 +30,7 @@ FEW = settings(deadline=None, max_examples=15)
 EXAMPLES = st.lists(st.tuples(CAPTIONS, st.lists(CAPTIONS, max_size=3)), min_size=1, max_size=4)
 
 
-class Definition(ONLYSTYLE.StyledCaptions):
+class Definition(ONLYSTYLE.StyleCorpus):
     """OnlyStyle and StyleCIDEr by their definitions, with the weight of an n-gram computed once."""
 
     def __init__(self, rows, styles):

@@ -135,7 +135,7 @@ def test_the_sentences_on_caption_sets_hold(sections):
 
 def test_the_invented_object_is_what_counts_against_the_story(sections):
     section = sections[demo_page.HERO]
-    assert section.shown("right") > section.shown("subtle")
+    assert section.example_score("right") > section.example_score("subtle")
     assert "a large red triangle”" in section.explained.reason(section.row("subtle"))
 
 

@@ -197,7 +197,7 @@ def test_objects_of_a_clip_move_as_its_caption_says():
 @pytest.mark.parametrize("what", scenes.CHANGES)
 def test_a_changed_clip_is_wrong_in_one_fact(what):
     for seed, clip in enumerate(scenes.clips(20, 1)):
-        other = clip.changed(what, seed)
+        other = clip.change_fact(what, seed)
         if what == "place":
             assert (other.scene, other.direction != clip.direction) == (clip.scene, True)
             assert {clip.direction, other.direction} in ({"left", "right"}, {"up", "down"})

@@ -57,7 +57,7 @@ def test_a_seed_gives_the_same_again_and_leaves_global_generators_alone():
         story, clip = scenes.stories(1, seed)[0], scenes.clips(1, seed)[0]
         pictures = [scenes.draw_scene(scene, seed=seed).image for scene in chosen] + story.images() + clip.frames()
         texts = [scenes.captions(scene, seed, 3) for scene in chosen]
-        wrong = [scenes.changed(scene, "object", seed) for scene in chosen]
+        wrong = [scenes.change_fact(scene, "object", seed) for scene in chosen]
         told = [story.with_hallucination(seed)[1], clip.references]
         return chosen, story, clip, texts, wrong, told, [picture.tobytes() for picture in pictures]
 
@@ -182,7 +182,7 @@ def facts(scene):
 @pytest.mark.parametrize("what", scenes.CHANGES)
 def test_one_fact_changes_and_the_captions_become_false(what):
     for seed, scene in enumerate(scenes.scenes(80, 13)):
-        other = scenes.changed(scene, what, seed)
+        other = scenes.change_fact(scene, what, seed)
         if what == "place" and scene.relation is None:
             assert other is None
             continue
@@ -229,7 +229,7 @@ def test_wrong_settings_are_refused():
     with pytest.raises(ValueError, match=r"^`split`.*got 'dev'"):
         scenes.scenes(1, 0, "dev")
     with pytest.raises(ValueError, match=r"^`what`"):
-        scenes.changed(scene, "color", 0)
+        scenes.change_fact(scene, "color", 0)
     with pytest.raises(ValueError, match=r"^`style`.*got 'oil'"):
         scenes.draw_scene(scene, style="oil")
     with pytest.raises(ValueError, match=r"^`size`.*at least 16 pixels.*got 8"):

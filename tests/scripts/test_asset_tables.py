@@ -64,7 +64,7 @@ def test_a_card_tells_size_and_licence_and_who_fetches():
 
 @pytest.mark.parametrize("name", metric_names())
 def test_nothing_that_a_metric_needs_is_untold(name):
-    for asset in tables.declared(name):
+    for asset in tables.list_assets(name):
         told = about(asset)
         assert "not known" not in (told.size, told.licence, told.known_by)
         assert told.origin.startswith("https://")

@@ -61,8 +61,8 @@ def test_every_place_is_renamed_and_can_be_named_back(copy, listed, capsys):
 
 def test_folders_of_the_package_keep_their_name():
     text = "`shared/vlgauge/data`, vlgauge/rovist_c/models.py, from vlgauge import trm, ~/.cache/vlgauge/trm"
-    assert rename.renamed(text, "vlgauge", "people", ["trm", "rovist_c"]) == (text, 0)
-    assert rename.renamed('load("vlgauge/trm")', "vlgauge", "people", ["trm"]) == ('load("people/trm")', 1)
+    assert rename.rename_in_text(text, "vlgauge", "people", ["trm", "rovist_c"]) == (text, 0)
+    assert rename.rename_in_text('load("vlgauge/trm")', "vlgauge", "people", ["trm"]) == ('load("people/trm")', 1)
 
 
 @pytest.mark.parametrize("name", ["a/b", "", "größe", "-a"])

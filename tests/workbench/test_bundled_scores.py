@@ -10,7 +10,7 @@ import pytest
 from vlgauge.core.catalog import metric_facts
 from vlgauge.explain.scale import show_among
 from vlgauge_workbench import score_tab, scoring
-from vlgauge_workbench.bundled_scores import bundled, bundled_scores, place_of
+from vlgauge_workbench.bundled_scores import list_bundled, place_of, rank_bundled
 
 HIGHER = (("a", 3.0), ("b", 2.0), ("c", 1.0))
 LOWER = HIGHER[::-1]
@@ -44,15 +44,15 @@ def test_of_one_example_there_is_no_all():
 
 @pytest.mark.parametrize("name", ["rouge_l", "trm", "d_hm"])  # higher is better, lower is better
 def test_the_best_of_the_bundled_scores_is_first(name):
-    found = bundled_scores(name, "embedded", "")
+    found = rank_bundled(name, "embedded", "")
     values = [score for _, score in found]
     assert len(set(values)) > 2
     assert values == sorted(values, reverse=metric_facts(name).higher_is_better)
-    assert bundled_scores(name, "embedded", "") is found
+    assert rank_bundled(name, "embedded", "") is found
 
 
 def test_the_page_says_it():
-    page = html.unescape(score_tab.scored("rovist_nr", "", "embedded", "I ran. I ran.", "", "", None, None)[0])
+    page = html.unescape(score_tab.score_fields("rovist_nr", "", "embedded", "I ran. I ran.", "", "", None, None)[0])
     assert "“One idea in every sentence” (0.64), which is better, and “The same words again and again” (0.19)" in page
 
 
@@ -78,12 +78,12 @@ def test_the_axis_is_the_range_and_goes_on_where_that_has_no_end(score, ends, hi
 
 @pytest.mark.parametrize(("name", "config"), [("trm", ""), ("d_hm", ""), ("clip_s", "image"), ("clip_s", "video")])
 def test_no_example_of_ours_is_the_best_or_the_worst_there_could_be(name, config):
-    page = score_tab.shown_first(name, "embedded", config, 0)
+    page = score_tab.show_first(name, "embedded", config, 0)
     (drawn,) = re.findall('class="me" style="left:([0-9.]+)%"', page)
     assert 1 < float(drawn) < 99
-    assert len(re.findall(r'class="m \w+( on)?" style', page)) == len(bundled(name, "embedded", config))
+    assert len(re.findall(r'class="m \w+( on)?" style', page)) == len(list_bundled(name, "embedded", config))
 
 
 def test_published_models_are_asked_for_none(monkeypatch):
     monkeypatch.setattr(scoring, "score_rows", None)
-    assert bundled_scores("clip_s", "paper", "image") == ()
+    assert rank_bundled("clip_s", "paper", "image") == ()

@@ -31,7 +31,7 @@ def shown(metrics, files, predictions="predictions", *, pictures=None, most_rows
     shared = [titles.get(name, NONE) for name in SHARED]
     own = [predictions] if isinstance(predictions, str) else predictions
     paths = [str(one) for one in files]
-    return compare.compared(metrics.split(","), "embedded", paths, pictures, own, *shared, most_rows=most_rows)
+    return compare.compare_uploaded(metrics.split(","), "embedded", paths, pictures, own, *shared, most_rows=most_rows)
 
 
 def page_of(found, pair=0, rows_by=""):
@@ -115,12 +115,12 @@ def check_copies(found, folder, monkeypatch, capsys):
 
 
 def test_systems_of_the_package_are_copied_and_give_the_same_numbers(tmp_path, monkeypatch, capsys):
-    found = compare._bundled(["greedy", "sampler", "wanderer"], ["trm", "rovist_nr"], "embedded")
+    found = compare._compare_bundled(["greedy", "sampler", "wanderer"], ["trm", "rovist_nr"], "embedded")
     check_copies(found, tmp_path, monkeypatch, capsys)
     query = compare_link(found.asked, 1, "rovist_nr")
     assert query == "?view=compare&systems=sampler,greedy,wanderer&metrics=trm,rovist_nr&pair=1&rows=rovist_nr"
     asked = dict(one.split("=") for one in query[1:].split("&"))
-    assert compare.addressed(asked) == [
+    assert compare.open_address(asked) == [
         ["sampler", "greedy", "wanderer"],
         ["trm", "rovist_nr"],
         "embedded",
@@ -143,11 +143,11 @@ def test_files_and_columns_are_copied_and_give_the_same_numbers(tmp_path, monkey
 def test_an_address_with_something_else_is_the_first_view():
     first = [list(bundled_systems.FIRST), list(bundled_systems.METRICS), "embedded"]
     asked = {"view": "compare", "systems": "x,y", "metrics": "<b>", "profile": "z", "pair": "-1", "rows": "q"}
-    assert compare.addressed(asked)[:3] == first
-    found = compare._bundled(["sampler", "greedy"], ["rovist_nr"], "embedded")
+    assert compare.open_address(asked)[:3] == first
+    found = compare._compare_bundled(["sampler", "greedy"], ["rovist_nr"], "embedded")
     assert compare._within(found, (99, "q")) == (0, "rovist_nr")
     assert compare._within(found, "nonsense") == (0, "rovist_nr")
-    assert all(one == gr.skip() for one in compare.addressed({"view": "data"}))
+    assert all(one == gr.skip() for one in compare.open_address({"view": "data"}))
 
 
 @pytest.mark.parametrize("metric", ["rovist_nr", "trm"])  # higher is better, lower is better
@@ -180,7 +180,7 @@ def test_files_of_predictions_are_compared_as_by_the_command(metric, capsys):
 
 
 def test_three_systems_have_three_pairs_and_rows_by_each_metric():
-    found = compare._bundled(["sampler", "greedy", "wanderer"], ["trm", "rovist_nr"], "embedded")
+    found = compare._compare_bundled(["sampler", "greedy", "wanderer"], ["trm", "rovist_nr"], "embedded")
     page = page_of(found, 0, "rovist_nr")
     assert re.findall(r'data-set="pair" data-value="(\d)"', page) == ["0", "1", "2"]
     assert re.findall(r'aria-checked="true"[^>]*data-set="(\w+)" data-value="(\w+)"', page) == [
@@ -245,7 +245,7 @@ def test_scores_that_were_kept_are_compared_without_scoring(tmp_path, ending, mo
     page = compared("rovist_nr", files)
     assert "sampler is better." in page
     assert "Only its score was given" in page
-    found = compare.guessed([str(path) for path in files], ["trm", "rovist_nr"])
+    found = compare.guess_columns([str(path) for path in files], ["trm", "rovist_nr"])
     assert found[0]["value"] == ["rovist_nr"]
     assert [one.visible for one in found[1:]] == [False] * 6
 
@@ -318,14 +318,14 @@ def test_pictures_are_encoded_once_for_all_systems(tmp_path, monkeypatch):
 def test_titles_and_metrics_are_guessed_and_an_id_is_no_caption(tmp_path):
     row = {"id": "x1", "caption": "x", "output": "y", "references": ["z"]}
     one = written(tmp_path / "a.jsonl", [row])
-    found = compare.guessed([str(one)], ["rouge_l", "trm"])
+    found = compare.guess_columns([str(one)], ["rouge_l", "trm"])
     assert found[0]["value"] == ["rouge_l"]  # trm scores caption sets
     assert [choice.value for choice in found[1:]] == [["caption", "output"], "references", NONE, NONE, NONE, "id"]
     assert [choice.visible for choice in found[1:]] == [True, True, False, False, False, True]
     others = written(tmp_path / "b.jsonl", [{"image_id": "7", "ours": "x", "base": "y", "references": ["z"]}])
-    assert compare.guessed([str(others)], ["rouge_l"])[1].value == ["ours", "base"]
+    assert compare.guess_columns([str(others)], ["rouge_l"])[1].value == ["ours", "base"]
     (tmp_path / "none.jsonl").write_text("{", encoding="utf-8")
-    assert [one.visible for one in compare.guessed([str(tmp_path / "none.jsonl")], ["trm"])[1:]] == [False] * 6
+    assert [one.visible for one in compare.guess_columns([str(tmp_path / "none.jsonl")], ["trm"])[1:]] == [False] * 6
 
 
 @pytest.mark.parametrize(
@@ -359,13 +359,13 @@ def test_what_cannot_be_compared_is_one_sentence(tmp_path, files, message):
 
 def test_what_the_package_has_not_is_refused_in_a_sentence():
     with pytest.raises(ValueError, match=r"^`Systems`.*got 1"):
-        compare._bundled(["sampler"], ["trm"], "embedded")
+        compare._compare_bundled(["sampler"], ["trm"], "embedded")
     with pytest.raises(ValueError, match=r"^`Metrics`.*got none"):
-        compare._bundled(["sampler", "greedy"], [], "embedded")
+        compare._compare_bundled(["sampler", "greedy"], [], "embedded")
     with pytest.raises(ValueError, match=r"^`Metrics`.*at most 8 here.*got 9"):
-        compare._bundled(["sampler", "greedy"], ["trm"] * 9, "embedded")
+        compare._compare_bundled(["sampler", "greedy"], ["trm"] * 9, "embedded")
     with pytest.raises(ValueError, match=r"^`Metrics`.*CLIP"):
-        compare._bundled(["sampler", "greedy"], ["trm", "clip_s"], "embedded")
+        compare._compare_bundled(["sampler", "greedy"], ["trm", "clip_s"], "embedded")
 
 
 def test_what_anybody_may_ask_for_is_bounded(wide, monkeypatch):
@@ -410,10 +410,10 @@ def test_each_row_is_checked_once_for_all_metrics(wide, monkeypatch):
 
 
 def test_no_comparison_stays_beside_a_refusal(page):
-    emptied = [one for one in page.fns.values() if one.fn is compare._emptied]
+    emptied = [one for one in page.fns.values() if one.fn is compare._empty]
     assert len(emptied) == 4
     assert all(one.trigger_only_on_failure for one in emptied)
-    assert compare._emptied() == ["", None, (0, "")]
+    assert compare._empty() == ["", None, (0, "")]
 
 
 def test_a_name_with_markup_is_shown_and_not_obeyed():

@@ -44,7 +44,7 @@ def hub(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def pictures(hub):
-    return runs.opened("org/pictures", None, "test", None, "", OWN_MACHINE)
+    return runs.open_hub_rows("org/pictures", None, "test", None, "", OWN_MACHINE)
 
 
 def tab_of(hosting):
@@ -67,7 +67,7 @@ def begin():
         form = {"first": 0, "rows": 3, "model": "", "images": "image"} | changed
         cells = {"predictions": "caption", "images": form.pop("images")}
         titles = [cells.get(name) for name in data_set.NAMES]
-        return tab._begun(None, source, metric, config, "embedded", *form.values(), *titles)[0]
+        return tab._begin(None, source, metric, config, "embedded", *form.values(), *titles)[0]
 
     return press
 
@@ -80,14 +80,14 @@ def temporary(tmp_path, monkeypatch):
 
 
 def run_over(source, titles, *, metric=CLIP, first=0, rows=None, hosting=OWN_MACHINE):
-    run = runs.begun(source, metric, titles, first, rows, hosting)
+    run = runs.begin_run(source, metric, titles, first, rows, hosting)
     return run, list(run.read())
 
 
 def kept(run, model=""):
     """Return the page, the table, and the paths of the files by name."""
     paths = []
-    usual = data_set.written
+    usual = data_set.write_downloads
 
     def kept_aside(*given):
         found = usual(*given)
@@ -95,8 +95,8 @@ def kept(run, model=""):
         return found
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(data_set, "written", kept_aside)
-        page, table, *_ = data_set._scored(run, model)
+        patched.setattr(data_set, "write_downloads", kept_aside)
+        page, table, *_ = data_set._score(run, model)
     return page, table.value, {path.rpartition("/")[2]: path for path in paths}
 
 
@@ -135,26 +135,26 @@ def test_scores_of_a_data_set_are_those_of_compute(pictures):
 
 
 def test_a_stopped_run_keeps_what_was_read_and_goes_on(pictures):
-    run = runs.begun(pictures, CLIP, PICTURES, 2, 20, OWN_MACHINE)
+    run = runs.begin_run(pictures, CLIP, PICTURES, 2, 20, OWN_MACHINE)
     steps = run.read()
     next(steps)
-    data_set._stopped(run)
+    data_set._stop(run)
     assert list(steps)[-1] == ("8 of 20 rows read, 0 of them left out. Stopped; the rows before row 10 are scored.")
     assert list(run.scored().ids) == list(range(2, 10))
-    stop, again, status = data_set._rested(run)[1:]
+    stop, again, status = data_set._rest(run)[1:]
     assert status.endswith("the rows before row 10 are scored.")
     assert (stop.interactive, again.visible, again.value) == (False, True, "Continue from row 10")
-    data_set._gone_on(run)
+    data_set._continue(run)
     with pytest.raises(gr.Error, match="ended before"):
-        data_set._gone_on(run)
+        data_set._continue(run)
     assert list(run.read())[-1] == "20 rows read, 0 of them left out."
     whole, _ = run_over(pictures, PICTURES, first=2, rows=20)
     assert run.scored().result == whole.scored().result
-    assert data_set._rested(run)[2].visible is False
+    assert data_set._rest(run)[2].visible is False
 
 
 def test_pictures_wait_in_files_while_a_run_can_be_gone_on_with(pictures, temporary):
-    run = runs.begun(pictures, CLIP, PICTURES, 0, 3, OWN_MACHINE)
+    run = runs.begin_run(pictures, CLIP, PICTURES, 0, 3, OWN_MACHINE)
     run.stop_row = 2
     list(run.read())
     assert sorted(run.reader.columns["images"]) == sorted(map(str, temporary()))
@@ -168,16 +168,16 @@ def test_pictures_wait_in_files_while_a_run_can_be_gone_on_with(pictures, tempor
 
 def test_a_run_that_another_metric_took_away_ends_quietly():
     assert data_set._read(None) == [gr.skip()] * 2
-    assert data_set._scored(None, "") == [gr.skip()] * 4
-    data_set._stopped(None)
-    assert [one.visible for one in data_set._rested(None)[:3]] == [True, True, False]
+    assert data_set._score(None, "") == [gr.skip()] * 4
+    data_set._stop(None)
+    assert [one.visible for one in data_set._rest(None)[:3]] == [True, True, False]
 
 
 def test_once_all_rows_are_read_it_is_scoring_and_can_be_stopped(pictures):
-    run = runs.begun(pictures, CLIP, PICTURES, 0, 9, OWN_MACHINE)
+    run = runs.begin_run(pictures, CLIP, PICTURES, 0, 9, OWN_MACHINE)
     told, stop = data_set._read(run)
     assert (told, stop.interactive) == ("9 rows read, 0 of them left out. Scoring them…", True)
-    assert data_set._rested(run)[3] == "9 rows read, 0 of them left out."
+    assert data_set._rest(run)[3] == "9 rows read, 0 of them left out."
 
 
 def test_a_way_to_the_hub_that_breaks_keeps_what_was_read(pictures, monkeypatch):
@@ -189,7 +189,7 @@ def test_a_way_to_the_hub_that_breaks_keeps_what_was_read(pictures, monkeypatch)
                 raise NetworkError("the Hub cut the connection")
             yield row
 
-    run = runs.begun(pictures, CLIP, PICTURES, 0, 10, OWN_MACHINE)
+    run = runs.begin_run(pictures, CLIP, PICTURES, 0, 10, OWN_MACHINE)
     monkeypatch.setattr(pictures, "rows", broken)
     told = list(run.read())
     assert told == [
@@ -216,9 +216,9 @@ def test_clips_of_a_data_set_are_scored_and_gone_afterwards(hub, tmp_path, tempo
     opened = []
     opens = av.open
     monkeypatch.setattr(av, "open", lambda *given, **how: opened.append(given) or opens(*given, **how))
-    source = runs.opened("org/clips", None, "test", None, "", OWN_MACHINE)
+    source = runs.open_hub_rows("org/clips", None, "test", None, "", OWN_MACHINE)
     titles = {"predictions": ["caption"], "videos": ["video"]}
-    run = runs.begun(source, ("pac_s", "video", "embedded"), titles, 0, None, OWN_MACHINE)
+    run = runs.begin_run(source, ("pac_s", "video", "embedded"), titles, 0, None, OWN_MACHINE)
     run.stop_row = 2
     list(run.read())
     assert len(temporary()) == 2
@@ -238,7 +238,7 @@ def test_clips_of_a_data_set_are_scored_and_gone_afterwards(hub, tmp_path, tempo
     assert "must be a readable video, got 7 bytes" in page
     assert "data:image/" in page  # frames
     with pytest.raises(gr.Error, match="ended before"):
-        data_set._gone_on(run)
+        data_set._continue(run)
 
 
 def test_the_call_scores_clips(hub, temporary):
@@ -250,7 +250,7 @@ def test_the_call_scores_clips(hub, temporary):
 
 
 def test_hostile_rows_are_counted_with_their_reasons(hub):
-    source = runs.opened("org/hostile", None, "test", None, "", OWN_MACHINE)
+    source = runs.open_hub_rows("org/hostile", None, "test", None, "", OWN_MACHINE)
     run, _ = run_over(source, PICTURES)
     page, table, files = kept(run)
     assert "2 of 14 rows were scored" in page
@@ -370,14 +370,14 @@ def test_settings_of_the_hub_are_refused_with_an_upload(monkeypatch, tmp_path):
 def test_a_data_set_opens_with_the_token_of_who_signed_in_or_typed_it_alone(hub, space):
     signed_in = gr.OAuthToken(token=TOKEN, scope="", expires_at=0)
     for typed, who in (("", signed_in), (f" {TOKEN} ", None)):
-        pinned, config, commit = space._opened("org/private", typed, who)
+        pinned, config, commit = space._open("org/private", typed, who)
         assert (pinned.token, config.value, commit) == (TOKEN, "default", COMMITS[0])
     for name, told in (
         ("private", "which is unknown or private; if it is private, pass a token with read access"),
         ("gated", "which is gated; accept its terms on its page and pass your token"),
     ):
         with pytest.raises(gr.Error, match=f"`Dataset` must .*{told}"):
-            space._opened(f"org/{name}", "", None)
+            space._open(f"org/{name}", "", None)
 
 
 CLOSED = r"must exist .* pass a token with read access"
@@ -385,18 +385,18 @@ CLOSED = r"must exist .* pass a token with read access"
 
 def test_on_a_space_the_token_of_the_machine_opens_nothing(hub, space, monkeypatch):
     monkeypatch.setenv("HF_TOKEN", TOKEN)
-    runs.opened("org/private", None, "test", None, "", OWN_MACHINE)  # on a user's machine it does
+    runs.open_hub_rows("org/private", None, "test", None, "", OWN_MACHINE)  # on a user's machine it does
     with pytest.raises(gr.Error, match=CLOSED):
-        space._opened("org/private", "", None)
+        space._open("org/private", "", None)
     with pytest.raises(ValueError, match=CLOSED):
         score_dataset_of(SPACE)("rouge_l", "org/private", "test", references=["refs"])
     with pytest.raises(ValueError, match=CLOSED):
-        runs.opened("org/private", None, "test", None, "", SPACE)
+        runs.open_hub_rows("org/private", None, "test", None, "", SPACE)
 
 
 def test_what_a_search_finds_stands_before_what_was_listed(hub, space):
     typed, visitor = SimpleNamespace(input_value="pict"), SimpleNamespace(session_hash="one")
-    choices = [value for _, value in space._searched(typed, visitor).choices]
+    choices = [value for _, value in space._search_datasets(typed, visitor).choices]
     assert choices == ["org/pictures", *PRESETS]
 
 
@@ -461,15 +461,15 @@ def test_the_configuration_of_another_metric_is_none(pictures, begin):
     assert begin(pictures, "pac_s", "demo").config == "image"
     with pytest.raises(gr.Error, match="`videos`"):
         begin(pictures, "pac_s", "video")
-    assert data_set.guessed("groovist", "image", pictures)[-1].visible
+    assert data_set.guess_columns("groovist", "image", pictures)[-1].visible
 
 
 def test_a_run_that_failed_can_be_followed_by_another(page):
     """Check that a run can follow a failed one, although `then` does not follow a failure in gradio 6.31."""
     named = {number: one.fn.__name__ for number, one in page.fns.items() if one.fn is not None}
-    rested = [one for one in page.fns.values() if one.fn is not None and one.fn.__name__ == "_rested"]
+    rested = [one for one in page.fns.values() if one.fn is not None and one.fn.__name__ == "_rest"]
     after = {(named[one.trigger_after], one.trigger_only_on_failure) for one in rested}
-    assert after == {("_scored", False), ("_scored", True), ("_read", True)}
+    assert after == {("_score", False), ("_score", True), ("_read", True)}
 
 
 # -- Files ------------------------------------------------------------------------------------------------------------
@@ -484,7 +484,7 @@ def test_scores_of_an_upload_are_those_of_compute():
     assert list(found.ids) == [row["id"] for row in rows]
     assert str({key: found.result[key] for key in expected}) == str(expected)
     with pytest.raises(gr.Error, match=r"`Model`.*file"):
-        data_set._scored(run, "me/teller")
+        data_set._score(run, "me/teller")
 
 
 def test_files_stand_above_the_rows_and_are_brought_up(page):
@@ -497,7 +497,7 @@ def test_files_stand_above_the_rows_and_are_brought_up(page):
 
 def test_columns_are_guessed_and_the_first_rows_shown():
     source = read_uploaded_rows(str(EXAMPLES / "styled_captions.csv"))
-    *columns, preview = data_set.guessed("onlystyle", "demo", source)
+    *columns, preview = data_set.guess_columns("onlystyle", "demo", source)
     first = read_rows(str(EXAMPLES / "styled_captions.csv"))[0]["caption"]
     assert (f"caption: {first[:35]}…" if len(first) > 36 else f"caption: {first}", "caption") in columns[0].choices
     assert [(one.value, one.visible) for one in columns] == [
@@ -514,8 +514,8 @@ def test_columns_are_guessed_and_the_first_rows_shown():
 
 
 def test_how_many_rows_there_are_is_said(space, page, tmp_path):
-    named, *_ = [one.fn for one in page.fns.values() if one.name == "_guessed"]
-    for guess, more in ((named, "empty for all"), (space._guessed, "at most 200 here")):
+    named, *_ = [one.fn for one in page.fns.values() if one.name == "_guess_columns"]
+    for guess, more in ((named, "empty for all"), (space._guess_columns, "at most 200 here")):
         assert guess("rovist_nr", "", rows_of_file(tmp_path))[-1].label == f"Number of rows, of 30; {more}"
 
 
@@ -531,18 +531,18 @@ def test_how_far_it_is_is_told_while_rows_are_read_and_scored(tmp_path):
 
 def test_a_run_that_is_stopped_while_it_is_scored_says_so(tmp_path, monkeypatch):
     def stopped(metric, *given):
-        data_set._stopped(run)
+        data_set._stop(run)
         metric.progress(1, 2)
 
     monkeypatch.setattr(runs, "score_checked", stopped)
     run, _ = run_over(rows_of_file(tmp_path), CAPTIONS, metric=("rouge_l", "", "embedded"))
     run.is_busy = True
     work = stopping.Work()
-    copy_context().run(work.run, data_set._scored, run, "")
+    copy_context().run(work.run, data_set._score, run, "")
     assert work.result[:3] == [gr.skip()] * 3
     run.is_stopped = True  # while it waits in the queue
-    assert data_set._scored(run, "")[:3] == [gr.skip()] * 3
-    score, _, _, told = data_set._rested(run)
+    assert data_set._score(run, "")[:3] == [gr.skip()] * 3
+    score, _, _, told = data_set._rest(run)
     assert (score.interactive, told) == (
         True,
         "30 rows read, 0 of them left out. Stopped during scoring, so there are no scores.",
@@ -626,7 +626,7 @@ def test_a_zip_of_files_of_one_name_is_rows_of_these(tmp_path):
 )
 def test_an_id_is_never_suggested_as_a_caption(tmp_path, titles, guessed):
     (tmp_path / "rows.jsonl").write_text(json.dumps(dict.fromkeys(titles, "x y z")) + "\n", encoding="utf-8")
-    column, *_ = data_set.guessed("bleu", "", read_uploaded_rows(str(tmp_path / "rows.jsonl")))
+    column, *_ = data_set.guess_columns("bleu", "", read_uploaded_rows(str(tmp_path / "rows.jsonl")))
     assert column.value == (guessed or data_set.NONE)
 
 
@@ -754,7 +754,7 @@ def test_no_model_is_asked_for_where_none_can_be_recorded():
 
 def test_a_notice_goes_after_the_time_to_read_it():
     with pytest.raises(gr.Error) as told:
-        data_set.guessed("no_metric", None, SimpleNamespace())
+        data_set.guess_columns("no_metric", None, SimpleNamespace())
     with pytest.raises(gr.Error) as longer:
-        data_set.guessed("no_metric" * 40, None, SimpleNamespace())
+        data_set.guess_columns("no_metric" * 40, None, SimpleNamespace())
     assert 8 < told.value.duration < longer.value.duration < 100

@@ -77,7 +77,7 @@ def on_the_page(metrics, files):
     """Return the comparison and the text of the Compare page of the workbench."""
     titles = {"references": "references", "id": "id"}
     shared = [titles.get(name, page.NONE) for name in ("references", "styles", "images", "videos", "id")]
-    shown = page.compared(metrics, "embedded", list(files.values()), None, ["predictions"], *shared)
+    shown = page.compare_uploaded(metrics, "embedded", list(files.values()), None, ["predictions"], *shared)
     return shown.compared.comparison, html.unescape(page_of_compared(shown.compared, shown.asked))
 
 

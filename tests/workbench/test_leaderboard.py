@@ -21,7 +21,7 @@ def shown(page):
 
 @pytest.fixture(scope="module")
 def records():
-    return leaderboard.merged((), [RESULTS])
+    return leaderboard.merge_records((), [RESULTS])
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def test_without_records_it_ranks_the_systems_of_the_package(monkeypatch):
     for name in leaderboard.systems.NAMES:
         assert f">{name}</td>" in page
     # The page has the means and groups of the comparison.
-    found = leaderboard.systems.bundled_compared(leaderboard.systems.NAMES, ("trm", "rovist_nr"), "embedded")
+    found = leaderboard.systems.compare_bundled(leaderboard.systems.NAMES, ("trm", "rovist_nr"), "embedded")
     for compared in found.comparison.metrics:
         for one in compared.systems:
             assert f"{one.value:.4f} [{one.low:.4f}, {one.high:.4f}]" in page
@@ -97,16 +97,16 @@ def test_a_data_set_that_was_refused_leaves_what_was_there(page_of_records):
 def test_only_https_is_linked(tmp_path):
     for url, linked in (("https://example.org/a?b&c", True), ("http://127.0.0.1/x", False)):
         path = written(tmp_path, "one.jsonl", source={"url": url})
-        page = shown(leaderboard.page_of(leaderboard.merged((), [path])))
+        page = shown(leaderboard.page_of(leaderboard.merge_records((), [path])))
         assert (f'<a href="{url}" target="_blank"' in shown(page)) == linked
 
 
 def test_one_result_of_two_files_is_one_record(tmp_path):
     again = written(tmp_path, "again.jsonl")
-    assert leaderboard.merged((), [RESULTS, again]) == read_records(RESULTS)
+    assert leaderboard.merge_records((), [RESULTS, again]) == read_records(RESULTS)
     other = written(tmp_path, "other.jsonl", value=0.82)
     with pytest.raises(ValueError, match="metric, signature"):
-        leaderboard.merged(read_records(RESULTS), [other])
+        leaderboard.merge_records(read_records(RESULTS), [other])
 
 
 def test_records_of_the_command_are_there_from_the_start(page_of_records, tmp_path):
@@ -115,12 +115,12 @@ def test_records_of_the_command_are_there_from_the_start(page_of_records, tmp_pa
     assert any("0.831 [0.810, 0.852]" in one for one in pages)
     (tmp_path / "bad.jsonl").write_text('{"schema": 9}\n')
     with pytest.raises(ValueError, match="line 1"):
-        leaderboard.merged((), [str(tmp_path / "bad.jsonl")])
+        leaderboard.merge_records((), [str(tmp_path / "bad.jsonl")])
 
 
 def test_markup_in_a_name_is_shown_and_not_obeyed(tmp_path):
     path = written(tmp_path, "one.jsonl", model={"id": "org/x", "name": "<img src=x>", "revision": None})
-    page = leaderboard.page_of(leaderboard.merged((), [path]))
+    page = leaderboard.page_of(leaderboard.merge_records((), [path]))
     assert "<img" not in page
     assert "&lt;img src=x&gt;" in page
 
@@ -141,14 +141,14 @@ def test_uploads_are_bounded_before_they_are_parsed(tmp_path, monkeypatch):
     path = many(tmp_path, 20)
     monkeypatch.setattr(leaderboard, "MOST_RECORDS", 19)
     with pytest.raises(ValueError, match=r"at most 19 records.*got 20"):
-        leaderboard.merged((), [path])
+        leaderboard.merge_records((), [path])
     monkeypatch.setattr(leaderboard, "MOST_BYTES", 1000)
     with pytest.raises(ValueError, match=r"at most 0\.001.*MB"):
-        leaderboard.merged((), [path])
+        leaderboard.merge_records((), [path])
 
 
 def test_a_table_of_too_many_cells_is_told_in_a_sentence(tmp_path, monkeypatch):
-    records = leaderboard.merged((), [many(tmp_path, 12)])
+    records = leaderboard.merge_records((), [many(tmp_path, 12)])
     assert shown(leaderboard.page_of(records)).count("<tr>") == 13
     monkeypatch.setattr(leaderboard, "MOST_CELLS", 11)
     assert "The tables have 12 cells, at most 11 can be shown" in leaderboard.page_of(records)
@@ -159,7 +159,7 @@ def test_the_work_for_a_table_grows_with_its_rows(tmp_path, monkeypatch):
     """Check that ten times the rows require some ten times the steps, not a hundred times."""
 
     def steps(n):
-        records = leaderboard.merged((), [many(tmp_path, n)])
+        records = leaderboard.merge_records((), [many(tmp_path, n)])
         seen = 0
 
         class Value(float):

@@ -167,7 +167,7 @@ def test_a_file_that_was_not_uploaded_is_not_opened_and_no_address_asked(served,
     secret.write_bytes(picture)
     path = uploaded(served, picture)
     own = {"path": path, "meta": FILE, "url": f"{served}gradio_api/file={path}"}
-    number = page_number("scored")
+    number = page_number("score_fields")
     assert joined(served, number, form_with(own))["success"]
     with files_opened_here() as opened:
         for file in forged_files(served, path, secret):
@@ -206,7 +206,7 @@ def test_the_page_has_limits_and_a_queue(served, page):
     assert len(models) >= 4
     assert {one.concurrency_limit for one in models} == {2}
     assert (page.enable_queue, page.api_open, page.delete_cache) == (True, False, (3600, 3600))
-    number, *_ = [number for number, one in page.fns.items() if one.api_name == "scored"]
+    number, *_ = [number for number, one in page.fns.items() if one.api_name == "score_fields"]
     with pytest.raises(urllib.error.HTTPError, match="404"):  # no access without the queue
         called(served, "run/predict", {"data": form_with(None), "fn_index": number, "session_hash": "past"})
 
@@ -268,7 +268,7 @@ def test_files_of_visitors_are_deleted_when_they_are_old(built, monkeypatch, tmp
     page = built(metric="rovist_nr")
     file = next(one for one in page.blocks.values() if isinstance(one, gr.File) and not one.interactive)
     # As in an answer with files.
-    path = file.move_resource_to_block_cache(*downloads.kept({"scores.json": "{}"}))
+    path = file.move_resource_to_block_cache(*downloads.keep_files({"scores.json": "{}"}))
     assert [str(one) for one in tmp_path.rglob("*") if one.is_file()] == [path]
     delete_files_created_by_app(page, 3600)
     assert os.path.exists(path)
@@ -280,7 +280,7 @@ def test_four_visitors_at_once_get_the_numbers_of_one(served, page_number):
     """Check two clients of the form and two of the API."""
     story, other = ["We ran home.", "We ran home again."], ["She sat by the sea.", "A bird sang all day long."]
     captions, dogs = ["A dog ran.", "A dog sat.", "Dogs ran home."], ["A dog ran home today.", ["A dog ran home now."]]
-    form, api = page_number("scored"), page_number("score")
+    form, api = page_number("score_fields"), page_number("score")
     nothing = [None, None, None]
     calls = [
         (form, ["rovist_nr", "", "embedded", " ".join(story), "", "", *nothing]),

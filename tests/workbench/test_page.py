@@ -6,7 +6,7 @@ from starlette.requests import Request
 
 from vlgauge.core.catalog import metric_names
 from vlgauge_workbench import picker, score_tab
-from vlgauge_workbench.app import _opened, _picked, _set
+from vlgauge_workbench.app import _open_address, _pick_metric, _set_values
 
 
 @pytest.mark.parametrize(
@@ -41,51 +41,53 @@ def asked(query):
 
 @pytest.mark.parametrize("query", [b"", b"metric=rovist_nr", b"metric=nobody", b"metric=rovist_nr&example=subtle"])
 def test_an_address_that_names_nothing_else_changes_nothing(query):
-    assert _opened("rovist_nr", "", "embedded", asked(query)) == gr.skip()
+    assert _open_address("rovist_nr", "", "embedded", asked(query)) == gr.skip()
 
 
 def test_an_address_names_metric_example_and_text():
-    changed = _opened("rovist_nr", "", "embedded", asked(b"metric=clip_s&config=video&example=wrong&profile=nonsense"))
+    changed = _open_address(
+        "rovist_nr", "", "embedded", asked(b"metric=clip_s&config=video&example=wrong&profile=nonsense")
+    )
     assert changed[:4] == ["clip_s", "video", "embedded", ("clip_s", "video")]
     assert "One color is wrong" in changed[4 + 2 + 6]
-    changed = _opened("rovist_nr", "", "embedded", asked(b"metric=rouge_l&predictions=A+dog+ran.&images=x"))
+    changed = _open_address("rovist_nr", "", "embedded", asked(b"metric=rouge_l&predictions=A+dog+ran.&images=x"))
     _, predictions, *_, shown, _ = changed[6 : 6 + 8]
     assert (predictions.value, shown) == ("A dog ran.", "")
 
 
 def test_a_metric_that_was_chosen_before_changes_nothing():
     before = ("clip_s", "video", "embedded", ("clip_s", "video"))
-    assert _picked(*before, gr.EventData(None, {"metric": "clip_s"})) == gr.skip()
-    assert ("rouge_l", "") in _picked(*before, gr.EventData(None, {"metric": "rouge_l"}))
+    assert _pick_metric(*before, gr.EventData(None, {"metric": "clip_s"})) == gr.skip()
+    assert ("rouge_l", "") in _pick_metric(*before, gr.EventData(None, {"metric": "rouge_l"}))
 
 
 @pytest.mark.parametrize("told", [None, [], {}, {"metric": ["clip_s"]}, {"metric": "nobody"}])
 def test_what_the_page_does_not_offer_is_refused(told):
     event = gr.EventData(None, told)
     with pytest.raises(gr.Error, match="`metric`"):
-        _picked("clip_s", "image", "embedded", ("clip_s", "image"), event)
+        _pick_metric("clip_s", "image", "embedded", ("clip_s", "image"), event)
 
 
 @pytest.mark.parametrize("told", [{"config": "mine"}, {"config": 1}, {"profile": "mine"}, {"profile": ["paper"]}])
 def test_other_settings_than_those_offered_are_refused(told):
     with pytest.raises(gr.Error, match="must be one of"):
-        _set("clip_s", "image", "embedded", gr.EventData(None, told))
+        _set_values("clip_s", "image", "embedded", gr.EventData(None, told))
 
 
 @pytest.mark.parametrize("number", [-1, 4, 1.0, True, "1", None, [0]])
 def test_an_example_that_is_not_there_is_refused(number):
     with pytest.raises(gr.Error, match=r"`number`.*0 to 3"):
-        score_tab.filled("rouge_l", "", "embedded", number)
+        score_tab.fill("rouge_l", "", "embedded", number)
 
 
 def test_published_models_score_no_example_by_themselves(monkeypatch):
-    monkeypatch.setattr(score_tab.result, "bundled_scores", None)
+    monkeypatch.setattr(score_tab.result, "rank_bundled", None)
     monkeypatch.setattr(score_tab, "models_in_words", lambda name, profile: "")
-    assert "press Score" in score_tab.shown_first("clip_s", "paper", "image", 0)
+    assert "press Score" in score_tab.show_first("clip_s", "paper", "image", 0)
 
 
 def test_nobody_is_told_to_score_by_models_that_are_missing(monkeypatch):
     monkeypatch.setattr(score_tab, "models_in_words", lambda name, profile: "Two are missing")
-    page = score_tab.shown_first("clip_s", "paper", "image", 0)
+    page = score_tab.show_first("clip_s", "paper", "image", 0)
     assert "press Score" not in page
     assert "Two are missing. Or choose Embedded" in page

@@ -129,7 +129,7 @@ def test_stop_ends_the_reading_and_the_scoring(address, chromium, monkeypatch):
         begun.set()
         try:
             while True:
-                stopping.heard(1, 2)
+                stopping.report(1, 2)
                 time.sleep(0.01)
         finally:
             ended.set()

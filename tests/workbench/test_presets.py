@@ -31,8 +31,8 @@ def chosen(hub, **row):
     commit = sha1(repr(row).encode()).hexdigest()  # unique, because workers keep the files of a commit
     hub.repositories[KNOWN] = Repository({commit: files(**row)})
     split = data_set._splits_of(pin_dataset(KNOWN), "default").value
-    source = runs.opened(KNOWN, None, split, None, "", OWN_MACHINE)
-    predictions, references, *_, name, _groups = data_set.guessed("rouge_l", "", source)[:-1]
+    source = runs.open_hub_rows(KNOWN, None, split, None, "", OWN_MACHINE)
+    predictions, references, *_, name, _groups = data_set.guess_columns("rouge_l", "", source)[:-1]
     return split, predictions.value, references.value, name.value
 
 

@@ -82,26 +82,26 @@ def hub(tmp_path_factory):
 
 
 def test_records_are_those_of_the_newest_commit(hub):
-    results, commit = results_data_set.fetched_results("org/results")
+    results, commit = results_data_set.fetch_results("org/results")
     records = results.records
     assert (records, commit) == (read_records(FILE), NEW)
     assert hub.asked[-1] == ("GET", f"/datasets/org/results/resolve/{NEW}/results.jsonl")
-    assert leaderboard.merged(records, (), records) == records
-    assert "GROOViST" in leaderboard.page_of(leaderboard.merged((), (), records))
+    assert leaderboard.merge_records(records, (), records) == records
+    assert "GROOViST" in leaderboard.page_of(leaderboard.merge_records((), (), records))
 
 
 def test_a_visitors_token_opens_gated_and_private_ones_and_leaves_no_copy(hub, tmp_path, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     for name in ("org/gated", "org/private"):
-        assert results_data_set.fetched_results(name, TOKEN)[0].records == read_records(FILE)
+        assert results_data_set.fetch_results(name, TOKEN)[0].records == read_records(FILE)
     assert not list(tmp_path.rglob("*"))
 
 
 def test_on_a_space_the_token_of_the_machine_is_not_used(hub, monkeypatch):
     monkeypatch.setenv("HF_TOKEN", TOKEN)
-    assert results_data_set.fetched_results("org/gated")[0]
+    assert results_data_set.fetch_results("org/gated")[0]
     with pytest.raises(NetworkError, match="accept the terms"):
-        results_data_set.fetched_results("org/gated", SPACE.token)
+        results_data_set.fetch_results("org/gated", SPACE.token)
 
 
 @pytest.mark.parametrize(
@@ -128,13 +128,13 @@ def test_what_is_refused_is_told_in_one_sentence(hub, name, said):
 def test_a_larger_file_is_not_read_to_its_end(hub, monkeypatch):
     monkeypatch.setattr(results_data_set, "MOST_BYTES", 1000)
     with pytest.raises(NetworkError, match=r"results\.jsonl.*than 1000 bytes"):
-        results_data_set.fetched_results("org/results")
+        results_data_set.fetch_results("org/results")
 
 
 # -- Rank groups ------------------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def ranks(hub):
-    return results_data_set.fetched_results("org/ranked")[0]
+    return results_data_set.fetch_results("org/ranked")[0]
 
 
 def test_rank_groups_are_those_of_the_comparison_of_the_scores(ranks):
@@ -174,7 +174,7 @@ def test_files_that_are_not_those_of_the_record_are_told(ranks, said):
 
 def test_without_files_it_is_said_and_none_is_asked_for(hub):
     del hub.asked[:]
-    results, _ = results_data_set.fetched_results("org/results")
+    results, _ = results_data_set.fetch_results("org/results")
     assert results.groups.systems == {}
     told = html.unescape(leaderboard.page_of(results.records, groups=results.groups))
     assert "No rank groups by GROOViST: row scores are available for 0 of 2 systems." in told
@@ -185,7 +185,7 @@ def test_without_files_it_is_said_and_none_is_asked_for(hub):
 def test_files_scores_and_seconds_have_limits(hub, monkeypatch, name, value):
     monkeypatch.setattr(results_data_set, name, value)
     del hub.asked[:]
-    results, _ = results_data_set.fetched_results("org/ranked")
+    results, _ = results_data_set.fetch_results("org/ranked")
     assert len([path for _, path in hub.asked if "/data/" in path]) <= 1
     assert results.groups.systems == {}
     assert "is the limit here, which earlier records used up" in str(results.groups.notes)
@@ -193,5 +193,5 @@ def test_files_scores_and_seconds_have_limits(hub, monkeypatch, name, value):
 
 def test_one_file_beside_no_other_is_not_asked_for(hub):
     del hub.asked[:]
-    results_data_set.fetched_results("org/ranked")
+    results_data_set.fetch_results("org/ranked")
     assert not [path for _, path in hub.asked if "alone" in path]

@@ -24,23 +24,23 @@ FORMS = [(name, config) for name in metric_names() for config in scoring.metric_
 
 def form_of(name, config, number=0):
     """Return the values that the form sends for a bundled example."""
-    cells = score_tab._filled(name, config, number)
+    cells = score_tab._fill(name, config, number)
     texts = [cells[column] for column in score_tab.TEXTS]
     return [*texts, [(path, None) for path in cells["images"]], cells["videos"]]
 
 
 def page_of(name, *form, config=""):
-    return score_tab.scored(name, config, "embedded", *form)[0]
+    return score_tab.score_fields(name, config, "embedded", *form)[0]
 
 
 @pytest.mark.parametrize(("name", "config"), FORMS)
 def test_every_bundled_example_is_scored_and_explained(name, config):
     for number in range(len(inputs.examples_for(scoring.metric_of(name, config=config)))):
-        page, deck = score_tab.scored(name, config, "embedded", *form_of(name, config, number))
+        page, deck = score_tab.score_fields(name, config, "embedded", *form_of(name, config, number))
         assert page.startswith('<article class="res"')
         assert f"{name}|v:" in page
         assert "How to read it" in page
-        assert page == score_tab.shown_first(name, "embedded", config, number)
+        assert page == score_tab.show_first(name, "embedded", config, number)
         assert deck.count('aria-pressed="true"') == 1
         assert f'data-number="{number}" aria-pressed="true"' in deck
 
@@ -82,7 +82,7 @@ def test_bundled_pictures_are_those_of_the_examples_folder_and_of_one_story():
 )
 def test_what_cannot_be_scored_is_one_sentence(name, form, message):
     with pytest.raises(gr.Error) as caught:
-        score_tab.scored(name, "", "embedded", *form)
+        score_tab.score_fields(name, "", "embedded", *form)
     assert message in caught.value.message
     assert "\n" not in caught.value.message
 
@@ -95,7 +95,7 @@ def test_folders_of_the_machine_are_not_told(name, number, tmp_path, monkeypatch
     broken.write_bytes(b"no picture")
     pictures = [(str(path), None) for path in [PICTURES / "scene.png", broken][-number:]]
     with pytest.raises(gr.Error) as caught:
-        score_tab.scored(name, "", "embedded", "A dog.", "", "", pictures, None)
+        score_tab.score_fields(name, "", "embedded", "A dog.", "", "", pictures, None)
     label = "Image" if number == 1 else "Images"
     assert caught.value.message.startswith(f"`{label}` must be a readable image, got 'my photo.png'")
 
@@ -117,7 +117,7 @@ def test_one_story_without_blanks_is_told_where_sentences_end():
 
 def test_unknown_profile_is_refused():
     with pytest.raises(gr.Error, match=r"`profile`.*'embedded'.*got 'mine'"):
-        score_tab.scored("rovist_nr", "", "mine", "A dog.", "", "", None, None)
+        score_tab.score_fields("rovist_nr", "", "mine", "A dog.", "", "", None, None)
 
 
 @pytest.mark.parametrize(

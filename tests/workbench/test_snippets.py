@@ -13,13 +13,13 @@ from vlgauge.cli import main
 from vlgauge.core.catalog import metric_names
 from vlgauge.explain.examples import PICTURES
 from vlgauge_workbench import score_tab, scoring, snippets
-from vlgauge_workbench.bundled_scores import bundled
+from vlgauge_workbench.bundled_scores import list_bundled
 
 FORMS = [(name, config) for name in metric_names() for config in scoring.metric_of(name).configs or ("",)]
 
 
 def cells_of(name, config, number=1):
-    return bundled(name, "embedded", config)[number].example.cells
+    return list_bundled(name, "embedded", config)[number].example.cells
 
 
 @pytest.mark.parametrize(("name", "config"), FORMS)
@@ -27,7 +27,7 @@ def test_pasted_python_gives_the_number(name, config, capsys):
     cells = cells_of(name, config)
     text = snippets.snippets(name, "embedded", config, cells)["Python"].text
     exec(compile(text, "pasted", "exec"), {})
-    expected = bundled(name, "embedded", config)[1].score
+    expected = list_bundled(name, "embedded", config)[1].score
     assert float(capsys.readouterr().out) == pytest.approx(expected, rel=1e-5, abs=1e-6)
 
 
@@ -45,7 +45,7 @@ def test_a_pasted_command_gives_the_number(name, config, tmp_path, monkeypatch, 
     subprocess.run(["sh", "-c", "\n".join(lines)], check=True)
     main(shlex.split(command)[1:])
     assert float(capsys.readouterr().out.split()[-1]) == pytest.approx(
-        bundled(name, "embedded", config)[1].score, abs=6e-5
+        list_bundled(name, "embedded", config)[1].score, abs=6e-5
     )
 
 
@@ -59,7 +59,7 @@ def test_quotes_and_signs_of_the_shell_stay_text(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("name", "config"), [("groovist", ""), ("clip_s", "video"), ("trm", "")])
 def test_a_link_names_what_differs_from_its_example(name, config):
-    (example, *_) = [one.example for one in bundled(name, "embedded", config)]
+    (example, *_) = [one.example for one in list_bundled(name, "embedded", config)]
     expected = {"metric": [name], "example": ["right"]} | ({"config": [config]} if config else {})
     query = snippets.link(name, "embedded", config, example.cells, example)
     assert parse_qs(query[1:]) == expected
@@ -69,7 +69,7 @@ def test_a_link_names_what_differs_from_its_example(name, config):
 
 
 def test_there_is_no_link_to_pictures_of_a_visitor_or_to_a_book(tmp_path):
-    (example, *_) = [one.example for one in bundled("clip_s", "embedded", "image")]
+    (example, *_) = [one.example for one in list_bundled("clip_s", "embedded", "image")]
     (tmp_path / "mine.png").write_bytes(b"mine")
     cells = dict(example.cells)
     assert snippets.link("clip_s", "embedded", "", cells | {"images": [str(tmp_path / "mine.png")]}, example) == ""
@@ -86,7 +86,7 @@ def test_files_of_a_visitor_go_by_their_names(tmp_path):
 
 
 def test_an_own_text_is_copied_and_linked_as_it_was_scored():
-    page, _ = score_tab.scored("rovist_nr", "", "embedded", "We ran. We ran home.", "", "", None, None, 1)
+    page, _ = score_tab.score_fields("rovist_nr", "", "embedded", "We ran. We ran home.", "", "", None, None, 1)
     (query,) = re.findall('data-url="(.*?)"', page)
     assert parse_qs(html.unescape(query)[1:]) == {
         "metric": ["rovist_nr"],

@@ -33,7 +33,7 @@ class Batches:
             for done in range(1, 10_001):
                 self._gate.acquire()
                 self.n_done += 1
-                stopping.heard(done, 10_000)
+                stopping.report(done, 10_000)
         finally:
             self.ended.set()
 

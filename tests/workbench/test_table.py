@@ -8,7 +8,7 @@ from vlgauge_workbench import inputs, scoring, table
 def test_a_name_that_two_uploads_have_is_refused():
     uploads = inputs.uploads_by_name(["a/1.png", "b/1.png"])
     with pytest.raises(ValueError, match=r"^`images\[0\]`"):
-        inputs.located_cell("1.png", uploads, "images[0]")
+        inputs.locate_cell("1.png", uploads, "images[0]")
 
 
 def test_a_cell_that_names_no_upload_is_the_reason_why_it_is_left_out():

@@ -13,7 +13,7 @@ from toy_clip.material import pixels_of
 from toy_clip.training import PROMPT, new_model, normalize_pixels, text_features
 from vlgauge.models.clip.toy import TOY_MODEL
 from vlgauge.scenes.clips import clips
-from vlgauge.scenes.content import Scene, changed, scenes
+from vlgauge.scenes.content import Scene, change_fact, scenes
 from vlgauge.scenes.drawing import draw_scene
 from vlgauge.scenes.stories import SceneStory, stories
 from vlgauge.scenes.wording import captions
@@ -98,7 +98,7 @@ def scene_figures(towers: ToyTowers, chosen: Sequence[Scene]) -> dict[str, float
         ),
     }
     for what in ("colour", "shape", "size", "background", "place"):
-        wrong = [changed(scene, what, seed) for scene, seed in zip(chosen, seeds, strict=True)]
+        wrong = [change_fact(scene, what, seed) for scene, seed in zip(chosen, seeds, strict=True)]
         indices = [index for index, scene in enumerate(wrong) if scene is not None]
         # The same seed yields the same wording for the wrong caption.
         altered = towers.texts([captions(wrong[index], index)[0] for index in indices], PROMPT)  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ from toy_clip.codes import claim_row, ground_row, scene_row, token_ids
 from vlgauge.models.clip.pixels import square
 from vlgauge.models.clip.toy import TOY_ROW
 from vlgauge.scenes.clips import SceneClip, clips
-from vlgauge.scenes.content import BACKGROUNDS, Scene, changed, scenes, things
+from vlgauge.scenes.content import BACKGROUNDS, Scene, change_fact, scenes, things
 from vlgauge.scenes.drawing import Box, Drawing, draw_scene
 from vlgauge.scenes.stories import stories
 from vlgauge.scenes.wording import Claim, Statement, background_phrase, mention_of, noun_phrase, statement
@@ -106,7 +106,7 @@ def versions(scene: Scene, make: Make, rng: np.random.Generator) -> list[Stateme
     wrong: list[Scene] = []
     for _ in range(N_VERSIONS - 1):
         what = _CHANGES[int(rng.integers(len(_CHANGES)))]
-        other = changed(scene, what, seed + len(wrong)) or changed(scene, "object", seed)
+        other = change_fact(scene, what, seed + len(wrong)) or change_fact(scene, "object", seed)
         wrong.append(other or scene)
     return [make(each, np.random.default_rng(seed)) for each in (scene, *wrong)]
 
@@ -225,6 +225,6 @@ def _clip_examples(clip: SceneClip, rng: np.random.Generator) -> Iterator[Traini
         texts = []
         for _ in range(N_TEXTS):
             seed = int(rng.integers(2**31))
-            others = [clip.changed(what, seed) for what in rng.choice(["colour", "shape", "size", "background"], 2)]
+            others = [clip.change_fact(what, seed) for what in rng.choice(["colour", "shape", "size", "background"], 2)]
             texts.append([each.statement(np.random.default_rng(seed)) for each in (clip, *others)])
         yield TrainingExample("clip", pixels_of(drawn[int(index)].image), scene_row(clip.scene), texts)

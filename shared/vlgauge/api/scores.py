@@ -333,7 +333,9 @@ class RowExplanation:
     def __init__(self, explained: Sequence[Explanation], row: int) -> None:
         self.row = row
         self.scores = {one.name: one.scores[row] for one in explained}
-        self.reasons = {one.name: one.undefined(row) if one.is_undefined(row) else one.reason(row) for one in explained}
+        self.reasons = {
+            one.name: one.explain_undefined(row) if one.is_undefined(row) else one.reason(row) for one in explained
+        }
         self._explained = explained
 
     def __repr__(self) -> str:

@@ -101,7 +101,7 @@ def titles_of(source: Source, wanted: Sequence[Any], given: Mapping[str, str | N
     return titles | {name: split_titles(title, source.kinds) for name, title in given.items() if title is not None}
 
 
-def told(reader: RowReader) -> dict[str, Any]:
+def collect_metadata(reader: RowReader) -> dict[str, Any]:
     """Return the metadata of the rows for the result: their ``dataset``, and the rows that were ``left_out``."""
     return {"dataset": asdict(reader.source.origin), "left_out": [asdict(one) for one in reader.left_out]}
 
@@ -120,7 +120,7 @@ def lines_of(reader: RowReader) -> list[str]:
     return [printable(line) for line in (head, *reasons(reader.left_out))]
 
 
-def skipped(reader: RowReader) -> str:
+def describe_skipped(reader: RowReader) -> str:
     """Return a line with the number of skipped rows."""
     return f"{len(reader.left_out)} of {reader.n_read} rows were skipped and are not included in any result"
 

@@ -22,7 +22,7 @@ _ID = re.compile(r"(?i:(?:.*[_\W])?(?:id|ids|key|uuid|guid|index|idx|hash|sha\d*
 _FILE_NAME = re.compile(r"\S*[/\\]\S*|\S+\.[A-Za-z]\w{1,4}")
 
 
-def suggested(rows: Rows, column: Column, taken: Collection[str]) -> list[tuple[str, Any]]:
+def suggest_columns(rows: Rows, column: Column, taken: Collection[str]) -> list[tuple[str, Any]]:
     """Return titles that can be a column of a metric, each with its first cell."""
     found = []
     for title in rows[0]:

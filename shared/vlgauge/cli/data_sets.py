@@ -9,12 +9,12 @@ from vlgauge.api import sources
 from vlgauge.api.columns import COLUMNS
 from vlgauge.api.row_sources import Origin, RowReader, Source
 from vlgauge.api.row_sources.hub import PREFIX
-from vlgauge.api.sources import groups_of, lines_of, skipped, told
+from vlgauge.api.sources import collect_metadata, describe_skipped, groups_of, lines_of
 from vlgauge.core.errors import UsageError
 from vlgauge.families.base import Metric
 from vlgauge.inputs.media.limits import RowLimits
 
-__all__ = ["code_after", "groups_of", "lines_of", "record_origin", "rows_of", "source_of", "told"]
+__all__ = ["code_after", "collect_metadata", "groups_of", "lines_of", "record_origin", "rows_of", "source_of"]
 
 MOSTLY_SKIPPED = 3
 """Exit code of a run that wrote its results but skipped more than half of the rows."""
@@ -67,5 +67,5 @@ def code_after(reader: RowReader) -> int:
     """
     if not reader.left_out:
         return 0
-    sys.stderr.write(f"{skipped(reader)}\n")
+    sys.stderr.write(f"{describe_skipped(reader)}\n")
     return MOSTLY_SKIPPED if 2 * len(reader.left_out) > reader.n_read else 0

@@ -116,7 +116,7 @@ class CaptionSets(Explanation):
     def _corpus_pvalue_text(self) -> str:
         return pvalue_text(self.result[f"{self.name}_pvalue"], least=self._least_sampled)
 
-    def undefined(self, row: int) -> str:
+    def explain_undefined(self, row: int) -> str:
         """Return that a side has too few captions, or that the metric cannot use any of them."""
         n = len(self.predictions[row])
         references = self.columns.get("references")

@@ -108,7 +108,7 @@ class ImageCaptions(Explanation):
         note = " · text was cut" if self.details[row].get("truncated") else ""
         return self._parts(row) + more + note
 
-    def undefined(self, row: int) -> str:
+    def explain_undefined(self, row: int) -> str:
         """Return that the image or video could not be read."""
         return f"the {'video' if self.of_videos else 'picture'} could not be read"
 

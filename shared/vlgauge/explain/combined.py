@@ -42,7 +42,7 @@ class CombinedScore(Explanation):
         detail = self.details[row]
         return " · ".join(f"{word} {number(detail[name])}" for name, word, _ in self.made_of)
 
-    def undefined(self, row: int) -> str:
+    def explain_undefined(self, row: int) -> str:
         """Return the clause that names the components without a score."""
         values = {word: self.details[row].get(name) for name, word, _ in self.made_of}
         lacking = [word for word, value in values.items() if value is None or math.isnan(value)]

@@ -113,7 +113,7 @@ class Explanation(ABC):
     def values(self, row: int) -> dict[str, Any]:
         """Return the variables of the template `template` for an example, by name."""
 
-    def undefined(self, row: int) -> str:
+    def explain_undefined(self, row: int) -> str:
         """Return the reason for an undefined score."""
         return self.why_undefined
 
@@ -124,7 +124,7 @@ class Explanation(ABC):
 
     def headline(self, row: int) -> Markup:
         """Return the finding, or the reason for a missing score."""
-        return safe(f"No score: {self.undefined(row)}.") if self.is_undefined(row) else self.finding(row)
+        return safe(f"No score: {self.explain_undefined(row)}.") if self.is_undefined(row) else self.finding(row)
 
     def conclusion(self) -> Markup:
         """Return the sentence below the headline of a page about all rows, which explains the worst score."""
@@ -232,7 +232,7 @@ class Explanation(ABC):
     def body(self, row: int) -> Markup:
         """Render the explanation of the score of an example."""
         if self.is_undefined(row):
-            return fragment("undefined", why=self.undefined(row), text=self.predictions[row])
+            return fragment("undefined", why=self.explain_undefined(row), text=self.predictions[row])
         return fragment(self.template, metric=self, row=row, **self.values(row))
 
     def badge(self, row: int, tone: str = "") -> Markup:

@@ -70,7 +70,7 @@ class GroundedStory(Explanation):
             return Markup("{}; {} is not, and costs {}.").format(told, worst, number(-against[0].amount))
         return Markup("{}. {} are not, first of all {}.").format(told, len(against), worst)
 
-    def undefined(self, row: int) -> str:
+    def explain_undefined(self, row: int) -> str:
         """Return that the story has no part to search for, or that no image has a region."""
         if not self.details[row].get(self.parts):
             return f"the story has no {self.parts.replace('_', ' ').removesuffix('s')} to look for"

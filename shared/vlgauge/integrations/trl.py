@@ -131,9 +131,9 @@ class CaptionReward:
             UsageError: If the training data lack a column or have another number of rows, or a completion is neither
                 text nor messages.
         """
-        return _rewards(self.judged(completions, **columns).values)
+        return _rewards(self.judge(completions, **columns).values)
 
-    def judged(
+    def judge(
         self,
         completions: Sequence[Any],
         *,
@@ -289,7 +289,7 @@ class CombinedReward:
         Returns:
             Sums. The lowest one if a guard of any term rejected the text, and None if a term could not be scored.
         """
-        parts = [reward.judged(completions, **columns) for reward in self.rewards]
+        parts = [reward.judge(completions, **columns) for reward in self.rewards]
         guarded = np.array([any(guards) for guards in zip(*(part.guards for part in parts), strict=True)], dtype=bool)
         return _rewards(np.where(guarded, self.range[0], np.sum([part.values for part in parts], axis=0)))
 

@@ -6,7 +6,7 @@
     'large purple square above small red triangle on grey'
     >>> scenes.captions(scene, seed=0)
     ['a little red triangle beneath a large purple square on a grey background']
-    >>> scenes.changed(scene, "place", seed=0).key
+    >>> scenes.change_fact(scene, "place", seed=0).key
     'small red triangle above large purple square on grey'
     >>> scenes.draw_scene(scene, size=96).labels
     ['small red triangle', 'large purple square']
@@ -32,7 +32,7 @@ from vlgauge.scenes.content import (
     SPLITS,
     Scene,
     SceneObject,
-    changed,
+    change_fact,
     scenes,
 )
 from vlgauge.scenes.drawing import STYLES, Drawing, draw_scene
@@ -57,7 +57,7 @@ __all__ = [
     "SceneStory",
     "Statement",
     "captions",
-    "changed",
+    "change_fact",
     "clips",
     "draw_scene",
     "scenes",

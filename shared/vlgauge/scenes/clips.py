@@ -6,7 +6,7 @@ import numpy as np
 from PIL import Image
 
 from vlgauge.core.errors import UsageError
-from vlgauge.scenes.content import Scene, changed, check_split, single_scenes
+from vlgauge.scenes.content import Scene, change_fact, check_split, single_scenes
 from vlgauge.scenes.drawing import Drawing, background_shade, jitter_of, paint, place_at
 from vlgauge.scenes.wording import Claim, ObjectMention, Statement, background_phrase, distinct_texts, noun_phrase, pick
 
@@ -104,7 +104,7 @@ class SceneClip:
         """
         return [drawing.image for drawing in self.drawings(size)]
 
-    def changed(self, what: str, seed: int) -> "SceneClip":
+    def change_fact(self, what: str, seed: int) -> "SceneClip":
         """Return a copy with one fact changed, so that its captions are false.
 
         "place" reverses the direction.
@@ -112,7 +112,7 @@ class SceneClip:
         Raises:
             ValueError: If `what` is not one of `vlgauge.scenes.CHANGES`.
         """
-        scene = changed(self.scene, what, seed)
+        scene = change_fact(self.scene, what, seed)
         if scene is None:
             return replace(self, direction=_OPPOSITE[self.direction])
         return replace(self, scene=scene)

@@ -21,7 +21,7 @@ OPPOSITES = {"left of": "right of", "right of": "left of", "above": "below", "be
 SPLITS = ("train", "validation", "test")
 """Splits, which have no scene in common."""
 CHANGES = ("colour", "shape", "size", "background", "place", "object")
-"""Facts of a scene that `changed` can alter."""
+"""Facts of a scene that `change_fact` can alter."""
 
 # Share of scenes with a single object, as long as unused ones are left.
 _SHARE_OF_SINGLES = 0.2
@@ -176,7 +176,7 @@ def _pairs(rng: np.random.Generator, split: str) -> Iterator[Scene]:
             yield scene
 
 
-def changed(scene: Scene, what: str, seed: int) -> Scene | None:
+def change_fact(scene: Scene, what: str, seed: int) -> Scene | None:
     """Return a copy with exactly one fact changed, so that the captions of the copy are false for the original image.
 
     Args:

@@ -16,7 +16,7 @@ import tiny_judges
 import tiny_polos
 import torch
 import torchvision
-from asset_tables import declared
+from asset_tables import list_assets
 from local_hub import FolderHub, be_online, serve
 from micro_clip import MICRO, MICRO_CONFIG, untrained
 from safetensors.torch import load_file
@@ -227,7 +227,7 @@ def downloads(tmp_path_factory, repositories):
 
 def test_no_metric_that_needs_files_is_left_out():
     # bertscore needs a model of 17 layers and dsg a generator of questions, which their own tests have.
-    assert set(CASES) | {"bertscore", "dsg"} == {name for name in metric_names() if declared(name)}
+    assert set(CASES) | {"bertscore", "dsg"} == {name for name in metric_names() if list_assets(name)}
 
 
 def converted(name, downloads):
@@ -243,7 +243,7 @@ def test_a_metric_comes_to_its_number(name, machine, downloads, capsys, tmp_path
     hub, unplug = machine
     data, settings = CASES[name]
     assert main(["prefetch", name]) == 0
-    fetched = [one for one in declared(name) if hasattr(one, "repository")]
+    fetched = [one for one in list_assets(name) if hasattr(one, "repository")]
     assert {one.repository for one in fetched} <= {"/".join(path.split("/")[:2]) for path in hub.asked} | {""}
     if name in ("dsg", "fleur", "vqascore"):  # its terms are binding, so that it is fetched only by its name
         assert f"vlgauge prefetch judge:{LLAVA}" in capsys.readouterr().out

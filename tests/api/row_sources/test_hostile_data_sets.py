@@ -138,4 +138,4 @@ def test_every_data_file_is_one_of_the_commit_whatever_the_card_says(monkeypatch
     monkeypatch.setattr(data_set_tasks, "_check_card", lambda *_: None)
     monkeypatch.setattr(datasets, "load_dataset_builder", lambda *_, **__: Builder())
     with pytest.raises(ValueError, match=r"^`dataset`.*got 'org/x'"):
-        data_set_tasks._opened.__wrapped__("org/x", COMMITS[0], False, None)
+        data_set_tasks._open_split.__wrapped__("org/x", COMMITS[0], False, None)

@@ -318,7 +318,7 @@ def test_pieces_keep_the_limit_and_the_order(load_toy, monkeypatch, limit, piece
     monkeypatch.setattr(metric_base, "MAX_BYTES_PER_WRITE", limit)
     metric = load_toy("image_toy", keep_in_memory=True)
     images = [b"1", [b"2", b"2345"], b"23456", b"2"]
-    stored = metric._stored({"predictions": list("abcd"), "images": images, "references": None})
+    stored = metric._store_rows({"predictions": list("abcd"), "images": images, "references": None})
     assert ["".join(piece["predictions"]) for piece in metric._chunks(stored)] == pieces.split()
 
 

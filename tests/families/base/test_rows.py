@@ -203,7 +203,7 @@ def test_blank_references_are_none(metric, blank):
 
 def test_a_blank_candidate_of_a_set_is_one(set_toy):
     with pytest.warns(UserWarning, match=r"^`references`.* 1 .*1 of 1 rows"):
-        stored = set_toy._stored({"predictions": [["", "a"]], "references": [["", "b"]]})
+        stored = set_toy._store_rows({"predictions": [["", "a"]], "references": [["", "b"]]})
     assert stored == {"predictions": [["", "a"]], "references": [["b"]]}
 
 

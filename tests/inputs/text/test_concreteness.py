@@ -206,8 +206,8 @@ def test_idf_of_the_specification():
     assert table.value("bridge") == pytest.approx(expected["unseen_idf"], abs=1e-9)
     found = {phrase: table.mean(phrase) for phrase in expected["phrase_mean_idf"]}
     assert found == pytest.approx(expected["phrase_mean_idf"], abs=1e-9)
-    assert table.seen("dog")
-    assert not table.seen("Dog")
+    assert table.contains("dog")
+    assert not table.contains("Dog")
 
 
 def test_stories_count_not_their_sentences():

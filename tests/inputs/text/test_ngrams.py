@@ -32,13 +32,13 @@ def test_ids_are_positions_in_the_sorted_ngrams_of_all_captions(captions, repeat
 
 def test_captions_may_be_chosen_several_times_and_grouped():
     texts = token_ids(iter([["b", "a"], [], ["c"]]))
-    chosen = texts.chosen(np.array([2, 0, 0, 1]))
+    chosen = texts.select(np.array([2, 0, 0, 1]))
     assert (chosen.tokens, chosen.ids.tolist(), chosen.lengths.tolist()) == (
         ["a", "b", "c"],
         [2, 1, 0, 1, 0],
         [1, 2, 2, 0],
     )
-    assert list(chosen.grouped(np.array([0, 0, 1, 1]))) == [[["c"], ["b", "a"]], [["b", "a"], []]]
+    assert list(chosen.iter_groups(np.array([0, 0, 1, 1]))) == [[["c"], ["b", "a"]], [["b", "a"], []]]
 
 
 @pytest.mark.parametrize("bits", [8, 62])

@@ -18,11 +18,11 @@ def test_a_word_counts_once_per_story():
     assert table.value("dog") == pytest.approx(math.log(3 / 2))
     assert table.value("A") == pytest.approx(math.log(3 / 3))
     assert table.value("bird") == pytest.approx(math.log(3 / 1))
-    assert (table.seen("dog"), table.seen("Dog"), table.seen("bird")) == (True, False, False)
+    assert (table.contains("dog"), table.contains("Dog"), table.contains("bird")) == (True, False, False)
     folded = fit_idf(STORIES, lowercase=True)
     assert folded.df["a"] == 2
     assert fit_idf(["The dog saw the cat."], lowercase=True).df["the"] == 1
-    assert folded.seen("DOG")
+    assert folded.contains("DOG")
     assert folded.value("Dog") == folded.value("dog")
 
 
@@ -37,7 +37,7 @@ def test_tables_are_written_and_read(tmp_path):
 def test_finished_values():
     table = idf_table({"dog": 1.0, "cat": 2.5})
     assert (table.value("dog"), table.value("bird")) == (1.0, pytest.approx(2.5 + math.log(2)))
-    assert not table.seen("bird")
+    assert not table.contains("bird")
 
 
 @pytest.mark.parametrize(

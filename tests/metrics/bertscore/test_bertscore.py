@@ -58,7 +58,7 @@ def test_an_example_worked_by_hand():
     values, weights = np.array([0.5, 0.9, 0.8]), np.array([1.0, 3.0, 2.0])
     np.testing.assert_allclose(formula.compute_weighted_means(values, weights, np.array([2, 1])), [0.8, 0.8])
     np.testing.assert_allclose(formula.f_measure(np.array([0.5]), np.array([1.0])), [2 / 3])
-    np.testing.assert_allclose(formula.rescaled(np.array([0.9, 1.0]), 0.8), [0.5, 1.0])
+    np.testing.assert_allclose(formula.rescale(np.array([0.9, 1.0]), 0.8), [0.5, 1.0])
     np.testing.assert_allclose(formula.inverse_frequencies(np.array([0, 1, 3]), 3), [math.log(4), math.log(2), 0.0])
 
 

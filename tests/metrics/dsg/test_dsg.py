@@ -108,7 +108,9 @@ def test_undefined_rows():
     assert (result["dsg_undefined"], result["dsg_unread"]) == (2, 0)
     (told,) = result["dsg_details"][0]["questions"]
     assert (told["probability"], told["answer"], told["counted"]) == (None, None, False)
-    reasons = [explain("dsg", {"predictions": ["a cat", "x", "a dog"]}, result).undefined(row) for row in (0, 1)]
+    reasons = [
+        explain("dsg", {"predictions": ["a cat", "x", "a dog"]}, result).explain_undefined(row) for row in (0, 1)
+    ]
     assert reasons == ["the model did not return how likely yes and no are", "there are no questions about the caption"]
 
 
@@ -329,7 +331,7 @@ def test_rules_by_hand():
 
 def test_the_demo_judge_prefers_the_right_caption():
     demo = vlgauge.load("dsg", profile="embedded", device="cpu")
-    kept = [(one, scenes.changed(one, "shape", seed=1)) for one in scenes.scenes(20, seed=7, split="test")]
+    kept = [(one, scenes.change_fact(one, "shape", seed=1)) for one in scenes.scenes(20, seed=7, split="test")]
     pictures = [scenes.draw_scene(one).image for one, _ in kept]
     right, wrong = (
         np.array(

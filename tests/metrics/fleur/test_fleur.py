@@ -363,7 +363,7 @@ def toy():
 
 
 def scored_scenes(toy, change, n=40):
-    kept = [(one, scenes.changed(one, change, seed=1)) for one in scenes.scenes(n, seed=7, split="test")]
+    kept = [(one, scenes.change_fact(one, change, seed=1)) for one in scenes.scenes(n, seed=7, split="test")]
     pairs = [(one, other) for one, other in kept if other is not None]
     pictures = [scenes.draw_scene(one).image for one, _ in pairs]
     right, wrong = (
@@ -388,7 +388,7 @@ def test_the_toy_says_that_it_is_one(toy):
 
 # -- captions that speak to the judge ----------------------------------------------------------------------------------
 def test_what_the_card_says_of_captions_that_praise_themselves(toy):
-    drawn = [(one, scenes.changed(one, "colour", seed=1)) for one in scenes.scenes(200, seed=7, split="test")]
+    drawn = [(one, scenes.change_fact(one, "colour", seed=1)) for one in scenes.scenes(200, seed=7, split="test")]
     pictures = [scenes.draw_scene(one).image for one, _ in drawn]
     wrong = [scenes.captions(other, seed=1)[0] for _, other in drawn]
     plain, praised = (

@@ -215,7 +215,7 @@ def drawn():
     chosen = scenes.scenes(40, seed=5, split="test")
     pictures = [scenes.draw_scene(scene).image for scene in chosen]
     right = [scenes.captions(scene, seed=1)[0] for scene in chosen]
-    wrong = [scenes.captions(scenes.changed(scene, "colour", seed=1), seed=1)[0] for scene in chosen]
+    wrong = [scenes.captions(scenes.change_fact(scene, "colour", seed=1), seed=1)[0] for scene in chosen]
     return pictures, right, wrong
 
 

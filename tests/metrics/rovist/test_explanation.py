@@ -27,4 +27,4 @@ def test_rovist_is_explained_without_the_details_of_its_parts():
 def test_a_part_without_a_score_is_named():
     result = {"rovist_scores": [None], "rovist_details": [{"vg": None, "c": 0.5, "nr": float("nan")}]}
     found = explain("rovist", {"predictions": [["One."]]}, result)
-    assert found.undefined(0) == "grounding and non-redundancy could not be scored"
+    assert found.explain_undefined(0) == "grounding and non-redundancy could not be scored"

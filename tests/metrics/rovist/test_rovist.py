@@ -122,8 +122,10 @@ def test_settings_reach_their_part(load):
 def test_rows_are_read_once_and_per_call_data_passed_on(load, monkeypatch):
     metric = load()
     stored = []
-    real = type(metric)._stored
-    monkeypatch.setattr(base.Metric, "_stored", lambda self, columns: stored.append(self.name) or real(self, columns))
+    real = type(metric)._store_rows
+    monkeypatch.setattr(
+        base.Metric, "_store_rows", lambda self, columns: stored.append(self.name) or real(self, columns)
+    )
     regions, nouns = [[["r"]]] * 4, [["dog"]] * 4
     metric.compute(predictions=STORIES, images=PICTURES, regions=regions, nouns=nouns)
     assert stored == ["rovist"]

@@ -42,7 +42,7 @@ def ids_of(scorer, text):
 
 def test_of_two_sentences_the_longer_one_loses_its_end(scorer):
     short = "a short one ."
-    ((ids, segments),), (cut,) = scorer._encoded([(LONG, short)], "longest")
+    ((ids, segments),), (cut,) = scorer._encode([(LONG, short)], "longest")
     room = 512 - 3 - len(ids_of(scorer, short))
     assert cut
     assert ids == [2, *ids_of(scorer, LONG)[:room], 3, *ids_of(scorer, short), 3]
@@ -51,14 +51,14 @@ def test_of_two_sentences_the_longer_one_loses_its_end(scorer):
 
 def test_of_a_prefix_the_oldest_goes_first(scorer):
     short = "a short one ."
-    ((ids, _),), (cut,) = scorer._encoded([("begin " + LONG, short)], "oldest")
+    ((ids, _),), (cut,) = scorer._encode([("begin " + LONG, short)], "oldest")
     room = 512 - 3 - len(ids_of(scorer, short))
     assert cut
     assert ids == [2, *ids_of(scorer, "begin " + LONG)[-room:], 3, *ids_of(scorer, short), 3]
 
 
 def test_a_sentence_that_does_not_fit_by_itself_is_cut_too(scorer):
-    ((ids, _),), _ = scorer._encoded([("before .", LONG)], "oldest")
+    ((ids, _),), _ = scorer._encode([("before .", LONG)], "oldest")
     assert ids == [2, 3, *ids_of(scorer, LONG)[:509], 3]
 
 

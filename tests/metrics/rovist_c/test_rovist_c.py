@@ -128,7 +128,7 @@ def test_golden_tokens_and_segments():
     scorer = pair_scorer(CHECKPOINT, TINY)
     for story in GOLDEN.values():
         if len(story.get("first_pair_input_ids", [])) in range(1, scorer.maximum + 1):
-            inputs, _ = scorer._encoded([tuple(story["sentences"][:2])], "longest")
+            inputs, _ = scorer._encode([tuple(story["sentences"][:2])], "longest")
             assert inputs == [(story["first_pair_input_ids"], story["first_pair_token_type_ids"])]
 
 

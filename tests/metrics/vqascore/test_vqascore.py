@@ -207,7 +207,7 @@ def test_what_the_module_refuses(chosen):
 
 def test_the_toy_prefers_the_right_caption():
     toy = vlgauge.load("vqascore", profile="embedded", device="cpu")
-    kept = [(one, scenes.changed(one, "colour", seed=1)) for one in scenes.scenes(20, seed=7, split="test")]
+    kept = [(one, scenes.change_fact(one, "colour", seed=1)) for one in scenes.scenes(20, seed=7, split="test")]
     pairs = [(one, other) for one, other in kept if other is not None]
     pictures = [scenes.draw_scene(one).image for one, _ in pairs]
     right, wrong = (

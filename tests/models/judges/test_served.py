@@ -590,10 +590,10 @@ def test_explanations_tell_what_a_server_left_out(serving):
     result = score(serving, reply)
     columns = {"predictions": ["a"], "images": [image]}
     told = explain("fleur", columns, result)
-    assert "and its server did not return alternative answers" in told.undefined(0)
+    assert "and its server did not return alternative answers" in told.explain_undefined(0)
     result = chances(serving, completion("Yes", [row("Yes", {"Yes": 0.75})], "length"))
     body = explain("vqascore", columns, result).body(0)
     assert "0.75" in body
     assert "end of the answer" not in body
     result = chances(serving, completion("No", [row("No", {"No": 0.5})], "length"))
-    assert "the server did not return the probability of" in explain("vqascore", columns, result).undefined(0)
+    assert "the server did not return the probability of" in explain("vqascore", columns, result).explain_undefined(0)

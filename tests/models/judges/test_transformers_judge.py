@@ -83,7 +83,7 @@ def test_forced_scoring_is_generation(judges, kind):
     """Check that forced scoring of a generated answer has the same probability for each token."""
     judge = judges(kind)
     (asked, *_) = questions(kind)
-    written = judge._written([judge._prepare(asked, OPENING)], 4)[0]
+    written = judge._generate([judge._prepare(asked, OPENING)], 4)[0]
     prepared = judge._prepare(asked, OPENING, "x")
     inputs = judge._collate([judge._prepare(asked, OPENING)], left=True)
     with torch.no_grad():

@@ -75,16 +75,16 @@ def test_other_states_are_refused(tmp_path):
     run(tmp_path, 1)
     other = r"state\.safetensors.*base"
     with pytest.raises(ValueError, match=other):
-        parts(tmp_path, "that")[2].resumed()
+        parts(tmp_path, "that")[2].resume()
     wide = TrainingCheckpoint(checkpoint.file, "this", {"w": torch.zeros(3)}, optimizer)
     with pytest.raises(ValueError, match=other):
-        wide.resumed()
+        wide.resume()
     assert weight.tolist() == [4.0, -3.0]
     checkpoint.file.write_bytes(checkpoint.file.read_bytes()[:99])
     with pytest.raises(ValueError, match="interrupted training"):
-        checkpoint.resumed()
+        checkpoint.resume()
     checkpoint.file.unlink()
-    assert checkpoint.resumed() == Progressed()
+    assert checkpoint.resume() == Progressed()
 
 
 def test_every_byte_that_turns_over_is_noticed(tmp_path):
@@ -95,13 +95,13 @@ def test_every_byte_that_turns_over_is_noticed(tmp_path):
     for at in range(8, len(whole), 17):
         checkpoint.file.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
         with pytest.raises(ValueError, match=refused):
-            checkpoint.resumed()
+            checkpoint.resume()
     # The last byte belongs to a tensor.
     with pytest.raises(ValueError, match="must be unmodified"):
-        checkpoint.resumed()
+        checkpoint.resume()
     assert weight.tolist() == [4.0, -3.0]
     checkpoint.file.write_bytes(whole)
-    assert len(checkpoint.resumed().rounds) == 2
+    assert len(checkpoint.resume().rounds) == 2
 
 
 KILLED_IN_THE_MIDDLE = """

@@ -171,7 +171,7 @@ class HubRows:
 
     def __init__(self, data_set: Pinned, config: str | None, split: str | None) -> None:
         self._data_set = data_set
-        (opened,) = data_set.task("opened", config=config, split=split)
+        (opened,) = data_set.task("open_split", config=config, split=split)
         # Keep the configuration as the caller named it, because the worker caches the opened dataset by that name.
         self._own = {"config": config, "split": opened.facts["split"]}
         self.origin = Origin(data_set.id, opened.facts["config"], opened.facts["split"], data_set.revision)

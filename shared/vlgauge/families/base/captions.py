@@ -129,7 +129,7 @@ class TokenMetric(Metric):
             score.
         """
         texts, row_of_text, rows = self.tokenize_to_ids(predictions, references)
-        of_rows = list(texts.grouped(row_of_text))
+        of_rows = list(texts.iter_groups(row_of_text))
         return [own for own, *_ in of_rows], [theirs for _, *theirs in of_rows], rows
 
     def tokenize_to_ids(
@@ -146,7 +146,7 @@ class TokenMetric(Metric):
         captions, which = number_distinct(caption for row in rows for caption in (predictions[row], *references[row]))
         sizes = np.fromiter((1 + len(references[row]) for row in rows), np.int64, len(rows))
         row_of_text = np.repeat(np.arange(len(rows)), sizes)
-        return self._tokenize_captions(captions).chosen(which), row_of_text, rows
+        return self._tokenize_captions(captions).select(which), row_of_text, rows
 
     def _tokenize_captions(self, captions: Sequence[str]) -> TokenIds:
         if self.tokenizer in OF_SPACED:

@@ -237,7 +237,7 @@ class Metric(EvaluateAdapter, ABC):
             columns, options = self._sort_keywords(given)
             if options:
                 raise UsageTypeError.unexpected(f"{self.name}.add_batch", next(iter(options)), "pass it to `compute`")
-            stored = self._stored(columns)
+            stored = self._store_rows(columns)
             for chunk in self._chunks(stored):
                 self._host_add(chunk)
 
@@ -407,7 +407,7 @@ class Metric(EvaluateAdapter, ABC):
             names = ", ".join(column.name for column in self.columns)
             raise UsageTypeError.about(next(iter(options)), f"is not a column of {self.name}, which uses {names}")
         schema = Features({column.name: column.feature() for column in self.columns}).arrow_schema
-        chunks = [pa.Table.from_pydict(chunk, schema=schema) for chunk in self._chunks(self._stored(own))]
+        chunks = [pa.Table.from_pydict(chunk, schema=schema) for chunk in self._chunks(self._store_rows(own))]
         return pa.concat_tables(chunks) if chunks else schema.empty_table()
 
     def from_table(self, table: pa.Table) -> dict[str, Sequence[Any]]:
@@ -467,7 +467,7 @@ class Metric(EvaluateAdapter, ABC):
                 )
         return {name: given.get(name) for name in own}, options
 
-    def _stored(self, columns: Mapping[str, Any]) -> dict[str, list[Any]]:
+    def _store_rows(self, columns: Mapping[str, Any]) -> dict[str, list[Any]]:
         """Validate all rows and convert them to the storage format of `evaluate`, before any row is written."""
         needed = " and ".join(f"`{column.name}`" for column in self.columns if not column.optional)
         rows: dict[str, list[Any]] = {}

@@ -104,7 +104,7 @@ class JudgeMetric(Metric):
             own=own,
         )
 
-    def made_with(self, judge: Judge) -> dict[str, Any]:
+    def signature_extra(self, judge: Judge) -> dict[str, Any]:
         """Return the signature fields of a judge model.
 
         Returns:

@@ -77,7 +77,7 @@ class FactualParser:
         """
         released = self.variant == "released"
         sentences = [[one.strip()] if released else split_sentences(one.lower()) for one in captions]
-        written = self._written([one for own in sentences for one in own], progress)
+        written = self._generate([one for own in sentences for one in own], progress)
         graphs = {one: _graph(text) for one, (text, _) in written.items()}
         if broken := sum(graph is None for graph in graphs.values()):
             example = next(text for one, (text, _) in written.items() if graphs[one] is None)
@@ -99,7 +99,7 @@ class FactualParser:
         """
         return [[[name] for name in graph.objects] for graph in self.graphs(captions, progress=progress)]
 
-    def _written(self, sentences: Sequence[str], progress: Progress) -> dict[str, tuple[str, bool]]:
+    def _generate(self, sentences: Sequence[str], progress: Progress) -> dict[str, tuple[str, bool]]:
         """Return the output of the model for each distinct sentence, and whether it ends."""
         distinct = list(dict.fromkeys(one for one in sentences if one))
         model = seq2seq(self._model, profile=self._profile, device=self._device, setting="parser", hint=HINT)

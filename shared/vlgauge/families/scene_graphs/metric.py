@@ -74,7 +74,7 @@ class SceneGraphMetric(Metric):
         """Whether the settings require embeddings of phrases."""
         return EncoderSettings in self.setting_groups
 
-    def made_with(self, parser: str, encoder: str | None = None) -> dict[str, Any]:
+    def signature_extra(self, parser: str, encoder: str | None = None) -> dict[str, Any]:
         """Return the signature fields that are only known at call time.
 
         Args:

@@ -39,7 +39,7 @@ class KnownCaptions:
     copies: OrderCounts
 
     @classmethod
-    def counted(cls, captions: Sequence[Sequence[str]], styles: Ints, n_styles: int) -> "KnownCaptions":
+    def count(cls, captions: Sequence[Sequence[str]], styles: Ints, n_styles: int) -> "KnownCaptions":
         """Count the copies of captions.
 
         Args:
@@ -49,7 +49,7 @@ class KnownCaptions:
         """
         filled = [i for i, tokens in enumerate(captions) if tokens]
         keys, rows = np.unique(caption_keys([captions[i] for i in filled]), return_inverse=True)
-        return cls(keys, OrderCounts.counted(np.arange(len(keys)), rows, styles[filled], n_styles))
+        return cls(keys, OrderCounts.count(np.arange(len(keys)), rows, styles[filled], n_styles))
 
     def find(self, captions: Sequence[Sequence[str]]) -> Ints:
         """Return the row of each caption among the known ones, shape ``(n_captions,)``.

@@ -45,7 +45,7 @@ def fit_table(
     orders = []
     with progress_bar(MAX_ORDER, "Counting n-grams", progress) as advance:
         for sets in ngram_sets(texts):
-            orders.append(OrderCounts.counted(sets.keys, sets.ngrams, ids[sets.captions], len(names)))
+            orders.append(OrderCounts.count(sets.keys, sets.ngrams, ids[sets.captions], len(names)))
             advance(1)
     return cls(
         tokenizer=chosen,
@@ -53,7 +53,7 @@ def fit_table(
         captions=tuple(np.bincount(ids, minlength=len(names)).tolist()),
         tokens=texts.tokens,
         orders=tuple(orders),
-        known=KnownCaptions.counted(split, ids, len(names)),
+        known=KnownCaptions.count(split, ids, len(names)),
         **about,
     )
 

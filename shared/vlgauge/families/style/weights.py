@@ -108,7 +108,7 @@ class OrderCounts:
     n_styles: int
 
     @classmethod
-    def counted(cls, keys: Ints, ngrams: Ints, styles: Ints, n_styles: int) -> "OrderCounts":
+    def count(cls, keys: Ints, ngrams: Ints, styles: Ints, n_styles: int) -> "OrderCounts":
         """Count f_p(t), the number of captions of style p that contain the n-gram t (Eq. 1).
 
         Args:

@@ -58,10 +58,10 @@ def splits(settings: dict[str, Any], content: bytes) -> Iterator[tuple[list[str]
         UsageError: If the dataset cannot be found or read.
     """
     with in_words(settings["identity"]):
-        yield list(_opened(**_own(settings), config=settings["config"])[1]), b""
+        yield list(_open_split(**_own(settings), config=settings["config"])[1]), b""
 
 
-def opened(settings: dict[str, Any], content: bytes) -> Iterator[tuple[dict[str, Any], bytes]]:
+def open_split(settings: dict[str, Any], content: bytes) -> Iterator[tuple[dict[str, Any], bytes]]:
     """Yield the selected configuration and split, the kind of each column, and the number of rows.
 
     Returns:
@@ -73,7 +73,7 @@ def opened(settings: dict[str, Any], content: bytes) -> Iterator[tuple[dict[str,
     with in_words(settings["identity"]):
         config, split = settings["config"], settings["split"]
         try:
-            config, there = _opened(**_own(settings), config=config)
+            config, there = _open_split(**_own(settings), config=config)
         except UsageError:
             raise
         except ValueError:
@@ -107,7 +107,7 @@ def rows(settings: dict[str, Any], content: bytes) -> Iterator[tuple[int, bytes 
         UsageError: If the dataset cannot be read.
     """
     with in_words(settings["identity"]):
-        there = _opened(**_own(settings), config=settings["config"])[1]
+        there = _open_split(**_own(settings), config=settings["config"])[1]
         chosen = there[settings["split"]].select_columns(settings["titles"])
         chosen = chosen.skip(settings["start"]) if settings["start"] else chosen
         for table in chosen.with_format("arrow").iter(batch_size=_ROWS):
@@ -129,7 +129,7 @@ def _configurations(identity: str, revision: str, token: str | bool) -> list[str
 
 
 @lru_cache(maxsize=2)
-def _opened(identity: str, revision: str, token: str | bool, config: str | None) -> tuple[str, dict[str, Any]]:
+def _open_split(identity: str, revision: str, token: str | bool, config: str | None) -> tuple[str, dict[str, Any]]:
     """Return the name of a configuration and its splits, undecoded, after checking that they may be opened."""
     _check_card(identity, revision, token)
     builder = datasets.load_dataset_builder(_path(identity), config, revision=revision, token=token)
@@ -172,7 +172,7 @@ def _check_card(identity: str, revision: str, token: str | bool) -> None:
     # cache.
     HfFileSystem.clear_instance_cache()
     shutil.rmtree(constants.HF_HOME, ignore_errors=True)
-    _opened.cache_clear()
+    _open_split.cache_clear()
     for name in _CARDS:
         try:
             path = hf_hub_download(identity, name, repo_type="dataset", revision=revision, token=token)

@@ -54,7 +54,7 @@ class TokenIds:
     ids: Ints
     lengths: Ints
 
-    def chosen(self, texts: Ints) -> "TokenIds":
+    def select(self, texts: Ints) -> "TokenIds":
         """Select texts, with repetitions if an index is repeated.
 
         Args:
@@ -87,7 +87,7 @@ class TokenIds:
         table[ranges(np.zeros_like(lengths), lengths)[1], column] = self.ids[place]
         return table
 
-    def grouped(self, example: Ints) -> Iterator[list[list[str]]]:
+    def iter_groups(self, example: Ints) -> Iterator[list[list[str]]]:
         """Iterate over the examples and return the tokens of the texts of each.
 
         Args:

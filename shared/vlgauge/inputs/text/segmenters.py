@@ -46,7 +46,7 @@ def open_jieba() -> Segmenter:
             tokenizer.initialize()
         finally:
             jieba.setLogLevel(level)
-    return partial(_segmented, tokenizer.cut)
+    return partial(_segment, tokenizer.cut)
 
 
 def open_mecab() -> Segmenter:
@@ -62,14 +62,14 @@ def open_mecab() -> Segmenter:
         with lock:
             return [node.surface for node in tagger(text)]
 
-    return partial(_segmented, surfaces)
+    return partial(_segment, surfaces)
 
 
 def open_newmm() -> Segmenter:
     """Return the words of pythainlp's newmm with its bundled dictionary."""
     from pythainlp.tokenize import word_tokenize
 
-    return partial(_segmented, partial(word_tokenize, engine="newmm", keep_whitespace=False))
+    return partial(_segment, partial(word_tokenize, engine="newmm", keep_whitespace=False))
 
 
 def open_kiwi() -> Segmenter:
@@ -87,10 +87,10 @@ def open_kiwi() -> Segmenter:
         with lock:
             return [token.form for token in kiwi.tokenize(text)]
 
-    return partial(_segmented, morphemes)
+    return partial(_segment, morphemes)
 
 
-def _segmented(segment: Callable[[str], Iterable[str]], text: str) -> list[str]:
+def _segment(segment: Callable[[str], Iterable[str]], text: str) -> list[str]:
     return _words(segment(unicodedata.normalize("NFC", text)))
 
 

@@ -41,7 +41,7 @@ class IdfTable:
         unseen = max(self.df.values()) + math.log(2) if self.n_stories is None else math.log(self.n_stories)
         object.__setattr__(self, "_unseen", unseen)
 
-    def seen(self, word: str) -> bool:
+    def contains(self, word: str) -> bool:
         """Return whether the corpus contains the word."""
         return (word.lower() if self.lowercase else word) in self.df
 

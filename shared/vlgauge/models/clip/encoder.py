@@ -144,7 +144,7 @@ class ClipEncoder:
                 progress_bar(len(new), note, progress) as advance,
             ):
                 for batch, opened in zip(split_batches(new, batch_size), squares, strict=True):
-                    seen = self._seen(batch, opened, forward, on_error)
+                    seen = self._encode_opened(batch, opened, forward, on_error)
                     rows.update(seen)
                     for convert, store in stores.items():
                         store.put({key: vector for (kind, key), vector in seen.items() if kind == convert})
@@ -234,7 +234,7 @@ class ClipEncoder:
         _, first, row_of = np.unique(raw, return_index=True, return_inverse=True)
         return np.asarray((rows[first] @ matrix)[row_of.reshape(-1)], dtype=np.float32)
 
-    def _seen(
+    def _encode_opened(
         self,
         batch: Sequence[PictureId],
         opened: Sequence[np.ndarray | UsageError],

@@ -170,7 +170,7 @@ class LoadedJudge:
         """
 
         def answered(batch: Sequence[_Prepared]) -> list[Answer]:
-            return self._written(batch, longest)
+            return self._generate(batch, longest)
 
         keys = [question.key for question in questions]
         return self._ask(
@@ -269,7 +269,7 @@ class LoadedJudge:
                 advance(len(batch))
         return [found[key] for key in keys]
 
-    def _written(self, batch: Sequence[_Prepared], longest: int) -> list[Answer]:
+    def _generate(self, batch: Sequence[_Prepared], longest: int) -> list[Answer]:
         """Generate the greedy answers of a batch."""
         import torch
         from transformers import LogitsProcessorList

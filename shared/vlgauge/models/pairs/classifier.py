@@ -135,7 +135,7 @@ class LoadedScorer:
         check_fork()
         index = self.label_index(label)
         distinct = list(dict.fromkeys(pairs))
-        inputs, truncated = self._encoded(distinct, cut)
+        inputs, truncated = self._encode(distinct, cut)
         keys = [_key(one) for one in inputs]
         known = self.store.get_all(dict.fromkeys(keys))
         new = {key: one for key, one in zip(keys, inputs, strict=True) if key not in known}
@@ -152,7 +152,7 @@ class LoadedScorer:
         rows = np.array([row_of[pair] for pair in pairs], dtype=np.intp)
         return PairProbabilities(class_probabilities(logits, index)[rows], truncated[rows])
 
-    def _encoded(self, pairs: Sequence[Pair], cut: str | None) -> tuple[list[Encoded], npt.NDArray[np.bool_]]:
+    def _encode(self, pairs: Sequence[Pair], cut: str | None) -> tuple[list[Encoded], npt.NDArray[np.bool_]]:
         """Return the token and segment ids of each pair, and whether it was truncated."""
         if not pairs:
             return [], np.zeros(0, dtype=bool)

@@ -155,7 +155,7 @@ class Task(ABC):
         """
 
     @abstractmethod
-    def sampled(self, values: Floats, items: Ints) -> Sampled:
+    def create_sampler(self, values: Floats, items: Ints) -> Sampled:
         """Return a function that computes the figures of samples of these items, in the same order.
 
         Its results may differ from `figures_of` in the last digits, and where a figure is corrected for repeated items.
@@ -305,7 +305,7 @@ def _samples(
     if not common:
         return {}
     items = max(common.values(), key=len)
-    parts = [(len(own), task.sampled(values[name], own)) for name, own in common.items()]
+    parts = [(len(own), task.create_sampler(values[name], own)) for name, own in common.items()]
 
     def statistic(drawn: Ints) -> list[float]:
         return [number for n, sampled in parts for number in sampled(drawn if n else drawn[:0])]

@@ -150,10 +150,10 @@ class CaptionPairs(Task):
             Percent by name of the kind and "mean", or "accuracy" for a single kind.
         """
         names = list(dict.fromkeys(self.kinds))
-        found = self.sampled(values, items)(np.arange(len(items)))
+        found = self.create_sampler(values, items)(np.arange(len(items)))
         return dict(zip([*names, "mean"] if len(names) > 1 else ["accuracy"], found, strict=True))
 
-    def sampled(self, values: Floats, items: Ints) -> Sampled:
+    def create_sampler(self, values: Floats, items: Ints) -> Sampled:
         """Return a function that computes the values of `figures_of` for positions in `items`."""
         names = list(dict.fromkeys(self.kinds))
         kinds = np.array([names.index(self.kinds[i]) for i in items.tolist()], dtype=np.intp)

@@ -169,7 +169,7 @@ class RatedCaptions(Task):
         """Compute the correlations of scores and ratings, each times 100, by name."""
         return self.rule.exact(values[items], self.ratings[items])
 
-    def sampled(self, values: Floats, items: Ints) -> Sampled:
+    def create_sampler(self, values: Floats, items: Ints) -> Sampled:
         """Return a function that computes the values of `figures_of` for positions in `items`."""
         groups = [self.groups[i] for i in items.tolist()]
         return self.rule.sampled(values[items], self.ratings[items], groups)

@@ -95,10 +95,10 @@ class GrowingCaptions(Task):
         Returns:
             Percent by name: "positive", "negative", "average", the other kinds and "authors' average".
         """
-        found = self.sampled(values, items)(np.arange(len(items)))
+        found = self.create_sampler(values, items)(np.arange(len(items)))
         return dict(zip(["positive", "negative", "average", *KINDS[2:], "authors' average"], found, strict=True))
 
-    def sampled(self, values: Floats, items: Ints) -> Sampled:
+    def create_sampler(self, values: Floats, items: Ints) -> Sampled:
         """Return a function that computes the values of `figures_of` for positions in `items`."""
         kinds, own = items % len(KINDS), values[items]
 

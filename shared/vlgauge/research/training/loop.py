@@ -100,7 +100,7 @@ class Progressed:
         self.best = len(self.rounds) - 1 if better else self.best
         return better
 
-    def finished(self, plan: Plan) -> bool:
+    def is_finished(self, plan: Plan) -> bool:
         """Return whether all rounds are done, or none has improved for `patience` rounds."""
         done = len(self.rounds)
         return done >= plan.rounds or (done > 0 and done - 1 - self.best >= plan.patience)
@@ -144,7 +144,7 @@ class TrainingCheckpoint:
         with atomic_write(self.file, in_folder=True) as part:
             save_file(tensors, part, metadata=metadata)
 
-    def resumed(self) -> Progressed:
+    def resume(self) -> Progressed:
         """Restore tensors, optimizer and random generators from the file.
 
         Returns:
@@ -236,8 +236,8 @@ def train(
     Returns:
         The progress at the end.
     """
-    state = checkpoint.resumed()
-    while not state.finished(plan):
+    state = checkpoint.resume()
+    while not state.is_finished(plan):
         if state.add(one_round(state), plan.loss):
             keep()
         checkpoint.save(state)

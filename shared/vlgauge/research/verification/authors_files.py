@@ -45,7 +45,7 @@ FLICKRSTYLE = ("humor/funny_train.txt", "romantic/romantic_train.txt")
 
 def check_example(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]:
     """Check the example of the CLIPScore and PAC-S code: two images, good and bad captions."""
-    wanted = tools.wanted("example")
+    wanted = tools.select_rows("example")
     for metric in dict.fromkeys(metric_of(row.metric or "") for row in wanted):
         own = [row for row in wanted if metric_of(row.metric or "") == metric]
         how = "they are in the repositories aimagelab/pacscore and jmhessel/clipscore; --data FOLDER"
@@ -76,7 +76,7 @@ def _example(found: Sequence[PublishedRow], metric: str, data: Data, tools: Tool
 
 def check_coco_demo(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]:
     """Check the demo of the COCO caption evaluation: one captioner on 1,000 images."""
-    wanted = tools.wanted("coco_demo")
+    wanted = tools.select_rows("coco_demo")
 
     def work() -> Iterator[Finding]:
         systems = read_coco_systems(data.all_of(COCO_DEMO))
@@ -94,7 +94,7 @@ def check_coco_demo(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]:
 def check_story_means(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]:
     """Check RoViST-NR on the stories that Surikuchi et al. (2024) published with scores: means, and story by story."""
     how = "it is in the repository akskuchi/dHM-visual-storytelling; --data FOLDER; Punkt needs NLTK's data punkt_tab"
-    for row in tools.wanted("rovist_nr_stories"):
+    for row in tools.select_rows("rovist_nr_stories"):
         yield from attempt_check([row], how, partial(_story_means, row, data, tools))
 
 
@@ -112,7 +112,7 @@ def _story_means(row: PublishedRow, data: Data, tools: Tools) -> Iterator[Findin
 def check_stories(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]:
     """Check stories whose crops, features or texts only their authors have, from files that the user made of them."""
     for (protocol, name), ending in STORY_FILES.items():
-        for row in [row for row in tools.wanted(protocol) if row.row == name]:
+        for row in [row for row in tools.select_rows(protocol) if row.row == name]:
             how = f"{ending}: rows with id, predictions and, for a metric of images, regions; --data FOLDER; --set"
             yield from attempt_check([row], how, partial(_stories, row, ending, data, tools))
 
@@ -133,7 +133,7 @@ def _stories(row: PublishedRow, ending: str, data: Data, tools: Tools) -> Iterat
 
 def check_style_table(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]:
     """Check Table 1 of StyleM: the share of captions whose own style wins, in sample, by the released code."""
-    for row in tools.wanted("style_report"):
+    for row in tools.select_rows("style_report"):
         if row.row == "Flickr7k":
             yield from attempt_check(
                 [row], "it is FlickrStyle_v0.9; --data FOLDER", partial(_style_table, row, data, tools)

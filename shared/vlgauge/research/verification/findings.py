@@ -132,7 +132,7 @@ class Tools:
     metrics: Sequence[str] = ()
     backbone: str = BACKBONE
 
-    def wanted(self, protocol: str) -> list[PublishedRow]:
+    def select_rows(self, protocol: str) -> list[PublishedRow]:
         """Return the published rows of a check for the selected metrics and backbone."""
         return [
             row

@@ -72,7 +72,7 @@ NEED_REGIONS = ("groovist", "rovist_vg")
 def check_protocols(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]:
     """Check every published row of the protocols."""
     for name in PROTOCOLS:
-        wanted = tools.wanted(name)
+        wanted = tools.select_rows(name)
         regions = [row for row in wanted if row.metric in NEED_REGIONS]
         if regions:
             how = f"vlgauge protocol {name} {' '.join(FILES[name])} --unanimous --metric METRIC, with your own regions"

@@ -23,7 +23,7 @@ _LINE = re.compile(r"^(caption|our score|label) : (.*)$", re.MULTILINE)
 
 def check_released_scores(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]:
     """Check FLEUR on Flickr8k-Expert and Pascal-50S with the scores of its repository."""
-    for row in tools.wanted("fleur_results"):
+    for row in tools.select_rows("fleur_results"):
         work = _expert if row.row == "Flickr8k-Expert" else _pascal
         yield from attempt_check(
             [row], "it is in the repository Yebin46/FLEUR; --data FOLDER", partial(work, row, data)

@@ -62,7 +62,7 @@ def test_many_different_ratings_are_left_to_scipy():
     drawn = np.arange(79)
     expected = task.figures_of(scores, drawn)
     expected["tau_c"] = SampledTauC(scores, task.ratings[:, 0], range(80)).correct(expected["tau_c"], 79)
-    assert task.sampled(scores, np.arange(80))(drawn) == list(expected.values())
+    assert task.create_sampler(scores, np.arange(80))(drawn) == list(expected.values())
 
 
 def test_tau_c_of_samples_is_that_of_the_rows_on_average():

@@ -254,7 +254,7 @@ def test_it_stops_when_no_epoch_was_better_for_too_long(losses, epochs):
     state = loop.Progressed()
     plan = loop.Plan(rounds=6, patience=2)
     for loss in losses:
-        if state.finished(plan):
+        if state.is_finished(plan):
             break
         state.add({"validation_loss": loss}, plan.loss)
     assert len(state.rounds) == epochs

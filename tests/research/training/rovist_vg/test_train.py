@@ -151,7 +151,7 @@ def test_an_interrupted_training_goes_on(table, uninterrupted, monkeypatch, modu
 
 def test_an_interrupted_training_goes_on_with_its_own_pairs_only(table, monkeypatch, capsys):
     with monkeypatch.context() as patch:
-        patch.setattr(command, "measured", interrupt)
+        patch.setattr(command, "measure_training", interrupt)
         assert train(options(table, "out", "--epochs", 1)) == 130
     text = (table / "pairs.csv").read_text()
     (table / "pairs.csv").write_text(text.replace("red cat", "red dog"))

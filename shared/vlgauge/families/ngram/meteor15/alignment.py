@@ -26,7 +26,7 @@ _LOW_BITS = np.array([(1 << n) - 1 for n in range(_WORD + 1)], np.uint64)
 
 
 @dataclass(frozen=True, eq=False)
-class Matches:
+class AlignmentMatches:
     """Matches of P pairs, or candidate matches, shape ``(n,)`` each.
 
     Attributes:
@@ -45,13 +45,13 @@ class Matches:
     own_length: Ints
     stage: Ints
 
-    def chosen(self, which: Ints | Flags) -> "Matches":
+    def select(self, which: Ints | Flags) -> "AlignmentMatches":
         """Select matches by index or by a mask.
 
         Args:
             which: Indices, shape ``(n_chosen,)``, or a mask, shape ``(n_matches,)``.
         """
-        return Matches(*(column[which] for column in self.columns))
+        return AlignmentMatches(*(column[which] for column in self.columns))
 
     @property
     def columns(self) -> tuple[Ints, ...]:
@@ -59,12 +59,12 @@ class Matches:
         return self.pair, self.start, self.length, self.own_start, self.own_length, self.stage
 
 
-def concatenate_matches(parts: Iterable[Matches]) -> Matches:
+def concatenate_matches(parts: Iterable[AlignmentMatches]) -> AlignmentMatches:
     """Concatenate the matches of all parts."""
-    return Matches(*map(np.concatenate, zip(*(part.columns for part in parts), strict=True)))
+    return AlignmentMatches(*map(np.concatenate, zip(*(part.columns for part in parts), strict=True)))
 
 
-def find_matches(candidates: Matches, n_theirs: Ints, n_own: Ints) -> Matches:
+def find_matches(candidates: AlignmentMatches, n_theirs: Ints, n_own: Ints) -> AlignmentMatches:
     """Choose the matches of pairs of texts among the candidates.
 
     Args:
@@ -86,14 +86,14 @@ def find_matches(candidates: Matches, n_theirs: Ints, n_own: Ints) -> Matches:
         for begin, end in pairwise([*parts.tolist(), len(pairs)]):
             own = pairs[begin:end]
             places = np.flatnonzero(np.isin(candidates.pair, own))
-            part = candidates.chosen(places)
+            part = candidates.select(places)
             part.pair[:] = np.searchsorted(own, part.pair)
             search = _Search(part, is_definite[places], n_theirs[own], int(n_own[own].max()))
             chosen.append(places[search.best()])
-    return candidates.chosen(np.sort(np.concatenate(chosen)))
+    return candidates.select(np.sort(np.concatenate(chosen)))
 
 
-def _most_per_token(candidates: Matches, n_theirs: Ints) -> Ints:
+def _most_per_token(candidates: AlignmentMatches, n_theirs: Ints) -> Ints:
     """Return the maximum number of candidates that start at the same token, shape ``(P,)``."""
     tokens = (np.cumsum(n_theirs) - n_theirs)[candidates.pair] + candidates.start
     most = np.zeros(len(n_theirs), np.int64)
@@ -102,7 +102,7 @@ def _most_per_token(candidates: Matches, n_theirs: Ints) -> Ints:
     return most
 
 
-def _definite(candidates: Matches, n_theirs: Ints, n_own: Ints) -> Flags:
+def _definite(candidates: AlignmentMatches, n_theirs: Ints, n_own: Ints) -> Flags:
     """Return which candidates share no token with another candidate and are therefore always chosen."""
     is_definite = np.ones(len(candidates.pair), np.bool_)
     for sizes, start, length in (
@@ -146,7 +146,7 @@ class _Search:
         most_own: Number of tokens of the longest hypothesis.
     """
 
-    def __init__(self, candidates: Matches, is_definite: Flags, n_theirs: Ints, most_own: int) -> None:
+    def __init__(self, candidates: AlignmentMatches, is_definite: Flags, n_theirs: Ints, most_own: int) -> None:
         # After the columns of the candidates there is an entry that represents no candidate.
         self._nothing = len(candidates.pair)
         _, start, self._length, self._own_start, own_length, stage = (np.append(one, 0) for one in candidates.columns)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.families.ngram.meteor15.alignment import Matches
+from vlgauge.families.ngram.meteor15.alignment import AlignmentMatches
 from vlgauge.inputs.text.ngrams import Ints, first_of_run
 
 Floats = npt.NDArray[np.float64]
@@ -27,7 +27,7 @@ _STAGES = slice(4, CHUNKS)
 
 
 def statistics_of(
-    matches: Matches, lengths: Sequence[Ints], n_function: Sequence[Ints], matched: Sequence[Ints]
+    matches: AlignmentMatches, lengths: Sequence[Ints], n_function: Sequence[Ints], matched: Sequence[Ints]
 ) -> Ints:
     """Count the statistics from which scores are computed.
 

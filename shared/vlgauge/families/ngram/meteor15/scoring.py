@@ -9,7 +9,7 @@ import numpy as np
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import short_repr
-from vlgauge.families.ngram.meteor15.alignment import Matches, concatenate_matches, find_matches
+from vlgauge.families.ngram.meteor15.alignment import AlignmentMatches, concatenate_matches, find_matches
 from vlgauge.families.ngram.meteor15.formula import Floats, scores_of, statistics_of
 from vlgauge.families.ngram.meteor15.sources import Sources
 from vlgauge.families.ngram.meteor15.texts import TextFamily
@@ -97,7 +97,7 @@ class _Aligned:
 
     own: Ints
     references: Ints
-    matches: Matches
+    matches: AlignmentMatches
     statistics: Ints
     scores: Floats
 
@@ -281,7 +281,7 @@ def _align_pairs(
         found += [replace(matches, pair=pairs[matches.pair]) for pairs, matches in parts]
         advance(len(part))
     matches = concatenate_matches(found)
-    matches = matches.chosen(np.argsort(matches.pair, kind="stable"))
+    matches = matches.select(np.argsort(matches.pair, kind="stable"))
     statistics = statistics_of(
         matches,
         lengths=[family.lengths[own], family.lengths[references]],

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from vlgauge.families.ngram.meteor15.alignment import Matches, concatenate_matches
+from vlgauge.families.ngram.meteor15.alignment import AlignmentMatches, concatenate_matches
 from vlgauge.families.ngram.meteor15.lists import Word, WordLists
 from vlgauge.families.ngram.meteor15.paraphrases import (
     Hashes,
@@ -61,7 +61,7 @@ class _Relation:
         self._may_be = np.zeros(1 << bits, np.bool_)
         self._may_be[keys & self._mask] = True
 
-    def found(self, ones: _Occurrences, texts: Ints, others: _Occurrences, other_texts: Ints) -> tuple[Ints, ...]:
+    def find(self, ones: _Occurrences, texts: Ints, others: _Occurrences, other_texts: Ints) -> tuple[Ints, ...]:
         """Find related occurrences in pairs of texts.
 
         Returns:
@@ -122,7 +122,7 @@ class TextFamily:
         begin = self.starts[texts] + starts
         return self._functions[begin + lengths] - self._functions[begin]
 
-    def diagonals(self, texts: Ints) -> Matches:
+    def diagonals(self, texts: Ints) -> AlignmentMatches:
         """Match texts with themselves, token by token.
 
         Args:
@@ -133,9 +133,9 @@ class TextFamily:
         """
         pair, start = ranges(np.zeros_like(texts), self.lengths[texts])
         one = np.ones_like(start)
-        return Matches(pair, start, one, start, one, np.full_like(start, _EXACT))
+        return AlignmentMatches(pair, start, one, start, one, np.full_like(start, _EXACT))
 
-    def candidates(self, own: Ints, references: Ints) -> Matches:
+    def candidates(self, own: Ints, references: Ints) -> AlignmentMatches:
         """List the possible matches of pairs of texts.
 
         Matches that start at the same token of a reference are sorted: exact matches first, then matches by stem,
@@ -146,22 +146,24 @@ class TextFamily:
             own: Shape ``(P,)``, indices of the hypotheses.
             references: Shape ``(P,)``, indices of the references.
         """
-        pair, theirs, ours, stage = self._related.found(self._words, references, self._words, own)
+        pair, theirs, ours, stage = self._related.find(self._words, references, self._words, own)
         parts = [(pair, self._words, theirs, self._words, ours, stage)]
         if self._paraphrases is not None:
             phrases, texts, relation = self._paraphrases
-            pair, theirs, ours, rank = relation.found(phrases, references, texts, own)
+            pair, theirs, ours, rank = relation.find(phrases, references, texts, own)
             order = np.lexsort((ours, rank, theirs, pair))
             parts.append((pair[order], phrases, theirs[order], texts, ours[order], rank * 0 + _PARAPHRASE))
-            pair, ours, theirs, rank = relation.found(phrases, own, texts, references)
+            pair, ours, theirs, rank = relation.find(phrases, own, texts, references)
             order = np.lexsort((theirs, rank, ours, pair))
             parts.append((pair[order], texts, theirs[order], phrases, ours[order], rank * 0 + _PARAPHRASE))
         found = concatenate_matches(
-            Matches(pair, one.starts[theirs], one.lengths[theirs], other.starts[ours], other.lengths[ours], stage)
+            AlignmentMatches(
+                pair, one.starts[theirs], one.lengths[theirs], other.starts[ours], other.lengths[ours], stage
+            )
             for pair, one, theirs, other, ours, stage in parts
         )
         keys = (found.pair * (1 + found.start.max(initial=0)) + found.start) * (1 + _PARAPHRASE) + found.stage
-        return found.chosen(sort_with_places(keys, int(keys.max(initial=0)))[1])
+        return found.select(sort_with_places(keys, int(keys.max(initial=0)))[1])
 
     def _find_paraphrases(self, tokens: TokenIds, pairs: Paraphrases) -> tuple[_Occurrences, _Occurrences, _Relation]:
         """Return the phrases of the table, their paraphrases, and the relation between them with its order."""

@@ -16,7 +16,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.inputs.media.pictures import LazyImage
 from vlgauge.research.training.pac_s.options import Columns
 from vlgauge.research.training.row_files import number_distinct, picture_field, records, text_field
-from vlgauge.scenes import CHANGES, Scene, captions, changed, draw_scene, scenes
+from vlgauge.scenes import CHANGES, Scene, captions, change_fact, draw_scene, scenes
 
 Indices = npt.NDArray[np.int64]
 
@@ -141,7 +141,7 @@ def scene_rows(n: int, seed: int, split: str, variants: int = 0) -> list[Caption
     for number, scene in enumerate(scenes(n, seed, split)):
         own = 1_000_003 * seed + number
         kinds = np.random.default_rng(own).permutation(FOIL_KINDS)[:variants]
-        changes = [changed(scene, str(kind), own) for kind in kinds]
+        changes = [change_fact(scene, str(kind), own) for kind in kinds]
         for jitter, each in enumerate([scene, *changes]):
             # Skip duplicates, which would be false negatives of each other, and content of other splits.
             if each is not None and each.split == split and each.key not in found:
@@ -166,7 +166,7 @@ def scene_foils(n: int, seed: int, draws: int = 1) -> list[Foil]:
         own = 1_000_003 * (seed + draw) + number
         picture, right = ScenePicture(scene, own), captions(scene, own)[0]
         for kind in FOIL_KINDS:
-            other = changed(scene, kind, own)
+            other = change_fact(scene, kind, own)
             if other is not None:
                 foils.append(Foil(picture, right, captions(other, own)[0], kind, scene.key))
     return foils

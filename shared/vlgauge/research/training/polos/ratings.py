@@ -12,7 +12,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.inputs.media.pictures import LazyImage
 from vlgauge.research.training.pac_s.data import ScenePicture
 from vlgauge.research.training.row_files import picture_field, records, text_field
-from vlgauge.scenes import Scene, captions, changed, scenes
+from vlgauge.scenes import Scene, captions, change_fact, scenes
 
 COLUMNS = ("image", "caption", "references", "rating")
 
@@ -124,7 +124,7 @@ def _word_captions(scene: Scene, seed: int, rng: np.random.Generator) -> list[tu
     for n_errors in (1, 1, 2):
         now, quality = scene, 1.0
         for kind in rng.permutation(list(PENALTIES))[:n_errors]:
-            turned = changed(now, str(kind), seed + int(rng.integers(1_000)))
+            turned = change_fact(now, str(kind), seed + int(rng.integers(1_000)))
             if turned is not None:
                 now, quality = turned, quality - PENALTIES[str(kind)]
         found.append((captions(now, seed)[0], max(quality, 0.0)))

@@ -150,7 +150,7 @@ def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
         return {"validation_loss": loss, "validation_accuracy": accuracy}
 
     state = train_epochs(model, recipe, run_epoch, validated, options, data=data, device=device, keep=keep, say=say)
-    found = measured(options.output, tokenizer, model, corpus, validation, device)
+    found = measure_model(options.output, tokenizer, model, corpus, validation, device)
     for name, value in found.items():
         say(f"{name.replace('_', ' ')}: {value}")
     record = {
@@ -178,7 +178,7 @@ def encode_stories(tokenizer: Any, model: Any, told: stories.Stories) -> stories
     return stories.encode_samples(tokenizer, stories.samples(told), maximum, segments=takes_segments(model))
 
 
-def measured(
+def measure_model(
     folder: Path, tokenizer: Any, model: Any, corpus: Corpus, validation: stories.Encoded, device: str
 ) -> dict[str, Any]:
     """Measure the stored model on the validation and test stories.

@@ -175,7 +175,7 @@ def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
         return {"validation_loss": heads.validation_loss(net, validation, recipe, device)}
 
     state = train_epochs(net, recipe, run_epoch, validated, options, data=data, device=device, keep=keep, say=say)
-    shares = measured(options, vectors)
+    shares = measure_training(options, vectors)
     for name, share in shares.items():
         say(f"{name}: {100 * share:.1f}%")
     record = {
@@ -243,7 +243,7 @@ def image_side(
     return torch.from_numpy(hidden), net, known
 
 
-def measured(options: argparse.Namespace, vectors: WordVectorFile) -> dict[str, float]:
+def measure_training(options: argparse.Namespace, vectors: WordVectorFile) -> dict[str, float]:
     """Measure a training on synthetic scenes on held-out synthetic stories. Empty for other trainings."""
     if not options.scenes or not options.test:
         return {}
