@@ -15,6 +15,7 @@ import torch
 import torch.distributed as dist
 import torchmetrics
 from torchmetrics.utilities.distributed import gather_all_tensors
+from torchmetrics.utilities.plot import plot_single_or_multi_val
 
 import vlgauge
 from vlgauge.core.catalog import WITH_REFERENCES, metric_facts, metric_folder, score_facts
@@ -155,7 +156,15 @@ class VlgaugeMetric(torchmetrics.Metric):
         Returns:
             Figure and axes.
         """
-        return self._plot(val, ax)
+        return plot_single_or_multi_val(
+            self.compute() if val is None else val,
+            ax=ax,
+            higher_is_better=self.higher_is_better,
+            name=type(self).__name__,
+            lower_bound=self.plot_lower_bound,
+            upper_bound=self.plot_upper_bound,
+            legend_name=self.plot_legend_name,
+        )
 
     def reset(self) -> None:
         """Remove all rows."""
