@@ -12,15 +12,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from vlgauge import stats
 from vlgauge.families.caption_sets import Statistic
 from vlgauge.families.caption_sets.corpus_statistic import CorpusStatistic
-from vlgauge.stats import (
-    TOLERANCE,
-    Partitions,
-    SetTest,
-    compute_calibrated_harmonic_pvalue,
-    partitions,
-)
 
 Floats = npt.NDArray[np.float64]
 Change: TypeAlias = Callable[[Floats, int], None]
@@ -74,7 +68,7 @@ SCENARIOS: dict[str, Change] = {
 }
 
 
-def all_statistics(points: Floats, n: int, ways: Partitions) -> list[Statistic]:
+def all_statistics(points: Floats, n: int, ways: stats.Partitions) -> list[Statistic]:
     """Compute the five statistics as in the metrics, for S sets of pooled points, shape ``(S, N, d)``."""
     triangles, mmd, frechet = formulas("trm", "triangles"), formulas("mmd_bert"), formulas("frechet_bert")
     aggregates = formulas("trm", "aggregates")
@@ -88,7 +82,7 @@ def all_statistics(points: Floats, n: int, ways: Partitions) -> list[Statistic]:
         frechet.frechet_distances(gram, ways.candidates),
         aggregates.mean_aggregates(distances, ways.candidates, np.min),
     )
-    tolerances = (TOLERANCE, frechet.tie_tolerances(gram), TOLERANCE)
+    tolerances = (stats.TOLERANCE, frechet.tie_tolerances(gram), stats.TOLERANCE)
     q = zip(of_triangles.q, of_triangles.pvalues, strict=True)
     return [
         *(Statistic(null[:, 0], null, pvalues) for null, pvalues in q),
@@ -96,7 +90,7 @@ def all_statistics(points: Floats, n: int, ways: Partitions) -> list[Statistic]:
     ]
 
 
-def all_pvalues(points: Floats, n: int, ways: Partitions) -> Floats:
+def all_pvalues(points: Floats, n: int, ways: stats.Partitions) -> Floats:
     """Compute the p-values of the five statistics, shape ``(5, S)``.
 
     The input is S sets of pooled points, shape ``(S, N, d)``.
@@ -104,7 +98,7 @@ def all_pvalues(points: Floats, n: int, ways: Partitions) -> Floats:
     return np.stack([test.pvalues for test in all_tests(points, n, ways, draws=1)])
 
 
-def all_tests(points: Floats, n: int, ways: Partitions, *, draws: int = 9_999) -> list[SetTest]:
+def all_tests(points: Floats, n: int, ways: stats.Partitions, *, draws: int = 9_999) -> list[stats.SetTest]:
     """Compute the tests of the five statistics on a corpus of S sets."""
     tests = []
     for found in all_statistics(points, n, ways):
@@ -119,7 +113,7 @@ def power_rows(runs: int | None = None, seed: int = 0) -> Iterator[tuple[str, li
     for number, (name, change) in enumerate(SCENARIOS.items()):
         shares = []
         for n, m, default, draws in SIZES:
-            ways = partitions(n, m, pvalue="exact" if draws is None else "monte_carlo", draws=draws or 1)
+            ways = stats.partitions(n, m, pvalue="exact" if draws is None else "monte_carlo", draws=draws or 1)
             rng = np.random.default_rng([seed, number, n, m])
             pvalues = []
             for start in range(0, runs or default, 100):
@@ -153,7 +147,7 @@ def corpus_tests(
     n: int, m: int, corpora: int, *, shifted: int = 0, images: int = 100, draws: int | None = None, seed: int = 0
 ) -> CorpusTests:
     """Test corpora of Gaussian sets, in which some images have candidates shifted by 1 in every coordinate."""
-    ways = partitions(n, m, pvalue="exact" if draws is None else "monte_carlo", draws=draws or 1)
+    ways = stats.partitions(n, m, pvalue="exact" if draws is None else "monte_carlo", draws=draws or 1)
     rows = []
     for corpus in range(corpora):
         points = np.random.default_rng([seed, n, m, shifted, corpus]).normal(size=(images, n + m, WIDTH))
@@ -163,10 +157,10 @@ def corpus_tests(
     return CorpusTests(pvalues, harmonic, excess, np.stack([low, high], axis=2), expected)
 
 
-def _corpus_numbers(test: SetTest) -> tuple[float, ...]:
+def _corpus_numbers(test: stats.SetTest) -> tuple[float, ...]:
     return (
         test.compute_stratified()[1],
-        compute_calibrated_harmonic_pvalue(test.pvalues),
+        stats.compute_calibrated_harmonic_pvalue(test.pvalues),
         float(np.mean(test.excess_scores)),
         *test.excess_interval(),
         float(np.mean(test.expected_log_pvalues)),

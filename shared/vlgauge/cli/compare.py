@@ -19,18 +19,11 @@ from vlgauge.api.systems import (
     score_systems,
     wide_systems,
 )
+from vlgauge.cli import scoring
 from vlgauge.cli.drawing import check_picture, write_figure
 from vlgauge.cli.inputs import add_shared
 from vlgauge.cli.outputs import check_report, check_target, write_json, write_output
 from vlgauge.cli.score import digits, scale
-from vlgauge.cli.scoring import (
-    add_scoring,
-    add_suite_options,
-    join_annotations,
-    metric_list,
-    names_in,
-    settings_by_metric,
-)
 from vlgauge.core.catalog import metric_of_score
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import first_repeated
@@ -62,8 +55,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--baseline", metavar="NAME", help="compare the other systems with this one only, not all pairs"
     )
-    add_scoring(parser)
-    add_suite_options(parser)
+    scoring.add_scoring(parser)
+    scoring.add_suite_options(parser)
     words = "resample rows with equal values in this column together, such as the captions of one image"
     parser.add_argument("--groups", metavar="COLUMN", help=words)
     parser.add_argument(
@@ -105,7 +98,7 @@ def run(options: argparse.Namespace) -> None:
     _check_tables(options)
     check_target(options.output, options.files)
     suite = find_suite(options.metric)
-    without = names_in(options.without)
+    without = scoring.names_in(options.without)
     if suite is None and without:
         raise UsageError(f"--without requires a suite ({', '.join(SUITES)}), got {options.metric}")
     scores = [] if suite is not None else score_list(options.metric)
@@ -114,7 +107,7 @@ def run(options: argparse.Namespace) -> None:
         metrics = [name for name in suite.metrics if name not in without]
     else:
         metrics = list(dict.fromkeys(map(metric_of_score, scores)))
-    settings = settings_by_metric(options.set, metrics)
+    settings = scoring.settings_by_metric(options.set, metrics)
     check_report(options.report, options.files, list(settings))
     check_picture(options.plot, options.files)
     if options.report and options.rows_that_differ < 1:
@@ -163,7 +156,7 @@ def score_list(text: str) -> list[str]:
     others = [name for name in names if metric_of_score(name) != name]
     metrics = [name for name in names if name not in others]
     if metrics or not others:
-        metric_list(",".join(metrics))
+        scoring.metric_list(",".join(metrics))
     if twice := first_repeated(others):
         raise UsageError(f"METRIC must name each score once, got {twice!r} more than once")
     return names
@@ -191,7 +184,7 @@ def _systems(scores: Sequence[str], options: argparse.Namespace) -> dict[str, Gi
         )
     if options.names is not None:
         raise UsageError("--names requires a FILE per system; in one FILE the systems are named by columns or cells")
-    rows = join_annotations(read_rows(path, options.input_format), options)
+    rows = scoring.join_annotations(read_rows(path, options.input_format), options)
     if options.system is not None:
         return long_systems(rows, _name_rows(rows, path, options), options.system, path)
     options.predictions = None
@@ -219,7 +212,7 @@ def _read(path: str, metrics: Sequence[str], options: argparse.Namespace) -> Giv
     found = None if options.input_format else read_run(path, metrics)
     if found is not None:
         return GivenSystem(found["ids"], found, file=path)
-    rows = join_annotations(read_rows(path, options.input_format), options)
+    rows = scoring.join_annotations(read_rows(path, options.input_format), options)
     return GivenSystem(_name_rows(rows, path, options), rows=rows, file=path)
 
 

@@ -11,15 +11,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.files import decode_text, read_bytes
 from vlgauge.core.results import printable
 from vlgauge.core.validation import PROFILES
-from vlgauge.leaderboard.exporters import (
-    LOWER_IS_BETTER,
-    Export,
-    dataset_card,
-    eval_results,
-    eval_yaml,
-    model_index,
-    results_repository,
-)
+from vlgauge.leaderboard import exporters
 from vlgauge.leaderboard.record import Record
 from vlgauge.leaderboard.records import read_all_records
 from vlgauge.leaderboard.score_files import SCORE_FILES
@@ -47,7 +39,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         command.add_argument("--profile", choices=PROFILES, help="only the records of this profile")
         if form in _WITH_DIRECTION:
             words = "scores for which lower is better, because the Hub ranks from high to low (default: skip)"
-            command.add_argument("--lower-is-better", choices=LOWER_IS_BETTER, default="skip", help=words)
+            command.add_argument("--lower-is-better", choices=exporters.LOWER_IS_BETTER, default="skip", help=words)
         if form in _WITH_TABLES:
             command.add_argument("--by", metavar="METRIC", help="metric to sort the tables by")
         if form == "dataset-card":
@@ -87,7 +79,7 @@ def run(options: argparse.Namespace) -> None:
         sys.stderr.write("".join(f"would be sent with --send: {printable(line)}\n" for line in plan(exports)))
 
 
-def _write(exports: Sequence[Export], folder: Path, *, whole: bool) -> None:
+def _write(exports: Sequence[exporters.Export], folder: Path, *, whole: bool) -> None:
     """Write files below a folder.
 
     Args:
@@ -123,20 +115,20 @@ def _choose_records(records: Sequence[Record], options: argparse.Namespace) -> l
     return chosen
 
 
-def _exports(records: Sequence[Record], options: argparse.Namespace) -> list[Export]:
+def _exports(records: Sequence[Record], options: argparse.Namespace) -> list[exporters.Export]:
     if options.form == "eval-results":
-        return eval_results(records, lower_is_better=options.lower_is_better)
+        return exporters.eval_results(records, lower_is_better=options.lower_is_better)
     if options.form == "model-index":
-        return model_index(records)
+        return exporters.model_index(records)
     if options.form == "eval-yaml":
-        return eval_yaml(records, description=options.description, lower_is_better=options.lower_is_better)
+        return exporters.eval_yaml(records, description=options.description, lower_is_better=options.lower_is_better)
     runs = read_scores(records, options.scores) if options.form in _WITH_TABLES else {}
     if options.form == "results-repository":
-        return results_repository(records, options.repository, runs, by=options.by)
+        return exporters.results_repository(records, options.repository, runs, by=options.by)
     if options.card is None and not options.send:
         raise UsageError("--card is required: the dataset card, such as README.md; or pass --send to download it")
     card = card_of_dataset(records[0].dataset.id) if options.card is None else _card(options.card)
-    return dataset_card(records, card, runs, by=options.by, split_signatures=options.split_signatures)
+    return exporters.dataset_card(records, card, runs, by=options.by, split_signatures=options.split_signatures)
 
 
 def _card(path: str) -> str:
@@ -146,7 +138,7 @@ def _card(path: str) -> str:
     return data.decode("utf-8")
 
 
-def _print(exports: Sequence[Export]) -> None:
+def _print(exports: Sequence[exporters.Export]) -> None:
     for export in exports:
         if len(exports) > 1:
             print(f"# {export.kind} {export.repository}: {export.path}")

@@ -11,18 +11,10 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from vlgauge.api import score_suite
 from vlgauge.api.columns import COLUMNS, read_columns, row_groups, row_ids
 from vlgauge.api.computing import load_metrics
 from vlgauge.api.numbers import CONFIDENCE, summary
-from vlgauge.api.score_suite import (
-    DISTANCE,
-    add_distance,
-    choose_metrics,
-    columns_of_source,
-    describe_failure,
-    find_suite,
-    suite_table,
-)
 from vlgauge.api.scored import score_columns
 from vlgauge.cli.drawing import check_picture, write_figure
 from vlgauge.cli.inputs import add_row_options, at_least, is_source
@@ -137,7 +129,7 @@ def run(options: argparse.Namespace) -> int:
     if options.metrics is not None and options.file is not None:
         raise UsageError(f"METRIC cannot be combined with --metrics, got {options.metric!r}")
     names = options.metric if options.metrics is None else options.metrics
-    suite = find_suite(names)
+    suite = score_suite.find_suite(names)
     files = options.file if options.metrics is None else [options.metric]
     check_ray_options(options, files)
     if options.engine == "ray" and options.captions_per_row is not None:
@@ -158,7 +150,7 @@ def run(options: argparse.Namespace) -> int:
     # Report unknown names before the file is read.
     without = names_in(options.without)
     if suite is not None:
-        choose_metrics(suite, (), without)
+        score_suite.choose_metrics(suite, (), without)
         if options.scale != 1.0 and (options.quiet or options.format == "json"):
             raise UsageError("--scale requires the table of a suite, which --quiet and --format json omit")
     scored_names = metric_list(names) if suite is None else [name for name in suite.metrics if name not in without]
@@ -183,10 +175,10 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f"--annotations requires a table of rows, got {file!r}")
     human = None
     if suite is not None:
-        titles = {*(rows[0] if source is None else columns_of_source(source))}
+        titles = {*(rows[0] if source is None else score_suite.columns_of_source(source))}
         titles |= {column for column in COLUMNS if getattr(options, column) is not None}
-        settings = choose_metrics(suite, titles, without, settings)
-        human = settings.pop(DISTANCE, None)
+        settings = score_suite.choose_metrics(suite, titles, without, settings)
+        human = settings.pop(score_suite.DISTANCE, None)
     metrics = load_metrics(settings, config=options.config, profile=options.profile)
     reader = None if data_sets is None else data_sets.rows_of(source, metrics, options)
     if data_sets is None or reader is None:
@@ -202,17 +194,17 @@ def run(options: argparse.Namespace) -> int:
         captions_per_row=options.captions_per_row,
         seed=options.seed,
         told=None if data_sets is None else data_sets.told(reader),
-        describe_failure=None if suite is None else describe_failure,
+        describe_failure=None if suite is None else score_suite.describe_failure,
         groups=groups,
     )
     if human is not None:
         chosen = rows[options.skip :][: len(ids)]
-        scored = add_distance(scored, metrics, take_columns(chosen, options.references or "references"))
+        scored = score_suite.add_distance(scored, metrics, take_columns(chosen, options.references or "references"))
     results = dict(scored.results) if options.details else scored.plain
     record = scored.run(details=options.details)
     of_rows = [] if data_sets is None else data_sets.lines_of(reader)
     # Print before anything is written, so that long computations are not lost if a file cannot be written.
-    table = None if suite is None else suite_table(suite, scored, Numbers(options.digits, options.scale))
+    table = None if suite is None else score_suite.suite_table(suite, scored, Numbers(options.digits, options.scale))
     print_results(results, record, scored.columns["predictions"] or [], of_rows, options, table, groups)
     if options.output:
         write_result(options.output, record)

@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from vlgauge import stats
 from vlgauge.core.catalog import score_facts
 from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import check_choice, nearest, warn
@@ -26,15 +27,6 @@ from vlgauge.leaderboard.joined_runs import (
 )
 from vlgauge.leaderboard.runs import Run
 from vlgauge.leaderboard.tested_systems import Drawn, Noise, RowDifferences, Tested
-from vlgauge.stats import (
-    LEAST_SAMPLES,
-    Interval,
-    can_be_significant,
-    check_enough_resamples,
-    default_resamples,
-    holm,
-    is_significant,
-)
 from vlgauge.stats.drawing import check_level, check_resamples, check_seed
 
 FAMILIES = ("all", "metric")
@@ -243,14 +235,14 @@ def compare(
     check_seed(seed)
     names = [(b, a) if a == baseline else (a, b) for a, b in itertools.combinations(runs, 2)]
     n_tests = len(names) * (len(metrics) if family == "all" else 1)
-    enough = default_resamples(n_tests, level)
+    enough = stats.default_resamples(n_tests, level)
     if resamples is not None:
         check_resamples(resamples)
-        check_enough_resamples(resamples, n_tests, level, by_default=enough)
+        stats.check_enough_resamples(resamples, n_tests, level, by_default=enough)
     test_resamples = resamples or enough
     keys, orders = join_rows(runs)
     labels = labels_of_runs(runs, keys) if groups is None else labels_in_order(groups, keys)
-    drawn = Drawn(names, level, resamples or LEAST_SAMPLES, test_resamples, seed)
+    drawn = Drawn(names, level, resamples or stats.LEAST_SAMPLES, test_resamples, seed)
     joined = [_join(metric, runs, orders, keys) for metric in metrics]
     tested = [_test_metric(one, drawn, labels) for one in joined]
     every = _correct_pairs(joined, tested, names, family, level)
@@ -371,10 +363,10 @@ def _correct_pairs(
     """Return the pairs for each metric, corrected for the number of tests in the family."""
     pvalues = [[own.pairs[pair][0].pvalue for pair in names] for own in tested]
     if family == "all":
-        whole = iter(holm([pvalue for own in pvalues for pvalue in own]))
+        whole = iter(stats.holm([pvalue for own in pvalues for pvalue in own]))
         adjusted = [[next(whole) for _ in own] for own in pvalues]
     else:
-        adjusted = [holm(own) for own in pvalues]
+        adjusted = [stats.holm(own) for own in pvalues]
     n_tests = len(names) * (len(joined) if family == "all" else 1)
     return [
         tuple(_pair(one, own, pair, pvalue, n_tests, level) for pair, pvalue in zip(names, corrected, strict=True))
@@ -386,9 +378,9 @@ def _pair(
     joined: _Joined, tested: Tested, names: tuple[str, str], adjusted: float, n_tests: int, level: float
 ) -> SystemPair:
     (test, interval), higher = tested.pairs[names], joined.higher_is_better
-    too_few = not can_be_significant(test.n_differing, n_tests, level)
+    too_few = not stats.can_be_significant(test.n_differing, n_tests, level)
     winner = names[0] if (test.difference > 0) == higher else names[1]
-    is_apart = is_significant(adjusted, level) and test.difference != 0 and not too_few
+    is_apart = stats.is_significant(adjusted, level) and test.difference != 0 and not too_few
     outcomes = _outcomes(joined.row_differences.between(*names), higher)
     undefined = len(joined.scores[names[0]]) - test.n_items
     return SystemPair(
@@ -403,7 +395,7 @@ def _outcomes(apart: npt.NDArray[np.float64], higher_is_better: bool) -> tuple[i
     return (above, below, ties) if higher_is_better else (below, above, ties)
 
 
-def _ends(interval: Interval | None) -> tuple[float | None, float | None]:
+def _ends(interval: stats.Interval | None) -> tuple[float | None, float | None]:
     return (None, None) if interval is None else (interval.low, interval.high)
 
 

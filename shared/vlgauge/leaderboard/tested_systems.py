@@ -9,19 +9,10 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from vlgauge import stats
 from vlgauge.core.results import mean_of_defined
 from vlgauge.families.aggregation import CountBasedMetric
 from vlgauge.leaderboard.common_rows import Scores
-from vlgauge.stats import (
-    Interval,
-    PairedTest,
-    bootstrap_intervals,
-    count_statistic,
-    count_statistic_intervals,
-    count_statistic_tests,
-    differences,
-    paired_tests,
-)
 
 Floats = npt.NDArray[np.float64]
 
@@ -34,8 +25,8 @@ class Tested:
     """Values and intervals of systems by one metric, and tests and intervals of pairs (first minus second)."""
 
     values: Mapping[str, float]
-    intervals: Mapping[str, Interval | None]
-    pairs: Mapping[tuple[str, str], tuple[PairedTest, Interval | None]]
+    intervals: Mapping[str, stats.Interval | None]
+    pairs: Mapping[tuple[str, str], tuple[stats.PairedTest, stats.Interval | None]]
 
     def within(self, least: float | None, greatest: float | None) -> Tested:
         """Return a copy with intervals clipped to the possible range of values and of their differences.
@@ -73,10 +64,12 @@ class Drawn:
         """
         columns = [np.asarray(column, dtype=np.float64) for column in scores.values()]
         pairs = self._pairs(scores)
-        tests = paired_tests(columns, pairs, resamples=self.test_resamples, seed=self.seed, groups=labels)
-        columns += [differences(columns[first], columns[second]) for first, second in pairs]
+        tests = stats.paired_tests(columns, pairs, resamples=self.test_resamples, seed=self.seed, groups=labels)
+        columns += [stats.differences(columns[first], columns[second]) for first, second in pairs]
         ends = iter(
-            bootstrap_intervals(columns, level=self.level, resamples=self.resamples, seed=self.seed, groups=labels)
+            stats.bootstrap_intervals(
+                columns, level=self.level, resamples=self.resamples, seed=self.seed, groups=labels
+            )
         )
         return Tested(
             {name: mean_of_defined(column) for name, column in scores.items()},
@@ -95,12 +88,12 @@ class Drawn:
             labels: Label per row. None if rows are sampled independently.
         """
         every, pairs = list(counts.values()), self._pairs(counts)
-        tests = count_statistic_tests(
+        tests = stats.count_statistic_tests(
             *(every, pairs, metric.without_noise), resamples=self.test_resamples, seed=self.seed, groups=labels
         )
         # Values include the noise of a corpus without a match, as the metric reports it, and so do their intervals.
         ends = iter(
-            count_statistic_intervals(
+            stats.count_statistic_intervals(
                 every,
                 [*((number,) for number in range(len(every))), *pairs],
                 metric.value,
@@ -112,7 +105,7 @@ class Drawn:
             )
         )
         return Tested(
-            {name: count_statistic(own, metric.value) for name, own in counts.items()},
+            {name: stats.count_statistic(own, metric.value) for name, own in counts.items()},
             {name: next(ends) for name in counts},
             {pair: (test, next(ends)) for pair, test in zip(self.names, tests, strict=True)},
         )
@@ -138,7 +131,7 @@ class RowDifferences:
         Returns:
             Shape ``(n_rows,)``. 0 if the scores tie, NaN if any system lacks the score.
         """
-        apart = differences(self._scores[first], self._scores[second])
+        apart = stats.differences(self._scores[first], self._scores[second])
         if self._noise:
             apart[self._noise[first] & self._noise[second] & ~self._lacking] = 0.0
         return apart
