@@ -8,9 +8,8 @@ from functools import partial
 
 from vlgauge.api.columns import COLUMNS, read_columns, row_ids
 from vlgauge.api.computing import Settings, compute_all, load_metrics
-from vlgauge.cli.inputs import add_shared, at_least, ratings_of
+from vlgauge.cli.inputs import add_shared, at_least, level, ratings_of
 from vlgauge.cli.outputs import check_target, write_json
-from vlgauge.cli.score import level
 from vlgauge.cli.scoring import add_scoring, metric_list, settings_by_metric
 from vlgauge.core.catalog import direction_of, metric_names
 from vlgauge.core.errors import UsageError

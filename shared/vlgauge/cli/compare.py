@@ -21,9 +21,8 @@ from vlgauge.api.systems import (
 )
 from vlgauge.cli import scoring
 from vlgauge.cli.drawing import check_picture, write_figure
-from vlgauge.cli.inputs import add_shared
+from vlgauge.cli.inputs import add_shared, digits, scale
 from vlgauge.cli.outputs import check_report, check_target, write_json, write_output
-from vlgauge.cli.score import digits, scale
 from vlgauge.core.catalog import metric_of_score
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import first_repeated

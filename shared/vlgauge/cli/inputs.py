@@ -2,10 +2,11 @@
 
 import argparse
 import math
+from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import Limits
@@ -14,6 +15,10 @@ from vlgauge.inputs.media.limits import RowLimits
 from vlgauge.inputs.media.tables import READERS, Rows, take_column
 from vlgauge.leaderboard.table import FORMS
 
+Number = TypeVar("Number", int, float)
+
+MOST_DIGITS = 17  # more than a float has
+MOST_SCALE = 1e9
 # Description of each limit of `RowLimits`.
 _LIMITED = {
     "picture_bytes": "size of an image file in bytes",
@@ -58,19 +63,46 @@ def is_source(file: str) -> bool:
     return file.startswith("hub:") or file.lower().endswith(".tar") or Path(file).is_dir()
 
 
-def at_least(minimum: int, text: str) -> int:
-    """Return the integer of an option.
+def parse_number(
+    text: str, kind: Callable[[str], Number], expected: str, is_it: Callable[[Number], bool] = lambda _: True
+) -> Number:
+    """Parse the number of an option.
+
+    Args:
+        text: Value of the option.
+        kind: Type of the number.
+        expected: Description of the valid numbers.
+        is_it: Whether a number is valid.
 
     Raises:
-        ArgumentTypeError: If it is not an integer of at least `minimum`.
+        ArgumentTypeError: If it is not a valid number.
     """
     try:
-        number = int(text)
+        if is_it(number := kind(text)):
+            return number
     except ValueError:
-        number = minimum - 1
-    if number < minimum:
-        raise argparse.ArgumentTypeError(f"must be an integer of at least {minimum}, got {short_repr(text)}")
-    return number
+        pass
+    raise argparse.ArgumentTypeError(f"must be {expected}, got {short_repr(text)}")
+
+
+def at_least(minimum: int, text: str) -> int:
+    """Parse an integer of at least `minimum`. See `parse_number`."""
+    return parse_number(text, int, f"an integer of at least {minimum}", lambda number: number >= minimum)
+
+
+def digits(text: str) -> int:
+    """Parse the number of digits of printed values. See `parse_number`."""
+    return parse_number(text, int, f"an integer from 0 to {MOST_DIGITS}", lambda number: 0 <= number <= MOST_DIGITS)
+
+
+def scale(text: str) -> float:
+    """Parse the factor by which values are multiplied. See `parse_number`."""
+    return parse_number(text, float, "a number above 0, such as 100", lambda number: 0.0 < number <= MOST_SCALE)
+
+
+def level(text: str) -> float:
+    """Parse the level of an interval. See `parse_number`."""
+    return parse_number(text, float, "between 0 and 1, such as 0.95", lambda number: 0.0 < number < 1.0)
 
 
 _COUNT = {"type": partial(at_least, 0), "default": 0}

@@ -12,7 +12,7 @@ from typing import Any
 from vlgauge.api.computing import load_metric, load_metrics
 from vlgauge.cli import coco_systems
 from vlgauge.cli.drawing import PICTURES, check_picture, picture
-from vlgauge.cli.inputs import SET_SOME, add_limits, add_shared
+from vlgauge.cli.inputs import SET_SOME, add_limits, add_shared, parse_number
 from vlgauge.cli.outputs import check_target, write_json, write_output
 from vlgauge.cli.protocol_tables import JudgedTask, draw, record_of, render_tables
 from vlgauge.cli.scoring import metric_list, settings_by_metric
@@ -250,7 +250,7 @@ def _counts(text: str) -> dict[str, int | None]:
     """Parse numbers of references. The keys are the words of the user, the values are None for all."""
     found: dict[str, int | None] = {}
     for word in [part.strip() for part in text.split(",")]:
-        count = None if word == "all" else 0 if word == "none" else _whole(word, "an integer, all or none")
+        count = None if word == "all" else 0 if word == "none" else parse_number(word, int, "an integer, all or none")
         if count in found.values():
             raise argparse.ArgumentTypeError(f"must have each number once, got {text!r}")
         found[word] = count
@@ -258,11 +258,4 @@ def _counts(text: str) -> dict[str, int | None]:
 
 
 def _draws(text: str) -> int | str:
-    return text if text == "fixed" else _whole(text, "an integer or fixed")
-
-
-def _whole(text: str, expected: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be {expected}, got {text!r}") from None
+    return text if text == "fixed" else parse_number(text, int, "an integer or fixed")

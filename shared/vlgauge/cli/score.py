@@ -17,7 +17,7 @@ from vlgauge.api.computing import load_metrics
 from vlgauge.api.numbers import CONFIDENCE, summary
 from vlgauge.api.scored import score_columns
 from vlgauge.cli.drawing import check_picture, write_figure
-from vlgauge.cli.inputs import add_row_options, at_least, is_source
+from vlgauge.cli.inputs import MOST_DIGITS, add_row_options, at_least, digits, is_source, level, scale
 from vlgauge.cli.outputs import RESULT_ENDINGS, check_report, check_result_target, write_output, write_result
 from vlgauge.cli.ray_options import add_ray_options, check_ray_options
 from vlgauge.cli.record import add_record_options, check_record_options, record_results
@@ -50,8 +50,6 @@ _FILE_HELP = (
 MARKUP = ("markdown", "latex")
 # Fields of a file of scores that are not part of the result of a metric.
 _NOT_RESULTS = ("ids", "sizes", GROUPS, GROUPED_BY)
-MOST_DIGITS = 17  # more than a float has
-MOST_SCALE = 1e9
 
 
 class _InPlaceOfMetric(argparse.Action):
@@ -313,42 +311,3 @@ def numbers_alone(results: Mapping[str, Mapping[str, Any]], digits: int) -> str:
     """Return the corpus-level value of each metric, preceded by its name if there are several."""
     cells = {name: to_cell(result[name], digits) for name, result in results.items()}
     return "\n".join(f"{name} {cell}" if len(cells) > 1 else cell for name, cell in cells.items())
-
-
-def digits(text: str) -> int:
-    """Parse the number of digits of printed values.
-
-    Raises:
-        ValueError: If the text is not an integer.
-        ArgumentTypeError: If the number is out of range.
-    """
-    number = int(text)
-    if not 0 <= number <= MOST_DIGITS:
-        raise argparse.ArgumentTypeError(f"must be an integer from 0 to {MOST_DIGITS}, got {text!r}")
-    return number
-
-
-def scale(text: str) -> float:
-    """Parse the factor by which values are multiplied.
-
-    Raises:
-        ValueError: If the text is not a number.
-        ArgumentTypeError: If the number is out of range.
-    """
-    number = float(text)
-    if not 0.0 < number <= MOST_SCALE:
-        raise argparse.ArgumentTypeError(f"must be a number above 0, such as 100, got {text!r}")
-    return number
-
-
-def level(text: str) -> float:
-    """Parse the level of an interval.
-
-    Raises:
-        ValueError: If the text is not a number.
-        ArgumentTypeError: If the number is not between 0 and 1.
-    """
-    number = float(text)
-    if not 0.0 < number < 1.0:
-        raise argparse.ArgumentTypeError(f"must be between 0 and 1, such as 0.95, got {text!r}")
-    return number

@@ -5,7 +5,7 @@ import re
 import sys
 from pathlib import Path
 
-from vlgauge.cli.inputs import add_limits
+from vlgauge.cli.inputs import add_limits, parse_number
 from vlgauge.cli.outputs import check_target
 from vlgauge.core.errors import UsageError
 from vlgauge.core.results import to_json, to_table
@@ -128,17 +128,8 @@ def run_report(options: argparse.Namespace) -> None:
 
 
 def seed(text: str) -> int | None:
-    """Parse an integer, or None for "none".
-
-    Raises:
-        ArgumentTypeError: If it is neither.
-    """
-    if text.lower() == "none":
-        return None
-    try:
-        return int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be an integer or none, got {text!r}") from None
+    """Parse an integer, or None for "none". See `parse_number`."""
+    return None if text.lower() == "none" else parse_number(text, int, "an integer or none")
 
 
 def _read(options: argparse.Namespace, path: str, group: str | None, name: str = "FILE") -> StyledCaptions:
