@@ -1,7 +1,6 @@
 """Integer codes of images and texts, with which the truth of every text for every image takes few comparisons."""
 
-import re
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -108,16 +107,11 @@ def said_targets(claims: np.ndarray, seen: np.ndarray) -> np.ndarray:
 
 
 def token_ids(text: str) -> list[int]:
-    """Return the CLIP token ids of a plain text, without start and end. Words are cached."""
-    return [number for word in re.findall(r"[a-z]+|[^a-z\s]+", text.lower()) for number in _word_ids(word)]
+    """Return the CLIP token ids of a plain text, without start and end."""
+    return list(_tokenizer().encode(text))
 
 
-@lru_cache(maxsize=4096)
-def _word_ids(word: str) -> tuple[int, ...]:
-    return tuple(_tokenizer().encode(word))
-
-
-@lru_cache(maxsize=1)
+@cache
 def _tokenizer() -> Any:
     from open_clip.tokenizer import SimpleTokenizer
 

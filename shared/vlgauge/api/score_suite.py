@@ -38,8 +38,9 @@ def find_suite(names: str) -> Suite | None:
     every = [name.strip() for name in names.split(",") if name.strip()]
     found = [name for name in every if name in SUITES]
     if found and len(every) > 1:
+        its_metrics = ",".join(SUITES[found[0]].metrics)
         raise UsageError(
-            f"the suite {found[0]} cannot be combined with metrics, got {names!r}; its metrics: {_join_names(found[0])}"
+            f"the suite {found[0]} cannot be combined with metrics, got {names!r}; its metrics: {its_metrics}"
         )
     if len(every) == 1 and every[0] not in {*metric_names(), *SUITES} and (near := suggest_word(every[0], SUITES)):
         raise UsageError(f"no metric or suite has the name {every[0]!r}; {near} (suites: {', '.join(SUITES)})")
@@ -198,7 +199,3 @@ def _components(results: Mapping[str, Mapping[str, Any]]) -> list[dict[str, floa
 
 def _is_there(column: TableColumn, scored: SystemScores) -> bool:
     return column.metric in scored.failed or column.key in scored.results.get(column.metric, {})
-
-
-def _join_names(name: str) -> str:
-    return ",".join(SUITES[name].metrics)

@@ -9,7 +9,7 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
 from vlgauge.api.notebook import frame_page, notebook_tables
-from vlgauge.api.numbers import CONFIDENCE, Number, notes_of, numbers_of, numbers_table, summary
+from vlgauge.api.numbers import CONFIDENCE, notes_of, numbers_of, numbers_table, summary
 from vlgauge.api.recording import OF_ONE, records_of
 from vlgauge.api.score_suite import suite_table
 from vlgauge.api.scored import SystemScores, score_columns
@@ -104,7 +104,8 @@ class Scores:
         """
         import pandas as pd
 
-        numbers = [one for one in self._numbers(confidence) if not one.name.endswith("_undefined")]
+        every = numbers_of(self.results, confidence, self._scored.groups)
+        numbers = [one for one in every if not one.name.endswith("_undefined")]
         lines = []
         for one in numbers:
             result = self.results[one.metric]
@@ -124,9 +125,6 @@ class Scores:
         names = pd.Index([one.name for one in numbers], name="score")
         frame = pd.DataFrame(lines, index=names)
         return frame.astype({"low": "float64", "high": "float64", "n": "Int64", "undefined": "Int64"})
-
-    def _numbers(self, confidence: float) -> list[Number]:
-        return numbers_of(self.results, confidence, self._scored.groups)
 
     def __repr__(self) -> str:
         """Return the table that `vlgauge score` prints, with a few rows."""

@@ -8,7 +8,6 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, wraps
-from types import FrameType
 from typing import Any, ParamSpec, TypeVar
 
 from vlgauge.core.errors import UsageError, UsageTypeError
@@ -202,17 +201,13 @@ def valid_unicode(text: str, place: str) -> str:
 def warn(message: str) -> None:
     """Issue a warning at the line of user code that led here, skipping the frames of vlgauge and `evaluate`."""
     frame = sys._getframe(1)
-    while _is_ours(frame) and frame.f_back is not None:
+    # Skip this package, metric scripts, `evaluate`, and context managers and caches.
+    while str(frame.f_globals.get("__name__")).partition(".")[0] in _BETWEEN and frame.f_back is not None:
         frame = frame.f_back
     # Use `warn_explicit`, because `stacklevel` counts frames and Python 3.11 cannot skip files.
     known, module = frame.f_globals, frame.f_globals.get("__name__", "sys")
     where = (frame.f_code.co_filename, frame.f_lineno)
     warnings.warn_explicit(message, UserWarning, *where, module, known.setdefault("__warningregistry__", {}))
-
-
-def _is_ours(frame: FrameType) -> bool:
-    """Return whether a frame belongs to this package, a metric script, `evaluate`, or a context manager or cache."""
-    return str(frame.f_globals.get("__name__")).partition(".")[0] in _BETWEEN
 
 
 def setting_names(cls: type) -> list[str]:
