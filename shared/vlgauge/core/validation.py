@@ -24,16 +24,8 @@ LONGEST_SHOWN = 120  # maximum number of characters of a value in a message
 
 # Keyword arguments of `evaluate.load` that `evaluate` 0.4.6 handles itself.
 HOST_KEYWORDS = (
-    "config_name",
-    "keep_in_memory",
-    "cache_dir",
-    "num_process",
-    "process_id",
-    "seed",
-    "experiment_id",
-    "hash",
-    "max_concurrent_cache_files",
-    "timeout",
+    *("config_name", "keep_in_memory", "cache_dir", "num_process", "process_id", "seed", "experiment_id", "hash"),
+    *("max_concurrent_cache_files", "timeout"),
 )
 
 
