@@ -10,7 +10,7 @@ from vlgauge.explain.explanation import Columns
 from vlgauge.explain.pages import quote_word
 from vlgauge.explain.referenced import ReferencedCaption
 from vlgauge.families.ngram.cider import DocumentFrequency
-from vlgauge.inputs.media.tables import read_rows
+from vlgauge.inputs.tables.files import read_rows
 from vlgauge.inputs.text.ngrams import MAX_ORDER
 
 

@@ -13,8 +13,8 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import as_list
 from vlgauge.core.validation import plain_text
 from vlgauge.core.validation import short_repr
-from vlgauge.inputs.media.tables import read_rows
-from vlgauge.inputs.media.tables import rows_called
+from vlgauge.inputs.tables.files import read_rows
+from vlgauge.inputs.tables.files import rows_called
 
 Tokens: TypeAlias = tuple[str, ...]
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 import vlgauge
 from vlgauge.families.ngram.cider import DocumentFrequency
-from vlgauge.inputs.media.tables import read_rows
+from vlgauge.inputs.tables.files import read_rows
 from vlgauge.inputs.text.endings import is_unfinished
 
 Floats = npt.NDArray[np.float64]

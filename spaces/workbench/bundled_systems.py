@@ -5,7 +5,7 @@ from threading import Lock
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import DATA
-from vlgauge.inputs.media.tables import Rows, read_rows
+from vlgauge.inputs.tables.files import Rows, read_rows
 from vlgauge_workbench.compared_systems import Compared, UploadedSystem, compare_systems
 from vlgauge_workbench.profiles import needs_no_model
 from vlgauge_workbench.scoring import metric_of

@@ -17,7 +17,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.results import SIDECAR
 from vlgauge.core.validation import check_choice
 from vlgauge.families.base import Metric
-from vlgauge.inputs.media.tables import Rows, read_rows, take_column
+from vlgauge.inputs.tables.files import Rows, read_rows, take_column
 from vlgauge.leaderboard import read_run
 from vlgauge_workbench import bundled_systems as systems
 from vlgauge_workbench.compare_snippets import Asked

@@ -13,7 +13,7 @@ from vlgauge.core.results import INTERVAL, row_keys
 from vlgauge.explain import Explanation, explain
 from vlgauge.explain.plots import Axis
 from vlgauge.families.base import Column, Metric
-from vlgauge.inputs.media.tables import rows_called
+from vlgauge.inputs.tables.files import rows_called
 from vlgauge.leaderboard import RunComparison, compare
 from vlgauge.leaderboard.joined_runs import join_rows
 from vlgauge.leaderboard.runs import Run

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from vlgauge.api.row_sources.guessing import KINDS
 from vlgauge.api.row_sources.source import Kind
 from vlgauge.families.base.columns import Column
-from vlgauge.inputs.media.tables import PICTURED
+from vlgauge.inputs.tables.files import PICTURED
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from vlgauge.api.row_sources.hub import HubRows, pin_dataset
 from vlgauge.api.row_sources.tables import ARCHIVES, archive_rows, read_uploaded_rows
 from vlgauge.api.sources import groups_of
 from vlgauge.core.errors import UsageError
-from vlgauge.inputs.media.tables import rows_called
 from vlgauge.inputs.sandbox import use_sandbox
+from vlgauge.inputs.tables.files import rows_called
 from vlgauge_workbench.hosting import Hosting
 from vlgauge_workbench.scoring import ScoredTable, metric_of, notes_of, score_checked
 from vlgauge_workbench.stopping import Cancelled, Work, this_work

@@ -6,7 +6,7 @@ from typing import Any
 from vlgauge.api.row_sources.tables import n_files_named
 from vlgauge.core.errors import UsageError
 from vlgauge.families.base import Metric
-from vlgauge.inputs.media.tables import PICTURED, Rows
+from vlgauge.inputs.tables.files import PICTURED, Rows
 from vlgauge_workbench.inputs import locate_cell
 
 NONE = "(none)"

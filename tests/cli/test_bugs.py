@@ -18,7 +18,7 @@ SCORE = {
     "command": "vlgauge.cli.score.print_results",
     "numbers": "vlgauge.api.numbers.numbers_of",
     "columns": "vlgauge.families.base.metric.Metric._stored",
-    "reader": "vlgauge.inputs.media.tables._record",
+    "reader": "vlgauge.inputs.tables.files._record",
     "formula": "vlgauge.families.ngram.cider.length_penalties",
     "metric": "vlgauge.families.base.metric.Metric.signature",
 }

@@ -17,7 +17,7 @@ import vlgauge
 from vlgauge.cli import COMMANDS, main, one_line, score
 from vlgauge.cli.scoring import setting
 from vlgauge.core.errors import UsageError
-from vlgauge.inputs.media.tables import read_rows
+from vlgauge.inputs.tables.files import read_rows
 from vlgauge.stats import bootstrap_interval
 
 ROWS = [

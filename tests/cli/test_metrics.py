@@ -10,7 +10,7 @@ from cli_stories import error_of, record_of, write_files
 from vlgauge.api import columns
 from vlgauge.cli import main, scoring
 from vlgauge.families.base import metric
-from vlgauge.inputs.media import tables
+from vlgauge.inputs.tables import files as tables
 
 TWO = ("onlystyle", "stylecider")
 STYLED = ("captions.jsonl", "--predictions", "caption", "--styles", "style", "--references", "refs", "--config", "demo")

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from vlgauge.cli import main, outputs
-from vlgauge.inputs.media.tables import read_rows
+from vlgauge.inputs.tables.files import read_rows
 
 STORIES = [
     {"id": "a", "predictions": "A dog ran. The dog ran. It was a dog."},

@@ -15,7 +15,7 @@ import pytest
 
 from vlgauge.cli import main
 from vlgauge.core import files
-from vlgauge.inputs.media.tables import read_rows
+from vlgauge.inputs.tables.files import read_rows
 
 
 # -- not a regular file -----------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from small_videos import video_frames, write_video
 from vlgauge.core.errors import NetworkError
 from vlgauge.inputs.media.images import image_cell, open_image
 from vlgauge.inputs.media.matlab import read_matlab
-from vlgauge.inputs.media.tables import read_rows
+from vlgauge.inputs.tables.files import read_rows
 
 ROWS = [{"id": f"s{i}", "predictions": f"A dog ran {i} times.", "l": ["a", "b"], "n": i / 3} for i in range(40)]
 PIXELS = np.random.default_rng(0).integers(0, 256, (40, 60, 3), np.uint8)

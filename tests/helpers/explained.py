@@ -10,7 +10,7 @@ from own_cases import own, usual
 import vlgauge
 from vlgauge import scenes
 from vlgauge.core.catalog import metric_folder
-from vlgauge.inputs.media.tables import make_paths_absolute, read_rows
+from vlgauge.inputs.tables.files import make_paths_absolute, read_rows
 
 HOSTILE = {
     "script": "<script>alert(1)</script>",

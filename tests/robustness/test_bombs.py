@@ -104,7 +104,7 @@ def test_tables(tmp_path):
     paths["keys"].write_text(made.many_keys(100_000))
     paths["deep"].write_text("[" * 100_000 + "]" * 100_000)
     found = results(
-        "from vlgauge.inputs.media.tables import read_rows\nimport pyarrow.parquet", "read_rows(path)", paths
+        "from vlgauge.inputs.tables.files import read_rows\nimport pyarrow.parquet", "read_rows(path)", paths
     )
     expected = {
         "rows": "FILE must have at most 1,000,000 rows, got more",

@@ -23,7 +23,7 @@ from vlgauge.api.prefetch.assets import HubFiles, hub_files_of
 from vlgauge.core.catalog import metric_folder, metric_names
 from vlgauge.explain.examples import ROLES
 from vlgauge.families.base.metric import REPOSITORY
-from vlgauge.inputs.media.tables import read_rows
+from vlgauge.inputs.tables.files import read_rows
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 # The others require models, and several minutes.

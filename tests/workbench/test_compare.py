@@ -14,7 +14,7 @@ from made_runs import made_run
 import vlgauge
 from vlgauge import scenes
 from vlgauge.cli import main
-from vlgauge.inputs.media.tables import read_rows
+from vlgauge.inputs.tables.files import read_rows
 from vlgauge.models.clip import encoder
 from vlgauge_workbench import bundled_systems, compare, compared_systems, errors, scoring
 from vlgauge_workbench.compare_snippets import compare_link, compare_snippets

@@ -23,7 +23,7 @@ from vlgauge.api.row_sources.tables import archive_rows, read_uploaded_rows
 from vlgauge.core.errors import NetworkError
 from vlgauge.explain import examples
 from vlgauge.inputs.media import images
-from vlgauge.inputs.media.tables import read_rows
+from vlgauge.inputs.tables.files import read_rows
 from vlgauge.leaderboard import read_records, read_run
 from vlgauge.stats import bootstrap_interval
 from vlgauge_workbench import data_set, runs, stopping, uploads

@@ -14,7 +14,7 @@ from vlgauge.core.files import first_repeated
 from vlgauge.core.results import row_keys
 from vlgauge.core.validation import short_repr, suggest_word, warn
 from vlgauge.families.set_sizes import sample_captions
-from vlgauge.inputs.media.tables import (
+from vlgauge.inputs.tables.files import (
     MissingColumnError,
     Rows,
     is_missing,

@@ -28,8 +28,8 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.files import first_repeated
 from vlgauge.core.validation import with_argument_hints
 from vlgauge.families.base import Metric
-from vlgauge.inputs.media.caption_files import join_references, references_by_id
-from vlgauge.inputs.media.tables import rows_called
+from vlgauge.inputs.tables.caption_files import join_references, references_by_id
+from vlgauge.inputs.tables.files import rows_called
 from vlgauge.leaderboard import comparison as statistics
 from vlgauge.leaderboard import read_run
 from vlgauge.leaderboard.joined_runs import join_rows

@@ -11,7 +11,7 @@ import vlgauge
 from vlgauge.api.columns import COLUMNS
 from vlgauge.checkpoints.preflight import look_for_all
 from vlgauge.core.errors import UsageError, as_option
-from vlgauge.inputs.media.tables import CsvRow, name_of_rows
+from vlgauge.inputs.tables.files import CsvRow, name_of_rows
 from vlgauge.inputs.text.ngrams import tokens_shared
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from vlgauge.core.validation import check_float, check_int, nearest, with_argume
 from vlgauge.core.writing import write
 from vlgauge.families.aggregation import has_interval, row_counts
 from vlgauge.families.base import Metric
-from vlgauge.inputs.media.tables import rows_called
+from vlgauge.inputs.tables.files import rows_called
 from vlgauge.leaderboard.record import Dataset, Model, Record
 from vlgauge.leaderboard.records import append_records
 from vlgauge.leaderboard.run_files import run_files

@@ -10,8 +10,8 @@ from vlgauge.families.base.columns import Captions, Column, Images, References, 
 from vlgauge.families.base.components import Components
 from vlgauge.families.base.video_columns import Videos
 from vlgauge.inputs.media.images import is_single_image
-from vlgauge.inputs.media.tables import Rows, is_missing
 from vlgauge.inputs.sandbox.kinds import CLIPS, kind_of_cell
+from vlgauge.inputs.tables.files import Rows, is_missing
 
 _LOOKED_AT = 50  # rows
 _MOST = 4  # suggestions

@@ -15,7 +15,7 @@ from vlgauge.core.files import first_repeated
 from vlgauge.core.results import row_keys
 from vlgauge.core.validation import short_repr
 from vlgauge.families.set_sizes import add_set_sizes, sample_captions
-from vlgauge.inputs.media.tables import Rows, is_missing, make_paths_absolute, name_of_rows
+from vlgauge.inputs.tables.files import Rows, is_missing, make_paths_absolute, name_of_rows
 from vlgauge.leaderboard.joined_runs import check_labels_agree
 from vlgauge.leaderboard.runs import Run, count_set_sizes, labels_of
 

@@ -10,8 +10,8 @@ from typing import Any
 from vlgauge.core.errors import MissingFileError, UsageError, UsageTypeError
 from vlgauge.core.files import STDIN, first_repeated
 from vlgauge.core.validation import short_repr, suggest_word
-from vlgauge.inputs.media.caption_files import add_columns, rows_of_object
-from vlgauge.inputs.media.tables import Rows, read_rows, split_titles
+from vlgauge.inputs.tables.caption_files import add_columns, rows_of_object
+from vlgauge.inputs.tables.files import Rows, read_rows, split_titles
 
 TABLES = "a DataFrame, an Arrow table, a datasets.Dataset, a list of dicts or the path of a file"
 

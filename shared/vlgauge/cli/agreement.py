@@ -16,7 +16,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.files import first_repeated
 from vlgauge.core.results import plain, pvalue_text, row_keys, to_json
 from vlgauge.families.aggregation import number_title
-from vlgauge.inputs.media.tables import Rows, make_paths_absolute, read_rows, take_column
+from vlgauge.inputs.tables.files import Rows, make_paths_absolute, read_rows, take_column
 from vlgauge.leaderboard import read_run
 from vlgauge.leaderboard.runs import labels_of, numbers
 from vlgauge.leaderboard.table import Cell, Table, few_notes, mean_text, render

@@ -7,7 +7,7 @@ import vlgauge
 from vlgauge.cli.inputs import add_limits, add_shared
 from vlgauge.cli.outputs import check_target
 from vlgauge.families.clip_score.calibration import fit_on_metric
-from vlgauge.inputs.media.tables import READERS, make_paths_absolute, read_rows, take_column
+from vlgauge.inputs.tables.files import READERS, make_paths_absolute, read_rows, take_column
 from vlgauge.stats import check_resampling
 
 

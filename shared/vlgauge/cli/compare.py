@@ -28,7 +28,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.files import first_repeated
 from vlgauge.core.results import DIGITS, plain, row_keys, to_json
 from vlgauge.core.suites import SUITES
-from vlgauge.inputs.media.tables import Rows, read_rows, take_column
+from vlgauge.inputs.tables.files import Rows, read_rows, take_column
 from vlgauge.leaderboard import RunComparison, compare, read_run, rows_that_differ
 from vlgauge.leaderboard.comparison import FAMILIES
 from vlgauge.leaderboard.joined_runs import join_rows

@@ -17,7 +17,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.results import to_json, to_table
 from vlgauge.core.signatures import parse_signature, unlike_fields
 from vlgauge.core.validation import short_repr, warn
-from vlgauge.inputs.media.tables import make_paths_absolute, read_rows
+from vlgauge.inputs.tables.files import make_paths_absolute, read_rows
 from vlgauge.leaderboard import read_run
 from vlgauge.research.studies.component_tables import PairedRows, Table, pair_rows, read_published, table_of_rows
 from vlgauge.stats import FEW, FEW_MARK, FEW_NOTE, bootstrap_interval

@@ -15,7 +15,7 @@ from vlgauge.core.catalog import metric_facts
 from vlgauge.core.errors import UsageError
 from vlgauge.core.progress import progress_bar
 from vlgauge.core.results import PValue, mean_of_defined, plain, pvalue_text, to_table
-from vlgauge.inputs.media.tables import Rows, make_paths_absolute, read_rows, take_column
+from vlgauge.inputs.tables.files import Rows, make_paths_absolute, read_rows, take_column
 from vlgauge.inputs.text.story_idf import fit_idf, idf_table
 from vlgauge.leaderboard.table import few_notes
 from vlgauge.research.studies.groovist import (

@@ -7,7 +7,7 @@ from vlgauge.cli.outputs import check_target
 from vlgauge.core.errors import UsageError
 from vlgauge.families.base.columns import References
 from vlgauge.families.ngram.cider import DocumentFrequency
-from vlgauge.inputs.media.tables import READERS, read_rows, take_column, take_columns
+from vlgauge.inputs.tables.files import READERS, read_rows, take_column, take_columns
 from vlgauge.inputs.text.story_idf import IdfTable, fit_idf, read_pickled
 from vlgauge.inputs.text.tokenizers import DEFAULT, NAMES, check_installed
 

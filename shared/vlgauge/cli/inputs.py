@@ -12,7 +12,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.files import Limits
 from vlgauge.core.validation import PROFILES, short_repr
 from vlgauge.inputs.media.limits import RowLimits
-from vlgauge.inputs.media.tables import READERS, Rows, take_column
+from vlgauge.inputs.tables.files import READERS, Rows, take_column
 from vlgauge.leaderboard.table import FORMS
 
 Number = TypeVar("Number", int, float)

@@ -11,7 +11,7 @@ from vlgauge.cli.outputs import write_json, write_result
 from vlgauge.cli.ray_options import ray_options
 from vlgauge.core.errors import UsageError
 from vlgauge.core.run_locks import exclusive_run
-from vlgauge.inputs.media.tables import PICTURED
+from vlgauge.inputs.tables.files import PICTURED
 from vlgauge.integrations.batches import RowScorer
 from vlgauge.integrations.ray import common_folder, import_ray, score_files
 from vlgauge.leaderboard.run_files import columns_of

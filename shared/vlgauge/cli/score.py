@@ -34,7 +34,7 @@ from vlgauge.core.results import DIGITS, format_value, to_cell, to_json, to_tabl
 from vlgauge.core.suites import SUITES
 from vlgauge.families.set_sizes import OPTION
 from vlgauge.inputs.media.limits import RowLimits
-from vlgauge.inputs.media.tables import Rows, make_paths_absolute, read_rows, take_columns
+from vlgauge.inputs.tables.files import Rows, make_paths_absolute, read_rows, take_columns
 from vlgauge.leaderboard.run_files import columns_of
 from vlgauge.leaderboard.runs import GROUPED_BY, GROUPS, groups_of_run
 from vlgauge.leaderboard.table import Numbers, Table, render

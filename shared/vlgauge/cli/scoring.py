@@ -11,8 +11,8 @@ from vlgauge.cli.inputs import SET_SOME, add_limits, add_shared
 from vlgauge.core.catalog import metric_folder
 from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import HOST_KEYWORDS, nearest, setting_names
-from vlgauge.inputs.media.caption_files import join_references, references_by_id
-from vlgauge.inputs.media.tables import Rows, read_rows, rows_called
+from vlgauge.inputs.tables.caption_files import join_references, references_by_id
+from vlgauge.inputs.tables.files import Rows, read_rows, rows_called
 
 # Keyword arguments of `load` that commands pass themselves, or that are useful only in Python.
 NOT_SETTINGS = {

@@ -15,7 +15,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.progress import progress_bar
 from vlgauge.core.results import format_value, to_table
 from vlgauge.core.validation import setting_names
-from vlgauge.inputs.media.tables import read_rows, take_column
+from vlgauge.inputs.tables.files import read_rows, take_column
 from vlgauge.research.studies.caption_pools import share_comparisons, together
 from vlgauge.research.studies.sensitivity import SensitivityRow, human_split, sensitivity
 

@@ -16,7 +16,7 @@ from vlgauge.cli.sensitivity import DEFAULT_METRICS, load_metrics
 from vlgauge.core.errors import UsageError
 from vlgauge.core.progress import progress_bar
 from vlgauge.core.results import format_value, mean_of_defined, to_table
-from vlgauge.inputs.media.tables import Rows, read_rows, take_column
+from vlgauge.inputs.tables.files import Rows, read_rows, take_column
 from vlgauge.leaderboard.table import mean_text
 from vlgauge.models.sentences.model import MINILM
 from vlgauge.research.studies.central_captions import CentralCaption, central_captions, central_captions_by_chance

@@ -10,7 +10,7 @@ from vlgauge.cli.outputs import check_target
 from vlgauge.core.errors import UsageError
 from vlgauge.core.results import to_json, to_table
 from vlgauge.families.style import StyleTable
-from vlgauge.inputs.media.tables import MissingColumnError
+from vlgauge.inputs.tables.files import MissingColumnError
 from vlgauge.research.studies.style_corpora import READERS, StyledCaptions, read_table
 from vlgauge.research.studies.style_report import split_by_group, style_report
 

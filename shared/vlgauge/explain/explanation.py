@@ -16,7 +16,7 @@ from vlgauge.core.results import mean_of_defined
 from vlgauge.core.signatures import parse_signature, uses_demo_model
 from vlgauge.core.validation import check_int
 from vlgauge.families.aggregation import RowCounts, corpus_interval, find_counts, row_counts
-from vlgauge.inputs.media.tables import without_blanks
+from vlgauge.inputs.tables.files import without_blanks
 from vlgauge.stats import FEW, Interval
 
 from .findings import finding_of_metrics, finding_of_rows, reason_of_the_worst

@@ -27,8 +27,8 @@ from vlgauge.core.validation import nearest, plain_number, short_repr, warn
 from vlgauge.families.base import Metric, Story
 from vlgauge.families.base.parts import SIZES, Counts, PartialResult, add_counts, merge_partial_results
 from vlgauge.families.set_sizes import add_set_sizes
-from vlgauge.inputs.media.tables import make_paths_absolute
 from vlgauge.inputs.sandbox import use_sandbox
+from vlgauge.inputs.tables.files import make_paths_absolute
 from vlgauge.integrations.run_identity import identify_settings
 
 # Columns of the output: values of the whole batch, in its first row, and counts.

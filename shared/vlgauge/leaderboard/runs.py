@@ -12,7 +12,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.files import STDIN, parse_json, read_bytes, read_json
 from vlgauge.core.results import SIDECAR, row_keys
 from vlgauge.core.validation import short_repr
-from vlgauge.inputs.media.tables import FILE, Rows, read_rows, without_blanks
+from vlgauge.inputs.tables.files import FILE, Rows, read_rows, without_blanks
 from vlgauge.leaderboard.run_files import as_kept
 from vlgauge.stats import LARGEST
 from vlgauge.stats.drawing import is_unlabeled

@@ -7,7 +7,7 @@ from foreign_captions import FOREIGN_CAPTIONS
 
 from vlgauge.core.files import DATA
 from vlgauge.families.scene_graphs import warn_of_strange
-from vlgauge.inputs.media.tables import read_rows
+from vlgauge.inputs.tables.files import read_rows
 
 FRENCH = [f"un {who} brun court {where}" for who in ("chien", "chat") for where in ("sur la plage", "dans le jardin")]
 

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from vlgauge.inputs.media.tables import CsvRow, read_rows
 from vlgauge.inputs.sandbox import use_sandbox
+from vlgauge.inputs.tables.files import CsvRow, read_rows
 
 ROWS = [{"predictions": f"a \u2028 dog {i}", "n": i / 3, "l": [1, {"a": None}], "t": "\udc80"} for i in range(5000)]
 TABLES = {

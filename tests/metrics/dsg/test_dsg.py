@@ -159,7 +159,7 @@ def test_a_table_in_the_released_layout(table):
 
 
 def test_a_table_in_another_format_has_the_same_digest(table, tmp_path):
-    from vlgauge.inputs.media.tables import read_rows
+    from vlgauge.inputs.tables.files import read_rows
 
     path = tmp_path / "questions.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in read_rows(str(table))), "utf-8")

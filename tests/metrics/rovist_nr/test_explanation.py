@@ -9,7 +9,7 @@ from folders import EXAMPLES
 import vlgauge
 from vlgauge.core.catalog import folder_module
 from vlgauge.explain import explain
-from vlgauge.inputs.media.tables import read_rows
+from vlgauge.inputs.tables.files import read_rows
 
 explanation = folder_module("rovist_nr", "explanation")
 

@@ -14,8 +14,8 @@ from vlgauge.families.base.video_columns import Videos
 from vlgauge.inputs.media.frames import check_video
 from vlgauge.inputs.media.images import check_image
 from vlgauge.inputs.media.limits import RowLimits
-from vlgauge.inputs.media.tables import AS_JSON, NO_PYTHON_LIST, PICTURED, is_missing, is_python_list, side_by_side
 from vlgauge.inputs.sandbox import use_sandbox
+from vlgauge.inputs.tables.files import AS_JSON, NO_PYTHON_LIST, PICTURED, is_missing, is_python_list, side_by_side
 from vlgauge.stats.drawing import is_unlabeled
 
 Titles = Mapping[str, Sequence[str]]

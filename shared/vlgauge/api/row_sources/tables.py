@@ -12,7 +12,7 @@ from vlgauge.api.row_sources.source import Kind, Origin, Source, is_clip, kinds_
 from vlgauge.core.errors import UsageError
 from vlgauge.inputs.media.archives import TAR, ZIP, ArchiveFile, archive_files, folder_files
 from vlgauge.inputs.media.limits import RowLimits
-from vlgauge.inputs.media.tables import Rows, read_rows
+from vlgauge.inputs.tables.files import Rows, read_rows
 
 ARCHIVES = (TAR, ZIP)
 _LONGEST_PATH = 4096

@@ -17,7 +17,7 @@ import pyarrow as pa
 from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import as_list, plain_text, valid_unicode, warn, what_to_do
 from vlgauge.inputs.media.images import image_cell, images_of, is_single_image
-from vlgauge.inputs.media.tables import refuse_lists_as_text, without_blanks
+from vlgauge.inputs.tables.files import refuse_lists_as_text, without_blanks
 
 REFERENCES = "references"
 

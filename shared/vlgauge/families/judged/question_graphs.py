@@ -13,7 +13,7 @@ from typing import Any
 from vlgauge.core.errors import UsageError
 from vlgauge.core.signatures import local_name
 from vlgauge.core.validation import short_repr
-from vlgauge.inputs.media.tables import read_rows
+from vlgauge.inputs.tables.files import read_rows
 
 NUMBER, PARENTS, QUESTION = "proposition_id", "dependency", "question_natural_language"
 TEXT, ITEM, TUPLE = "text", "item_id", "tuple"

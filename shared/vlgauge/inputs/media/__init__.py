@@ -1,1 +1,1 @@
-"""Images, videos and tables of rows."""
+"""Images and videos."""

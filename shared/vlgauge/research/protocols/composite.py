@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from vlgauge.core.errors import UsageError
-from vlgauge.inputs.media.caption_files import parse_list
-from vlgauge.inputs.media.tables import read_rows
+from vlgauge.inputs.tables.caption_files import parse_list
+from vlgauge.inputs.tables.files import read_rows
 from vlgauge.research.protocols.files import FilePath, Folder, columns_of, entry, one_file, texts, tidy
 from vlgauge.research.protocols.ratings import RatedCaptions
 

@@ -8,8 +8,8 @@ from typing import Any
 from vlgauge.core import files
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import FilePath
-from vlgauge.inputs.media.tables import read_rows
 from vlgauge.inputs.sandbox.parquet import parquet_rows
+from vlgauge.inputs.tables.files import read_rows
 
 _KINDS = {str: "a string", list: "a list", dict: "an object", bool: "true or false", int: "a number", float: "a number"}
 
@@ -86,7 +86,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def placed_rows(path: Path, file_format: str | None = None) -> Iterator[tuple[dict[str, Any], str]]:
-    """Yield each row of a table, and its position for error messages. See `vlgauge.inputs.media.tables.read_rows`."""
+    """Yield each row of a table, and its position for error messages. See `vlgauge.inputs.tables.files.read_rows`."""
     return ((row, f"row {i} of `{path}`") for i, row in enumerate(read_rows(str(path), file_format)))
 
 

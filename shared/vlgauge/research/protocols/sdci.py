@@ -13,7 +13,7 @@ import numpy as np
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import check_float
-from vlgauge.inputs.media.tables import read_rows
+from vlgauge.inputs.tables.files import read_rows
 from vlgauge.research.protocols.evaluation import Floats, Ints, Sampled, Task, check_scores
 from vlgauge.research.protocols.files import FilePath, Folder, entry, one_file, read_saved_rows, texts
 

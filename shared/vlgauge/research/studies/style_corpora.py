@@ -9,7 +9,7 @@ from typing import Any
 
 from vlgauge.core.errors import MissingFileError, UsageError
 from vlgauge.core.files import FilePath, decode_text, read_bytes, read_json, read_text, read_unpacked
-from vlgauge.inputs.media.tables import read_rows, take_column
+from vlgauge.inputs.tables.files import read_rows, take_column
 from vlgauge.research.protocols.files import entry
 from vlgauge.stats.drawing import is_unlabeled
 

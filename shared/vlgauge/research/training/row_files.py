@@ -12,7 +12,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.files import is_address
 from vlgauge.inputs.media.images import image_cell
 from vlgauge.inputs.media.pictures import WholeImage
-from vlgauge.inputs.media.tables import read_rows, row_place, rows_called
+from vlgauge.inputs.tables.files import read_rows, row_place, rows_called
 
 MISSING = -1
 

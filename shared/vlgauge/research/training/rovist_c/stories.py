@@ -13,7 +13,7 @@ import numpy.typing as npt
 from vlgauge import scenes
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import read_text
-from vlgauge.inputs.media.tables import read_rows, take_column
+from vlgauge.inputs.tables.files import read_rows, take_column
 from vlgauge.models.pairs.classifier import pad_rows
 
 Stories = list[list[str]]

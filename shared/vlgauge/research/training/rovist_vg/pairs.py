@@ -14,7 +14,7 @@ import numpy.typing as npt
 from vlgauge.core.errors import UsageError
 from vlgauge.inputs.media.images import image_cell
 from vlgauge.inputs.media.pictures import Box, ImageCrop, LazyImage, SharedImage, WholeImage
-from vlgauge.inputs.media.tables import read_rows, take_column
+from vlgauge.inputs.tables.files import read_rows, take_column
 from vlgauge.inputs.text.word_vectors import UNKNOWN
 from vlgauge.models.detectors.boxes import pixel_box
 from vlgauge.models.detectors.sources import image_head

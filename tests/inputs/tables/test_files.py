@@ -11,7 +11,7 @@ from PIL import Image
 from vlgauge.api.row_sources import RowReader
 from vlgauge.cli import main
 from vlgauge.families.base import Text
-from vlgauge.inputs.media.tables import is_python_list, make_paths_absolute
+from vlgauge.inputs.tables.files import is_python_list, make_paths_absolute
 
 
 def test_what_is_located(tmp_path):

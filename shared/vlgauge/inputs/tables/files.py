@@ -37,9 +37,9 @@ from vlgauge.core.files import (
 )
 from vlgauge.core.optional_dependencies import importing
 from vlgauge.core.validation import as_list, warn
-from vlgauge.inputs.media.caption_files import add_columns, rows_of_object
 from vlgauge.inputs.sandbox import is_sandboxed, run
 from vlgauge.inputs.sandbox.parquet import parquet_rows
+from vlgauge.inputs.tables.caption_files import add_columns, rows_of_object
 
 Rows = list[dict[str, Any]]
 
@@ -151,7 +151,7 @@ def _read_sandboxed_rows(data: bytes, path: str, file_format: str) -> Rows:
     settings = {"format": file_format, "path": path, "limits": vars(current_limits())}
     most = _MOST_PER_BYTE * len(data) + _MOST_ANYWAY
     subject = f"{name_of_rows()}, {path!r},"
-    for part in run("vlgauge.inputs.media.tables:rows_of_file", settings, data, subject=subject, most_bytes=most):
+    for part in run("vlgauge.inputs.tables.files:rows_of_file", settings, data, subject=subject, most_bytes=most):
         titles, lines, cells = json.loads(part.body)
         some = cells if titles is None else [dict(zip(titles, row, strict=True)) for row in cells]
         rows += [_with_line(row, line) for row, line in zip(some, lines, strict=True)] if lines else some

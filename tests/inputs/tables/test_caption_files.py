@@ -6,8 +6,8 @@ import pytest
 
 from vlgauge.cli import main
 from vlgauge.core.errors import UsageError
-from vlgauge.inputs.media.caption_files import join_references, parse_list, references_by_id
-from vlgauge.inputs.media.tables import read_rows
+from vlgauge.inputs.tables.caption_files import join_references, parse_list, references_by_id
+from vlgauge.inputs.tables.files import read_rows
 
 ANNOTATIONS = {
     "info": {},

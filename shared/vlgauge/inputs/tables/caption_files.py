@@ -61,7 +61,7 @@ def references_by_id(rows: Rows, name: str) -> dict[str, list[str]]:
     """Return the captions of each image in an annotation file, by image id.
 
     Args:
-        rows: Rows returned by `vlgauge.inputs.media.tables.read_rows`.
+        rows: Rows returned by `vlgauge.inputs.tables.files.read_rows`.
         name: Name of the file in error messages.
 
     Raises:

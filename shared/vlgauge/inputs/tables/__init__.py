@@ -1,0 +1,1 @@
+"""Tables of rows: their files, and the layouts of caption files."""
