@@ -11,11 +11,12 @@ import small_videos
 from PIL import Image
 from small_videos import indices, levels, noisy, video_frames, write_shifted, write_silence, write_video
 
-from vlgauge.core.errors import MissingExtraError
+from vlgauge.core.errors import MissingExtraError, UsageError
 from vlgauge.core.lru_cache import LRUCache
 from vlgauge.inputs.media import frames, video_decoder
 from vlgauge.inputs.media.frames import sample_indices, video_pictures
 from vlgauge.inputs.media.videos import video_cell
+from vlgauge.inputs.sandbox import use_sandbox
 
 
 @pytest.fixture(scope="module")
@@ -191,6 +192,19 @@ def test_the_cover_of_a_record_is_no_video(folder):
         container.mux(cover.encode())
     with pytest.raises(ValueError, match=r"^`videos\[0\]`.*song\.mp4"):
         video_frames(path)
+
+
+@pytest.mark.parametrize("sandbox", [False, True])
+def test_texts_that_are_not_unicode_and_unknown_codecs_raise_no_other_error(folder, mp4, sandbox):
+    data = mp4.read_bytes()
+    codec = b"\4\x80\x80\x80A\x20"  # in the box `esds`
+    assert data.count(b"VideoHandler") == data.count(codec) == 1
+    (folder / "latin.mp4").write_bytes(data.replace(b"VideoHandler", b"Vide\xf3Handler"))
+    (folder / "unknown.mp4").write_bytes(data.replace(codec, codec[:-1] + b"\xf1").replace(b"mp4v", b"\0xyz"))
+    with use_sandbox(sandbox):
+        assert levels(video_frames(folder / "latin.mp4", n_frames=1)) == [0]
+        with pytest.raises(UsageError, match=r"^`videos\[0\]` must be.*unknown\.mp4' without a known video stream$"):
+            video_frames(folder / "unknown.mp4")
 
 
 def test_other_refusals(unreadable, folder, mp4):

@@ -157,12 +157,13 @@ class VideoSource:
         av = _av()
         most = str(MAX_FRAME_PIXELS)
         options = {"format_whitelist": CONTAINERS, "protocol_whitelist": "file", "max_pixels": most}
-        with self.readable(), av.open(self.path, options=options) as container:
+        with self.readable(), av.open(self.path, options=options, metadata_errors="replace") as container:
             cover = av.stream.Disposition.attached_pic
             streams = [stream for stream in container.streams.video if not stream.disposition & cover]
-            if not streams:
+            # A stream of an unknown codec has no context, and no size.
+            if not streams or streams[0].codec_context is None:
                 raise UsageError.about(
-                    self.place, f"must be a video with images, got {self._shown!r} without a video stream"
+                    self.place, f"must be a video with images, got {self._shown!r} without a known video stream"
                 )
             width, height = streams[0].width, streams[0].height
             if width * height > MAX_FRAME_PIXELS:
