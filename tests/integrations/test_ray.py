@@ -1,6 +1,7 @@
 """Files scored by Ray: the same result for any number of workers, and no row twice after a failure."""
 
 import json
+import math
 import os
 import random
 import re
@@ -274,6 +275,49 @@ def test_pictures_as_bytes_in_parquet(tmp_path):
     expected = vlgauge.load("clip_s", progress=False, **EMBEDDED).compute(**columns)
     assert found["clip_s_scores"] == pytest.approx(expected["clip_s_scores"], rel=1e-6)
     assert found["clip_s_signature"] == expected["clip_s_signature"]
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:the scores of the demo CLIP")
+@pytest.mark.usefixtures("session")
+@pytest.mark.parametrize("name", ["bertscore", "dsg"])
+def test_models_and_files_of_settings_reach_the_workers(name, tmp_path, monkeypatch, capsys):
+    """Check that two batches scored by Ray have the result of one process, with a relative path as a setting."""
+    monkeypatch.chdir(tmp_path)
+    words = ["--profile", "embedded", "--no-progress"]
+    columns = captioned()
+    if name == "dsg":
+        words += ["--set", "questions=questions.csv"]
+        columns = {key: drawn()[key] for key in ("predictions", "images")}
+        columns["images"] = [path.name for path in write_images(columns["images"])]
+        texts = dict.fromkeys(columns["predictions"])
+        table = [(text, 1 + i, i, f"Is there a {word}?") for text in texts for i, word in enumerate(text.split()[:3])]
+        head = ["text", "proposition_id", "dependency", "question_natural_language"]
+        pd.DataFrame(table, columns=head).to_csv("questions.csv", index=False)
+    n = len(columns["predictions"])
+    lines = [json.dumps({"id": i, **{key: cells[i] for key, cells in columns.items()}}) for i in range(n)]
+    Path("rows.jsonl").write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    assert main(["score", name, "rows.jsonl", *words, "--output", "one.json"]) == 0
+    parallel = ["--engine", "ray", "--batch-rows", str(-(-n // 2))]
+    assert main(["score", name, "rows.jsonl", *words, *parallel, "--output", "out"]) == 0
+    expected = json.loads(Path("one.json").read_text("utf-8"))
+    scores = pd.read_parquet("out/scores.parquet")[name].to_list()
+    assert scores == pytest.approx(
+        [math.nan if one is None else one for one in expected[f"{name}_scores"]], abs=1e-6, nan_ok=True
+    )
+    assert len(set(scores)) > 2
+    result = json.loads(Path("out/result.json").read_text("utf-8"))
+    assert result[name] == pytest.approx(expected[name], abs=1e-6)
+    assert result[f"{name}_signature"] == expected[f"{name}_signature"]
+    capsys.readouterr()
+
+
+def write_images(images):
+    paths = [Path(f"{i}.png") for i in range(len(images))]
+    for path, image in zip(paths, images, strict=True):
+        path.write_bytes(image)
+    return paths
 
 
 @pytest.mark.ray

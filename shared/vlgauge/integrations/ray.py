@@ -15,7 +15,7 @@ import tempfile
 import traceback
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -131,14 +131,14 @@ def _score(
     """Compute the result of all rows, without scoring rows again whose batches are in the folder."""
     scorer = rows.scorer
     if scorer.needs_counts:
-        counted = rows.map_file(pool, _Counter, scorer=scorer)
+        counted = rows.map_file(pool, _Counter, scorer=scorer, folder=os.getcwd())
         scorer = scorer.with_counts({COUNTS: [answer]} for answer in counted)
     kept = ScoredBatches(folder, {**scorer.describe(), **run})
     n_done = len(kept.ids(scorer.id))
     with progress_bar(len(names), "Scoring rows", progress) as advance:
         advance(n_done)
         if n_done < len(names):
-            for n_rows in rows.map_file(pool, _Scorer, scorer=scorer, kept=kept):
+            for n_rows in rows.map_file(pool, _Scorer, scorer=scorer, folder=os.getcwd(), kept=kept):
                 advance(int(n_rows))
     record = scorer.combine(kept.batches())
     if lost := set(names) ^ set(record["ids"]):
@@ -418,7 +418,17 @@ class _RayWorker:
     """Base class of workers that answer each batch with a string or an error.
 
     Errors are returned as answers, because Ray would wrap them, retry the batch, or lose their cause.
+
+    Args:
+        scorer: Scorer of the metric.
+        folder: Folder at which relative paths in settings start.
     """
+
+    def __init__(self, scorer: RowScorer, folder: str) -> None:
+        self._scorer = scorer
+        # Settings with absolute paths do not need the folder, which another machine may lack.
+        with suppress(OSError):
+            os.chdir(folder)
 
     def __call__(self, batch: pa.Table) -> pa.Table:
         error, where = None, None
@@ -440,9 +450,6 @@ class _RayWorker:
 class _Counter(_RayWorker):
     """Worker that counts the rows of batches."""
 
-    def __init__(self, scorer: RowScorer) -> None:
-        self._scorer = scorer
-
     def answer(self, batch: pa.Table) -> str:
         """Return the counts of a batch as JSON."""
         counted = self._scorer.count_rows(_columns(batch, self._scorer.titles))
@@ -452,8 +459,9 @@ class _Counter(_RayWorker):
 class _Scorer(_RayWorker):
     """Worker that scores batches and writes them, skipping rows that are already scored."""
 
-    def __init__(self, scorer: RowScorer, kept: ScoredBatches) -> None:
-        self._scorer, self._kept = scorer, kept
+    def __init__(self, scorer: RowScorer, folder: str, kept: ScoredBatches) -> None:
+        super().__init__(scorer, folder)
+        self._kept = kept
         # Look this up here, because a worker that replaces a dead one must know which batches that one has written.
         self._done = kept.ids(scorer.id)
 
