@@ -1,7 +1,9 @@
 """DSG: answers by hand, the three sources of questions, the definition as plain loops, and every error message."""
 
+import csv
 import json
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -9,10 +11,12 @@ import tiny_judges
 
 import vlgauge
 from vlgauge import scenes
+from vlgauge.cli import main
 from vlgauge.core.catalog import folder_module
 from vlgauge.core.errors import UsageError
 from vlgauge.explain import explain
 from vlgauge.families import judged
+from vlgauge.integrations.batches import RowScorer
 from vlgauge.models.judges import Answer
 
 GREY, DARK = (np.full((8, 8, 3), value, dtype=np.uint8) for value in (128, 20))
@@ -198,6 +202,85 @@ def test_the_same_questions_about_two_items_are_one_set(tmp_path):
     path = tmp_path / "questions.csv"
     path.write_text(f"{HEAD}a,x,,1,0,,A?\nb,x,,1,0,,A?\n", "utf-8")
     assert scored(Scripted(A=0.9), ["x"], None, questions=path)["dsg"] == 1.0
+
+
+# -- a table in the command line and in batches ------------------------------------------------------------------------
+@pytest.fixture
+def asked_scenes(tmp_path, monkeypatch):
+    """Write images of six scenes, captions of two systems and a table of questions to the current folder.
+
+    The questions are those of the demo rules without the last one of each caption, so that their scores differ.
+    """
+    monkeypatch.chdir(tmp_path)
+    rows, questions = {"right": [], "wrong": []}, []
+    for i, scene in enumerate(scenes.scenes(6, seed=11, split="test")):
+        scenes.draw_scene(scene).image.save(f"{i}.png")
+        for system, own in (("right", scene), ("wrong", scenes.changed(scene, "shape", seed=1))):
+            (caption,) = scenes.captions(own, seed=1)
+            rows[system].append({"id": i, "predictions": caption, "images": f"{i}.png"})
+            for one in judged.scene_graph_questions(caption)[:-1]:
+                parents = ",".join(map(str, one.parents or (0,)))
+                questions.append([f"{system}{i}", caption, one.number, parents, one.proposition, one.text])
+    for system, own in rows.items():
+        (tmp_path / f"{system}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in own), "utf-8")
+    with open("questions.csv", "w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file)
+        table.writerow(["item_id", "text", "proposition_id", "dependency", "tuple", "question_natural_language"])
+        table.writerows(questions)
+    return rows
+
+
+CHOSEN = ("--set", "questions=questions.csv", "--profile", "embedded", "--no-progress")
+
+
+def call(capsys, *words):
+    assert main([*words, *CHOSEN]) == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.filterwarnings("ignore:the scores of the demo CLIP")
+def test_the_command_line_uses_a_table_of_questions(asked_scenes, capsys):
+    rows = asked_scenes["wrong"]
+    columns = {name: [row[name] for row in rows] for name in ("predictions", "images")}
+    metric = vlgauge.load("dsg", profile="embedded", questions="questions.csv", progress=False)
+    expected = metric.compute(**columns, return_details=True)
+    own_rules = vlgauge.load("dsg", profile="embedded", progress=False).compute(**columns)
+    assert expected["dsg_n_questions"] == own_rules["dsg_n_questions"] - len(rows)
+
+    found = json.loads(call(capsys, "score", "dsg", "wrong.jsonl", "--details"))
+    assert {key: found[key] for key in expected} == expected
+    record = ["--record", "results.jsonl", "--model", "a/m", "--dataset", "a/d", "--split", "test"]
+    call(capsys, "score", "dsg", "wrong.jsonl", *record, "--report", "page.html")
+    with open("results.jsonl", encoding="utf-8") as lines:
+        (recorded,) = map(json.loads, lines)
+    assert (recorded["value"], recorded["signature"]) == (expected["dsg"], expected["dsg_signature"])
+    with open("page.html", encoding="utf-8") as page:
+        assert expected["dsg_details"][0]["questions"][0]["question"] in page.read()
+
+    compared = json.loads(call(capsys, "compare", "dsg", "right.jsonl", "wrong.jsonl", "--format", "json"))
+    means = {one["name"]: one["value"] for one in compared["metrics"][0]["systems"]}
+    assert means["wrong"] == pytest.approx(expected["dsg"], abs=1e-12)
+    assert means["right"] > means["wrong"]
+
+
+@pytest.mark.filterwarnings("ignore:the scores of the demo CLIP")
+def test_batches_of_rows_use_a_table_of_questions(asked_scenes):
+    rows = asked_scenes["wrong"]
+    given = {"profile": "embedded", "device": "cpu", "questions": "questions.csv"}
+    scorer = pickle.loads(pickle.dumps(RowScorer("dsg", **given)))
+    columns = {name: [row[name] for row in rows] for name in ("id", "predictions", "images")}
+    blocks = [{name: cells[part] for name, cells in columns.items()} for part in (slice(0, 4), slice(4, None))]
+    found = scorer.combine([scorer.score_rows(block) for block in blocks])
+    whole = vlgauge.load("dsg", **given).compute(predictions=columns["predictions"], images=columns["images"])
+    assert found["dsg_scores"] == pytest.approx(whole["dsg_scores"], abs=1e-6)
+    assert {key: found[key] for key in whole if key != "dsg_scores"} == pytest.approx(
+        {key: value for key, value in whole.items() if key != "dsg_scores"}
+    )
+    # Scored blocks of other questions must not be continued.
+    before = scorer.describe()
+    with open("questions.csv", "a", encoding="utf-8") as file:
+        file.write("x,a cat,1,0,,Is there a cat?\n")
+    assert RowScorer("dsg", **given).describe() != before
 
 
 # -- questions of the call ---------------------------------------------------------------------------------------------
