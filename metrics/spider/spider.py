@@ -94,6 +94,11 @@ class Spider(base.TokenMetric):
             "spice": load_part("spice", device=device, batch_size=batch_size, **graphs, **common),
         }
 
+    @property
+    def tokenizers(self) -> Sequence[str]:
+        """Names of the tokenizers that the parser supports."""
+        return tokenizers.OF_SPACED if isinstance(self.parser, str) else super().tokenizers
+
     def count(self, columns: Mapping[str, Sequence[Any]]) -> Counts | None:
         """Count the number of rows whose references contain each n-gram, for CIDEr-D.
 

@@ -158,6 +158,13 @@ class Trm(caption_sets.CaptionSetMetric):
         return {"": "large", "separate": "large"} | ({"base": "small"} if self.mean_aggregate else {})
 
     @property
+    def tokenizers(self) -> Sequence[str]:
+        """Names of the tokenizers that the distance supports. Empty if it uses none."""
+        if self.distance == METEOR_15:
+            return tokenizers.OF_SPACED
+        return tokenizers.NAMES if self._reads_tokens() else ()
+
+    @property
     def reads_vectors(self) -> bool:
         """Whether the distance compares sentence embeddings."""
         return self.distance == "bert"
@@ -223,8 +230,7 @@ class Trm(caption_sets.CaptionSetMetric):
         if self.distance != "precomputed" and distances is not None:
             raise UsageError.about("distances", "requires distance='precomputed'")
         if self.tokenizer in tokenizers.OF_SPACED and self.distance in NGRAM_DISTANCES:
-            names = tokenizers.OF_SPACED if self.distance == METEOR_15 else tokenizers.NAMES
-            tokenizers.warn_of_unparted(dict.fromkeys(chain.from_iterable(pooled)), names)
+            tokenizers.warn_of_unparted(dict.fromkeys(chain.from_iterable(pooled)), self.tokenizers)
         examples: Sequence[Any] = check_matrices(distances, pooled) if self.distance == "precomputed" else pooled
         tokens = lru_cache(2**16)(tokenizers.check_tokenizer(self.tokenizer))
         matrices_of, made_with = self._prepare_distances(predictions, references, pooled, tokens)
