@@ -68,12 +68,12 @@ class CiderExplanation(ReferencedCaption):
         )
 
     @classmethod
-    def settings_alone(cls) -> dict[str, Any]:
+    def settings_alone(cls, tokenizer: str | None = None) -> dict[str, Any]:
         """Return the bundled document frequencies as the setting ``df``, for a single example.
 
         Its own references alone would give every n-gram the weight 0.
         """
-        return {"df": _frequencies()}
+        return {"df": _frequencies(tokenizer)}
 
 
 def without_end(detail: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -87,6 +87,6 @@ def runs_of(tokens: Sequence[str], n: int) -> list[tuple[str, ...]]:
 
 
 @cache
-def _frequencies() -> DocumentFrequency:
+def _frequencies(tokenizer: str | None) -> DocumentFrequency:
     rows = read_rows(str(DATA / "style_demo.csv"))
-    return DocumentFrequency.from_references([row["caption"] for row in rows])
+    return DocumentFrequency.from_references([row["caption"] for row in rows], tokenizer=tokenizer)

@@ -24,9 +24,9 @@ class SpiderExplanation(CombinedScore):
     note_alone = explanation_of("cider").note_alone
 
     @classmethod
-    def settings_alone(cls) -> dict[str, Any]:
+    def settings_alone(cls, tokenizer: str | None = None) -> dict[str, Any]:
         """Return the document frequencies that CIDEr-D uses for a single example, as the setting ``df``."""
-        return explanation_of("cider").settings_alone()
+        return explanation_of("cider").settings_alone(tokenizer)
 
     def finding(self, row: int) -> Markup:
         """Return the two components as a mean."""

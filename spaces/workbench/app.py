@@ -25,7 +25,7 @@ from vlgauge_workbench.hosting import hosting_of
 from vlgauge_workbench.inputs import examples_for
 from vlgauge_workbench.picker import TEMPLATES, html, picker, read_event, sheet, top_bar
 from vlgauge_workbench.profiles import PROFILES
-from vlgauge_workbench.scoring import config_of, first_config, metric_of, score
+from vlgauge_workbench.scoring import config_of, first_config, metric_of, score, tokenizer_settings, tokenizers_of
 from vlgauge_workbench.selection import MODEL, QUICK, Selection
 from vlgauge_workbench.snippets import LONGEST_LINK
 from vlgauge_workbench.stopping import stoppable
@@ -135,7 +135,9 @@ def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: boo
         names = gr.Dropdown(metric_names(), value=first, label="Metric", visible=False)
         configured = gr.Textbox(config, visible=False)
         profile = gr.Radio(list(PROFILES.items()), value="embedded", label="Models", visible=False)
-        chosen = Selection(names, configured, profile, gr.State((first, config)), picker(first, config, "embedded"))
+        tokenizer = gr.Textbox("", visible=False)
+        form, look = gr.State((first, config)), picker(first, config, "embedded")
+        chosen = Selection(names, configured, profile, tokenizer, form, look)
         listed = html(sheet(), "picked", elem_id="sheet")
         with gr.Tabs(overflow_behavior="wrap", elem_id="views"):
             with gr.Tab("Score", id="score"):
@@ -148,7 +150,7 @@ def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: boo
                 ranking = leaderboard.add_tab(leaderboard.merge_records((), results), hosting)
             with gr.Tab("About", id="about"):
                 told = about.add_tab()
-        changed = [*chosen.inputs, chosen.form, *chosen.pickers, *fields]
+        changed = [*chosen.inputs, chosen.form, *chosen.pickers, *fields, chosen.tokenizer]
 
         def addressed(name: str, config: str, profile: str, request: gr.Request) -> list[Any]:
             shown = _open_address(name, config, profile, request)
@@ -164,7 +166,8 @@ def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: boo
         telling: dict[str, Any] = {"fn": _update_about, "inputs": chosen.form, "outputs": told} | quiet
         opened.success(**telling)
         taken = [listed.picked(_pick_metric, [*chosen.inputs, chosen.form], changed, **QUICK)]
-        taken += [one_picker.set(_set_values, chosen.inputs, changed, **QUICK) for one_picker in chosen.pickers]
+        settings = [*chosen.inputs, chosen.tokenizer]
+        taken += [one_picker.set(_set_values, settings, changed, **QUICK) for one_picker in chosen.pickers]
         for event in taken:
             for step in (telling, *chosen.after):
                 event.success(**step)
@@ -261,10 +264,13 @@ def _open_address(name: str, config: str, profile: str, request: gr.Request) -> 
     roles = [one.shows for one in examples_for(loaded)]
     number = roles.index(asked["example"]) if asked.get("example") in roles else score_tab.first_example(loaded)
     texts = {column.name: asked[column.name][:LONGEST_LINK] for column in loaded.columns if column.name in asked}
+    tokenizer = asked.get("tokenizer", "")
+    tokenizer = tokenizer if tokenizer in tokenizers_of(metric, own)[1:] else ""
     is_there = (metric, own, models, number) == (name, config, profile, score_tab.first_example(loaded))
-    if is_there and not texts:
+    if is_there and not texts and not tokenizer:
         return gr.skip()
-    return _page_of(metric, own, models, number, {key: text for key, text in texts.items() if key in score_tab.TEXTS})
+    texts = {key: text for key, text in texts.items() if key in score_tab.TEXTS}
+    return _page_of(metric, own, models, number, texts, tokenizer)
 
 
 def _update_about(form: tuple[str, str], request: gr.Request) -> list[Any]:
@@ -280,19 +286,25 @@ def _pick_metric(name: str, config: str, profile: str, form: tuple[str, str], to
 
 
 @in_one_sentence
-def _set_values(name: str, config: str, profile: str, told: gr.EventData) -> list[Any]:
-    wanted, models = read_event(told, "config"), read_event(told, "profile")
+def _set_values(name: str, config: str, profile: str, tokenizer: str, told: gr.EventData) -> list[Any]:
+    wanted, models, tokens = (read_event(told, key) for key in ("config", "profile", "tokenizer"))
     own = config_of(name, check_choice("config", wanted, metric_of(name).configs) if wanted is not None else config)
-    return _page_of(
-        name, own, check_choice("profile", models if models is not None else profile, tuple(PROFILES.values()))
-    )
+    models = check_choice("profile", models if models is not None else profile, tuple(PROFILES.values()))
+    chosen = tokenizer_settings(name, own, tokens if tokens is not None else tokenizer)
+    return _page_of(name, own, models, **chosen)
 
 
 def _page_of(
-    name: str, config: str, profile: str, number: int | None = None, texts: dict[str, str] | None = None
+    name: str,
+    config: str,
+    profile: str,
+    number: int | None = None,
+    texts: dict[str, str] | None = None,
+    tokenizer: str = "",
 ) -> list[Any]:
     loaded = metric_of(name, config=config)
-    look = picker(name, config, profile)
+    look = picker(name, config, profile, tokenizer)
     first = [name, config, profile, (name, config), *[look] * N_PICKERS]
     number = score_tab.first_example(loaded) if number is None else number
-    return [*first, *score_tab.updates(loaded, profile, number, texts), *data_set.updates()]
+    scored = score_tab.updates(loaded, profile, number, texts, tokenizer)
+    return [*first, *scored, *data_set.updates(), tokenizer]

@@ -31,29 +31,32 @@ class Bundled:
 
 
 @cache
-def list_bundled(name: str, profile: str, config: str) -> tuple[Bundled, ...]:
+def list_bundled(name: str, profile: str, config: str, tokenizer: str = "") -> tuple[Bundled, ...]:
     """Return the bundled examples in order, without scores if published models would be required."""
     if profile != "embedded" and not needs_no_model(name):
         return tuple(Bundled(one) for one in examples_for(metric_of(name, config=config)))
     with _SCORING:
-        return _score(name, config)
+        return _score(name, config, tokenizer)
 
 
 @cache
-def _score(name: str, config: str) -> tuple[Bundled, ...]:
+def _score(name: str, config: str, tokenizer: str) -> tuple[Bundled, ...]:
     examples = examples_for(metric_of(name, config=config))
     found = []
     for one in examples:
         beside = [other for other in examples if other is not one]
-        scored = score_example(name, "embedded", config, one.cells, one.id, tested=True, beside=beside)
+        scored = score_example(
+            name, "embedded", config, one.cells, one.id, tokenizer=tokenizer, tested=True, beside=beside
+        )
         found.append(Bundled(one, scored))
     return tuple(found)
 
 
 @cache
-def rank_bundled(name: str, profile: str, config: str) -> tuple[tuple[str, float], ...]:
+def rank_bundled(name: str, profile: str, config: str, tokenizer: str = "") -> tuple[tuple[str, float], ...]:
     """Return titles and scores of the bundled examples that have a score, best first."""
-    found = [(one.example.title, one.score) for one in list_bundled(name, profile, config) if not math.isnan(one.score)]
+    every = list_bundled(name, profile, config, tokenizer)
+    found = [(one.example.title, one.score) for one in every if not math.isnan(one.score)]
     return tuple(sorted(found, key=lambda one: one[1], reverse=metric_facts(name).higher_is_better))
 
 

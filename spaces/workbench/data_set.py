@@ -207,7 +207,8 @@ class _Tab:
 
     def _connect_run(self) -> None:
         buttons = [self.button, self.stop, self.again]
-        inputs = [self.run, self.source, *self.chosen.inputs, self.first, self.rows, self.model, *self.columns]
+        form = [self.first, self.rows, self.model, self.chosen.tokenizer, *self.columns]
+        inputs = [self.run, self.source, *self.chosen.inputs, *form]
         begun = self.button.click(self._begin, inputs, [self.run, *buttons], **PRIVATE)
         gone_on = self.again.click(_continue, self.run, buttons, **PRIVATE)
         # Clear the page, because old scores next to another run or an error would be taken for the new result.
@@ -284,6 +285,7 @@ class _Tab:
         first: float | None,
         rows: float | None,
         model: str,
+        tokenizer: str,
         *titles: Any,
     ) -> list[Any]:
         if before is not None and before.is_busy:
@@ -296,7 +298,7 @@ class _Tab:
         if chosen[1] == "image" and not named["images"] and "video" in source.kinds.values():
             raise UsageError.about("Configuration", "must be video for rows with videos, got image", "choose it above")
         n_rows = None if rows is None else int(rows)
-        run = runs.begin_run(source, chosen, named, int(first or 0), n_rows, self.hosting)
+        run = runs.begin_run(source, chosen, named, int(first or 0), n_rows, self.hosting, tokenizer)
         run.is_busy = True
         return [run, *_buttons(busy=True)]
 

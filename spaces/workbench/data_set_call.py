@@ -57,6 +57,7 @@ def score_dataset_of(hosting: Hosting) -> Callable[..., dict[str, Any]]:
         token: str = "",
         files: list[dict[str, Any]] | None = None,
         groups: str | None = None,
+        tokenizer: str = "",
     ) -> dict[str, Any]:
         """Score rows of a dataset of the Hub, or of an uploaded table, with one metric.
 
@@ -79,6 +80,7 @@ def score_dataset_of(hosting: Hosting) -> Callable[..., dict[str, Any]]:
             token: Your token, for gated and private datasets.
             files: Images and videos that a table names, from ``gradio_client.handle_file``.
             groups: Name of the column whose equal values mark rows that belong together, such as captions of one image.
+            tokenizer: Name of the tokenizer, such as "zh". Empty for the default of the metric.
 
         Returns:
             ``dataset`` (id, config, split, revision), ``scores`` (``id`` and ``score``, null if undefined), ``mean``,
@@ -93,7 +95,7 @@ def score_dataset_of(hosting: Hosting) -> Callable[..., dict[str, Any]]:
         named = zip(_COLUMNS, (predictions, references, images, videos, styles, id_column, groups), strict=True)
         given = {name: [cell] if isinstance(cell, str) else cell for name, cell in named if cell}
         titles = guess_titles(loaded.columns, source.kinds) | {"id": []} | given
-        run = runs.begin_run(source, (metric, config, profile), titles, first_row, rows, hosting)
+        run = runs.begin_run(source, (metric, config, profile), titles, first_row, rows, hosting, tokenizer)
         try:
             for _ in run.read():
                 pass

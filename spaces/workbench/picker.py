@@ -15,7 +15,7 @@ from vlgauge.families.base.components import Components
 from vlgauge.families.base.video_columns import OneImage, Videos
 from vlgauge_workbench.inputs import is_needed
 from vlgauge_workbench.profiles import PROFILES, models_in_words, needs_no_model
-from vlgauge_workbench.scoring import config_of, metric_of
+from vlgauge_workbench.scoring import config_of, metric_of, tokenizers_of
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -42,6 +42,17 @@ _SAID = {
     "clip": "videos",
     "number": "numbers",
     "style": "a style",
+}
+_TOKENS = {
+    "ptb": "COCO evaluation",
+    "treebank": "Penn Treebank",
+    "13a": "mteval-v13a",
+    "intl": "mteval-v14",
+    "char": "characters",
+    "zh": "Chinese",
+    "ja": "Japanese",
+    "th": "Thai",
+    "ko": "Korean",
 }
 # SVG paths, 16 x 16.
 _DRAWN = {
@@ -83,9 +94,10 @@ def top_bar() -> str:
     return part_of_page("top_bar", icons=ICONS, n=len(metric_names()))
 
 
-def picker(name: str, config: str, profile: str) -> str:
-    """Return the button with the selection, and the choice of configurations and models of a metric."""
+def picker(name: str, config: str, profile: str, tokenizer: str = "") -> str:
+    """Return the button with the selection, and the choice of configurations, models and tokenizers of a metric."""
     own = config_of(name, config)
+    offered = tokenizers_of(name, own)
     return part_of_page(
         "picker",
         icons=ICONS,
@@ -95,6 +107,8 @@ def picker(name: str, config: str, profile: str) -> str:
         profiles={} if needs_no_model(name) else {words.partition(":")[0]: one for words, one in PROFILES.items()},
         profile=profile,
         models=models_in_words(name, profile),
+        tokenizers=[(one, f"{one}: {_TOKENS[one]}") for one in offered],
+        tokenizer=tokenizer or next(iter(offered), ""),
     )
 
 

@@ -18,10 +18,10 @@ _OWN = "Your own example"
 _NO_LINK = "A link cannot contain your images, nor so much text"
 
 
-def deck(name: str, profile: str, config: str, chosen: int | None) -> str:
+def deck(name: str, profile: str, config: str, chosen: int | None, tokenizer: str = "") -> str:
     """Return the bundled examples as buttons with scores, as HTML."""
     cards = []
-    for place, one in enumerate(list_bundled(name, profile, config)):
+    for place, one in enumerate(list_bundled(name, profile, config, tokenizer)):
         digits = one.scored.explanation.digits if one.scored else 2
         cards.append(
             {
@@ -37,13 +37,20 @@ def deck(name: str, profile: str, config: str, chosen: int | None) -> str:
 
 
 def page_of_one(
-    scored: ScoredTable, profile: str, config: str, cells: Mapping[str, Any], chosen: int | None, base: int = 0
+    scored: ScoredTable,
+    profile: str,
+    config: str,
+    cells: Mapping[str, Any],
+    chosen: int | None,
+    base: int = 0,
+    tokenizer: str = "",
 ) -> str:
     """Return the page of the result of one example."""
     metric = scored.explanation
-    every = list_bundled(metric.name, profile, config)
+    every = list_bundled(metric.name, profile, config, tokenizer)
+    others = rank_bundled(metric.name, profile, config, tokenizer)
     metric.is_large = True
-    show_among(metric, [score for _, score in rank_bundled(metric.name, profile, config)])
+    show_among(metric, [score for _, score in others])
     example = every[chosen if chosen is not None else base].example
     return part_of_page(
         "result",
@@ -55,9 +62,9 @@ def page_of_one(
         why="" if chosen is None else example.why,
         scale=scale(metric, 0, [(one.example.shows, one.score) for one in every], chosen),
         notes=[note for note in scored.notes if not (metric.is_toy and TOY_NUMBERS in note)],
-        place=place_of(metric, rank_bundled(metric.name, profile, config)),
-        snippets=snippets(metric.name, profile, config, cells),
-        link=link(metric.name, profile, config, cells, example),
+        place=place_of(metric, others),
+        snippets=snippets(metric.name, profile, config, cells, tokenizer),
+        link=link(metric.name, profile, config, cells, example, tokenizer),
         why_no_link=_NO_LINK,
     )
 

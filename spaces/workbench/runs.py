@@ -3,7 +3,7 @@
 import hashlib
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.inputs.sandbox import use_sandbox
 from vlgauge.inputs.tables.files import rows_called
 from vlgauge_workbench.hosting import Hosting
-from vlgauge_workbench.scoring import ScoredTable, metric_of, notes_of, score_checked
+from vlgauge_workbench.scoring import ScoredTable, metric_of, notes_of, score_checked, tokenizer_settings
 from vlgauge_workbench.stopping import Cancelled, Work, this_work
 
 BATCH = 8  # rows between two progress reports
@@ -36,6 +36,7 @@ class Run:
         is_busy: Whether the run is being read or scored.
         trouble: Reason why reading ended before all rows were read. Empty if it did not.
         work: Work that scores the run now.
+        settings: Settings that differ from the defaults of the metric.
     """
 
     metric: str
@@ -47,6 +48,7 @@ class Run:
     is_busy: bool = False
     trouble: str = ""
     work: Work | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
 
     def stop(self) -> None:
         """Stop reading, after which the rows that were read are scored, or stop scoring."""
@@ -132,7 +134,7 @@ class Run:
         if not reader.ids:
             why = self.trouble or (left_out[0][1] if left_out else "there is no row from this number on")
             raise UsageError.about("rows", f"must have one that can be scored, got none: {why}")
-        metric = metric_of(self.metric, self.profile, self.config)
+        metric = metric_of(self.metric, self.profile, self.config, **self.settings)
         columns = {name: None if cells is None else list(cells) for name, cells in reader.columns.items()}
         groups = groups_of(reader)
         with use_sandbox():  # as for reading the rows
@@ -162,11 +164,12 @@ def begin_run(
     first: int,
     rows: int | None,
     hosting: Hosting,
+    tokenizer: str = "",
 ) -> Run:
     """Create a run that has read no rows yet.
 
     Raises:
-        UsageError: If `first` or `rows` is out of range, or a column is not valid.
+        UsageError: If `first` or `rows` is out of range, or a column or the tokenizer is not valid.
     """
     if first < 0:
         raise UsageError.about("first_row", f"must be an integer of at least 0, got {first}")
@@ -180,11 +183,12 @@ def begin_run(
             "your own machine have no such limit",
         )
     name, config, profile = metric
-    loaded = metric_of(name, profile, config)
+    settings = tokenizer_settings(name, config, tokenizer)
+    loaded = metric_of(name, profile, config, **settings)
     known = {column.name for column in loaded.columns} | {"id", "groups"}
     given = {column: list(own) for column, own in titles.items() if own and column in known}
     reader = RowReader(source, loaded.columns, given, hosting.limits, in_files=True, next_row=first)
-    return Run(name, config, profile, reader, None if rows is None else first + rows)
+    return Run(name, config, profile, reader, None if rows is None else first + rows, settings=settings)
 
 
 def open_hub_rows(

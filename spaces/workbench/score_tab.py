@@ -16,7 +16,7 @@ from vlgauge_workbench.errors import in_one_sentence, in_words_of
 from vlgauge_workbench.inputs import FILES, cell_of, examples_for, field_of, is_needed, short_label, text_of
 from vlgauge_workbench.picker import html, read_event
 from vlgauge_workbench.profiles import PROFILES, models_in_words
-from vlgauge_workbench.scoring import config_of, metric_of, same_file, score_example
+from vlgauge_workbench.scoring import config_of, metric_of, same_file, score_example, tokenizer_settings
 from vlgauge_workbench.selection import MODEL, QUICK, Selection
 from vlgauge_workbench.stopping import stoppable
 from vlgauge_workbench.uploads import refuse_others
@@ -58,10 +58,10 @@ def add_tab(chosen: Selection, loaded: Metric) -> list[Any]:
     number = gr.State(number_first)
     fields = [predictions, references, styles, images, videos]
     tab = [deck, *fields, shown, number]
-    deck.chosen(_example_chosen, chosen.inputs, tab, **QUICK)
+    deck.chosen(_example_chosen, [*chosen.inputs, chosen.tokenizer], tab, **QUICK)
     answered = button.click(
         stoppable(score_fields),
-        [*chosen.inputs, *fields, number],
+        [*chosen.inputs, *fields, number, chosen.tokenizer],
         [shown, deck],
         show_progress="minimal",
         show_progress_on=shown,
@@ -74,7 +74,9 @@ def add_tab(chosen: Selection, loaded: Metric) -> list[Any]:
     return tab
 
 
-def updates(loaded: Metric, profile: str, number: int, texts: dict[str, str] | None = None) -> list[Any]:
+def updates(
+    loaded: Metric, profile: str, number: int, texts: dict[str, str] | None = None, tokenizer: str = ""
+) -> list[Any]:
     """Return the new values of the components for an example of a metric.
 
     Returns:
@@ -84,8 +86,8 @@ def updates(loaded: Metric, profile: str, number: int, texts: dict[str, str] | N
     cells = _fill(name, config, number) | (texts or {})
     look = _look(loaded, cells)
     fields = [gr.Textbox(**look[column]) for column in TEXTS]
-    page = "" if texts else show_first(name, profile, config, number)
-    deck = result.deck(name, profile, config, None if texts else number)
+    page = "" if texts else show_first(name, profile, config, number, tokenizer)
+    deck = result.deck(name, profile, config, None if texts else number, tokenizer)
     return [deck, *fields, gr.Gallery(**look["images"]), gr.Video(**look["videos"]), page, number]
 
 
@@ -123,39 +125,43 @@ def _fill(metric: str, config: str, number: int) -> dict[str, Any]:
     return texts | {"images": [images] if isinstance(images, str) else images, "videos": cells.get("videos")}
 
 
-def show_first(name: str, profile: str, config: str, number: int) -> str:
+def show_first(name: str, profile: str, config: str, number: int, tokenizer: str = "") -> str:
     """Return the page of a bundled example, which is scored once."""
-    return _show(name, profile, config, number, models_in_words(name, profile))
+    return _show(name, profile, config, number, models_in_words(name, profile), tokenizer)
 
 
 @cache
-def _show(name: str, profile: str, config: str, number: int, missing: str) -> str:
-    one = list_bundled(name, profile, config)[number]
+def _show(name: str, profile: str, config: str, number: int, missing: str, tokenizer: str) -> str:
+    one = list_bundled(name, profile, config, tokenizer)[number]
     if one.scored is None:
         return result.page_without_score(one.example, missing)
-    return result.page_of_one(one.scored, profile, config, one.example.cells, number)
+    return result.page_of_one(one.scored, profile, config, one.example.cells, number, tokenizer=tokenizer)
 
 
 @in_one_sentence
-def fill(metric: str, config: str | None, profile: str, number: Any) -> list[Any]:
+def fill(metric: str, config: str | None, profile: str, number: Any, tokenizer: str = "") -> list[Any]:
     """Return the updates of the tab for a bundled example and its result.
 
     Returns:
         See `updates`.
 
     Raises:
-        UsageError: If the profile or the number is not valid.
+        UsageError: If the profile, the number or the tokenizer is not valid.
     """
     check_choice("profile", profile, tuple(PROFILES.values()))
     loaded = metric_of(metric, config=config_of(metric, config))
     n = len(examples_for(loaded))
     if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < n:
         raise UsageError.about("number", f"must be the number of an example, 0 to {n - 1}")
-    return updates(loaded, profile, number)
+    return updates(loaded, profile, number, tokenizer=_chosen_tokenizer(metric, config, tokenizer))
 
 
-def _example_chosen(metric: str, config: str | None, profile: str, told: gr.EventData) -> list[Any]:
-    return fill(metric, config, profile, read_event(told, "number"))
+def _chosen_tokenizer(metric: str, config: str | None, tokenizer: str) -> str:
+    return tokenizer_settings(metric, config_of(metric, config), tokenizer).get("tokenizer", "")
+
+
+def _example_chosen(metric: str, config: str | None, profile: str, tokenizer: str, told: gr.EventData) -> list[Any]:
+    return fill(metric, config, profile, read_event(told, "number"), tokenizer)
 
 
 @in_one_sentence
@@ -169,6 +175,7 @@ def score_fields(
     images: Sequence[tuple[str, str | None]] | None,
     videos: str | None,
     number: int = 0,
+    tokenizer: str = "",
 ) -> list[str]:
     """Score the content of the fields.
 
@@ -182,6 +189,7 @@ def score_fields(
     check_choice("profile", profile, tuple(PROFILES.values()))
     given = {"predictions": predictions, "references": references, "styles": styles}
     config = config_of(metric, config)
+    tokenizer = _chosen_tokenizer(metric, config, tokenizer)
     columns = metric_of(metric, config=config).columns
     with in_words_of({column.name: short_label(column) for column in columns}):
         refuse_others([*(path for path, _ in images or ()), *filter(None, [videos])])
@@ -196,19 +204,19 @@ def score_fields(
         if missing := [short_label(column) for column in columns if is_needed(column) and cells[column.name] is None]:
             verb = "is" if len(missing) == 1 else "are"
             raise UsageError(f"`{'` and `'.join(missing)}` {verb} required")
-        examples = [one.example for one in list_bundled(metric, profile, config)]
+        examples = [one.example for one in list_bundled(metric, profile, config, tokenizer)]
         kept = next((place for place, one in enumerate(examples) if _is_same(cells, one.cells)), None)
         beside = [one for one in examples if one is not examples[kept or 0]] if kept is not None else examples
         title = "example" if kept is None else examples[kept].id
-        found = score_example(metric, profile, config, cells, title, tested=True, beside=beside)
+        found = score_example(metric, profile, config, cells, title, tokenizer=tokenizer, tested=True, beside=beside)
     # Replace copies of bundled files with the bundled files, because a link cannot contain uploaded files.
     for one in examples:
         cells |= {
             name: one.cells[name] for name in FILES if cells.get(name) and same_file(cells[name], one.cells.get(name))
         }
     base = kept if kept is not None else min(number, len(examples) - 1)
-    page = result.page_of_one(found, profile, config, cells, kept, base)
-    return [page, result.deck(metric, profile, config, kept)]
+    page = result.page_of_one(found, profile, config, cells, kept, base, tokenizer)
+    return [page, result.deck(metric, profile, config, kept, tokenizer)]
 
 
 def _is_same(cells: dict[str, Any], example: Any) -> bool:

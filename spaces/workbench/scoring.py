@@ -20,6 +20,7 @@ from vlgauge.explain import Explanation, explain, explanation_of
 from vlgauge.explain.examples import Example
 from vlgauge.families.base import Column, Metric
 from vlgauge.families.base.evaluate_adapter import lock_of
+from vlgauge.inputs.text.tokenizers import is_installed
 from vlgauge.leaderboard.runs import RowGroups
 from vlgauge_workbench.errors import without_folders
 from vlgauge_workbench.inputs import FILES, check_size, file_of
@@ -45,6 +46,32 @@ def metric_of(name: str, profile: str = "embedded", config: str = "", **settings
     if not isinstance(config, str):
         raise UsageError.about("config", f"must be the name of a configuration, got {short_repr(config)}")
     return _load(name, profile, config, **settings)
+
+
+def tokenizers_of(name: str, config: str = "") -> tuple[str, ...]:
+    """Return the names of the tokenizers that a metric supports and whose packages are installed, the default first."""
+    metric: Any = metric_of(name, config=config)
+    names = getattr(metric, "tokenizers", ())
+    return tuple(sorted(filter(is_installed, names), key=lambda one: one != metric.tokenizer))
+
+
+def tokenizer_settings(name: str, config: str, tokenizer: Any) -> dict[str, str]:
+    """Return a chosen tokenizer as a setting. Empty for the default.
+
+    Args:
+        name: Name of the metric.
+        config: Configuration of the metric.
+        tokenizer: Name of the tokenizer. Empty for the default.
+
+    Raises:
+        UsageError: If the metric does not support it, or a package is not installed.
+    """
+    if tokenizer == "":
+        return {}
+    offered = tokenizers_of(name, config)
+    if not offered:
+        raise UsageError.about("tokenizer", f"must be empty for {name}, got {short_repr(tokenizer)}")
+    return {} if check_choice("tokenizer", tokenizer, offered) == offered[0] else {"tokenizer": tokenizer}
 
 
 @cache
@@ -168,6 +195,7 @@ def score_example(
     cells: Mapping[str, Any],
     title: str,
     *,
+    tokenizer: str = "",
     tested: bool = False,
     beside: Sequence[Example] = (),
 ) -> ScoredTable:
@@ -179,6 +207,7 @@ def score_example(
         config: Configuration of the metric. Empty for the default of the form.
         cells: Cells by column name. None for a cell that is not passed.
         title: ID of the example.
+        tokenizer: Name of the tokenizer. Empty for the default.
         tested: Whether to compute p-values of caption sets, which takes seconds for the largest sets.
         beside: Bundled examples. Examples with the same image are scored too, if the explanation of a row shows other
             rows.
@@ -188,7 +217,8 @@ def score_example(
     """
     given = {column: cell for column, cell in cells.items() if cell is not None}
     explanation = explanation_of(name)
-    settings = explanation.settings_alone()
+    chosen = tokenizer_settings(name, config, tokenizer)
+    settings = explanation.settings_alone(**chosen) | chosen
     if tested and "pvalue" in setting_names(type(metric_of(name, profile, config))):
         settings["pvalue"] = "auto"
     loaded = metric_of(name, profile, config, **settings)
@@ -243,6 +273,7 @@ def score(
     videos: str | dict[str, Any] | None = None,
     config: str = "",
     profile: str = "embedded",
+    tokenizer: str = "",
 ) -> dict[str, Any]:
     """Score one example with one metric. Columns that the metric does not use are ignored, as by `compute`.
 
@@ -255,6 +286,7 @@ def score(
         videos: Video. A file from ``gradio_client.handle_file``, or base64.
         config: Configuration of the metric, such as "demo".
         profile: "embedded", which downloads nothing, or "paper".
+        tokenizer: Name of the tokenizer, such as "zh". Empty for the default of the metric.
 
     Returns:
         ``score`` (null if undefined), ``higher_is_better``, ``range``, ``signature``, ``notes``.
@@ -277,7 +309,7 @@ def score(
                 clip = Path(folder, "clip")
                 clip.write_bytes(given["videos"])
                 given["videos"] = str(clip)
-        found = score_example(metric, profile, config, given, "0")
+        found = score_example(metric, profile, config, given, "0", tokenizer=tokenizer)
     facts = metric_facts(metric)
     answer = {
         "score": found.explanation.scores[0],

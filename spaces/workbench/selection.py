@@ -22,6 +22,7 @@ class Selection:
         config: Configuration of the metric. A text field, because a list of choices would reject the configuration of
             another metric.
         profile: Profile of the models.
+        tokenizer: Name of the tokenizer. Empty for the default of the metric.
         form: Metric and configuration that the page shows.
         look: Markup of the pickers.
         pickers: Pickers of all tabs that have one.
@@ -32,6 +33,7 @@ class Selection:
     metric: gr.Dropdown
     config: gr.Textbox
     profile: gr.Radio
+    tokenizer: gr.Textbox
     form: gr.State
     look: str
     pickers: list[Any] = field(default_factory=list)

@@ -34,10 +34,13 @@ class Snippet:
         return escape(self.text)
 
 
-def snippets(name: str, profile: str, config: str, cells: Mapping[str, Any]) -> dict[str, Snippet]:
+def snippets(name: str, profile: str, config: str, cells: Mapping[str, Any], tokenizer: str = "") -> dict[str, Snippet]:
     """Return snippets that score the example, by interface."""
     given = {column: cell for column, cell in cells.items() if cell is not None}
-    return {"Python": Snippet(_python(name, profile, config, given)), "CLI": _shell(name, profile, config, given)}
+    return {
+        "Python": Snippet(_python(name, profile, config, given, tokenizer)),
+        "CLI": _shell(name, profile, config, given, tokenizer),
+    }
 
 
 def _is_ours(path: str) -> bool:
@@ -48,12 +51,13 @@ def _files(cell: Any) -> list[str]:
     return [cell] if isinstance(cell, str) else list(cell)
 
 
-def _python(name: str, profile: str, config: str, cells: Mapping[str, Any]) -> str:
-    words = [repr(name), *([repr(config)] if config else []), f"profile={profile!r}"]
+def _python(name: str, profile: str, config: str, cells: Mapping[str, Any], tokenizer: str) -> str:
+    setting = f"tokenizer={tokenizer!r}" if tokenizer else ""
+    words = [repr(name), *([repr(config)] if config else []), f"profile={profile!r}", *filter(None, [setting])]
     imports = ["import vlgauge"]
     if explanation_of(name).settings_alone():
         imports.append("from vlgauge.explain import explanation_of")
-        words.append(f"**explanation_of({name!r}).settings_alone()")
+        words.append(f"**explanation_of({name!r}).settings_alone({setting})")
     files = [path for column in FILES if column in cells for path in _files(cells[column])]
     if any(map(_is_ours, files)):
         imports.append("from vlgauge.explain.examples import PICTURES")
@@ -74,7 +78,7 @@ def _write_paths(cell: Any) -> str:
     return names[0] if isinstance(cell, str) else f"[{', '.join(names)}]"
 
 
-def _shell(name: str, profile: str, config: str, cells: Mapping[str, Any]) -> Snippet:
+def _shell(name: str, profile: str, config: str, cells: Mapping[str, Any], tokenizer: str) -> Snippet:
     if explanation_of(name).settings_alone():
         return Snippet(why_not="A file cannot contain document frequencies, which one row lacks: copy as Python")
     row: dict[str, Any] = {}
@@ -90,18 +94,20 @@ def _shell(name: str, profile: str, config: str, cells: Mapping[str, Any]) -> Sn
     lines = [OWN_FILES] if any(column in FILES for column in cells) and not ours else []
     if ours:
         lines.append('pictures=$(python -c "from vlgauge.explain.examples import PICTURES; print(PICTURES)")')
-    chosen = f" --config {config}" if config else ""
+    chosen = (f" --config {config}" if config else "") + (f" --set tokenizer={tokenizer}" if tokenizer else "")
     lines.append(f"printf '%s\\n' {quoted} > row.jsonl")
     return Snippet("\n".join([*lines, f"vlgauge score {name} row.jsonl{chosen} --profile {profile} --quiet", ""]))
 
 
-def link(name: str, profile: str, config: str, cells: Mapping[str, Any], example: Example) -> str:
+def link(name: str, profile: str, config: str, cells: Mapping[str, Any], example: Example, tokenizer: str = "") -> str:
     """Return the URL query that shows the example. Empty if it is too long or the example has uploaded files."""
     words = {"metric": name}
     if config and config != first_config(name):
         words["config"] = config
     if profile != "embedded":
         words["profile"] = profile
+    if tokenizer:
+        words["tokenizer"] = tokenizer
     words["example"] = example.shows
     for column, cell in cells.items():
         base = example.cells.get(column)

@@ -128,6 +128,21 @@ def test_a_metric_is_found_by_words_and_an_own_story_scored_from_the_keyboard(se
         assert page.locator(".res .big").inner_text() == shown
 
 
+def test_a_tokenizer_is_chosen_in_the_list_and_kept_by_the_link(served, chromium):
+    with visited(chromium, f"{served}?metric=bleu", 1280, "light") as page:
+        before = page.locator(".res .big").inner_text()
+        page.get_by_label("Tokenizer").first.select_option("char")
+        page.wait_for_function("before => document.querySelector('.res .big').innerText !== before", arg=before)
+        shown = page.locator(".res .big").inner_text()
+        page.locator("#go").click()
+        page.wait_for_url("**tokenizer=char**")
+        page.goto(page.url)
+        page.locator(".res .big:visible").wait_for()
+        assert page.locator(".res .big").inner_text() == shown
+        assert page.get_by_label("Tokenizer").first.input_value() == "char"
+        check_looks(page, wide="light", phone="dark")
+
+
 def test_an_example_is_shown_by_a_click_and_copied(served, chromium):
     with visited(chromium, f"{served}?metric=rovist_nr", 390, "light") as page:
         # The button is on the first screen, which is 844 px high on a phone.

@@ -13,6 +13,7 @@ import gradio as gr
 import pytest
 from folders import EXAMPLES
 from gradio_client import handle_file
+from gradio_client.exceptions import AppError
 from gradio_loops import loops_of_gradio_left_open
 from hub_data_sets import TOKEN, Repository, hub_of_data_sets
 from made_data_sets import COLOURS, COMMITS, N_ROWS, hostile_rows, parquet_of_clips, picture, repositories
@@ -49,7 +50,7 @@ def pictures(hub):
 
 def tab_of(hosting):
     with loops_of_gradio_left_open(), gr.Blocks():
-        return data_set._Tab(Selection(gr.Dropdown(), gr.Textbox(), gr.Radio(), gr.State(), ""), hosting)
+        return data_set._Tab(Selection(gr.Dropdown(), gr.Textbox(), gr.Radio(), gr.Textbox(), gr.State(), ""), hosting)
 
 
 @pytest.fixture(scope="module")
@@ -64,8 +65,8 @@ def begin():
     tab = tab_of(OWN_MACHINE)
 
     def press(source, metric="clip_s", config="image", **changed):
-        form = {"first": 0, "rows": 3, "model": "", "images": "image"} | changed
-        cells = {"predictions": "caption", "images": form.pop("images")}
+        form = {"first": 0, "rows": 3, "model": "", "tokenizer": "", "images": "image", "references": None} | changed
+        cells = {"predictions": "caption"} | {name: form.pop(name) for name in ("images", "references")}
         titles = [cells.get(name) for name in data_set.NAMES]
         return tab._begin(None, source, metric, config, "embedded", *form.values(), *titles)[0]
 
@@ -758,3 +759,24 @@ def test_a_notice_goes_after_the_time_to_read_it():
     with pytest.raises(gr.Error) as longer:
         data_set.guess_columns("no_metric" * 40, None, SimpleNamespace())
     assert 8 < told.value.duration < longer.value.duration < 100
+
+
+def test_rows_are_scored_with_the_chosen_tokenizer(client, begin, tmp_path):
+    rows = {"caption": ["ein hund", "ein hut"], "refs": [["ein bunter hund"], ["der hut"]]}
+    (tmp_path / "rows.json").write_text(
+        json.dumps([dict(zip(rows, one, strict=True)) for one in zip(*rows.values(), strict=True)])
+    )
+    columns = {"predictions": rows["caption"], "references": rows["refs"]}
+    expected = vlgauge.load("rouge_l", tokenizer="char").compute(**columns)
+    assert expected["rouge_l"] != vlgauge.load("rouge_l").compute(**columns)["rouge_l"]
+    call = {"metric": "rouge_l", "predictions": "caption", "references": ["refs"], "api_name": "/score_dataset"}
+    answer = client.predict(dataset=handle_file(str(tmp_path / "rows.json")), tokenizer="char", **call)
+    assert [one["score"] for one in answer["scores"]] == expected["rouge_l_scores"]
+    assert answer["signature"] == expected["rouge_l_signature"]
+    with pytest.raises(AppError, match="`tokenizer` must be one of"):
+        client.predict(dataset=handle_file(str(tmp_path / "rows.json")), tokenizer="klingon", **call)
+
+    source = runs.uploaded(str(tmp_path / "rows.json"), (), OWN_MACHINE)
+    run = begin(source, "rouge_l", "", rows=2, tokenizer="char", images=None, references=["refs"])
+    list(run.read())
+    assert run.scored().result["rouge_l_signature"] == expected["rouge_l_signature"]

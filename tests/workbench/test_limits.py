@@ -112,14 +112,14 @@ def uploaded(address, picture, headers=MappingProxyType({})):
         return json.loads(answer.read())[0]
 
 
-EMPTY = [None, None, None, "", "embedded"]
+EMPTY = [None, None, None, "", "embedded", ""]
 FILE = {"_type": "gradio.FileData"}
 
 
 def form_with(file, caption=None):
     """Return the values of the form with this file as its image."""
     pictures = None if file is None else [{"image": file, "caption": caption}]
-    return ["clip_s", None, "embedded", "A dog.", "", "", pictures, None, None]
+    return ["clip_s", None, "embedded", "A dog.", "", "", pictures, None, None, ""]
 
 
 @contextmanager
@@ -283,10 +283,10 @@ def test_four_visitors_at_once_get_the_numbers_of_one(served, page_number):
     form, api = page_number("score_fields"), page_number("score")
     nothing = [None, None, None]
     calls = [
-        (form, ["rovist_nr", "", "embedded", " ".join(story), "", "", *nothing]),
-        (form, ["rovist_nr", "", "embedded", " ".join(other), "", "", *nothing]),
-        (api, ["trm", captions, captions[::-1], *nothing, "", "embedded"]),
-        (api, ["bleu", *dogs, *nothing, "", "embedded"]),
+        (form, ["rovist_nr", "", "embedded", " ".join(story), "", "", *nothing, ""]),
+        (form, ["rovist_nr", "", "embedded", " ".join(other), "", "", *nothing, ""]),
+        (api, ["trm", captions, captions[::-1], *nothing, "", "embedded", ""]),
+        (api, ["bleu", *dogs, *nothing, "", "embedded", ""]),
     ]
     together = threading.Barrier(4)
 

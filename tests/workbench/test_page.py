@@ -5,7 +5,8 @@ import pytest
 from starlette.requests import Request
 
 from vlgauge.core.catalog import metric_names
-from vlgauge_workbench import picker, score_tab
+from vlgauge.inputs.text import tokenizers
+from vlgauge_workbench import picker, score_tab, scoring
 from vlgauge_workbench.app import _open_address, _pick_metric, _set_values
 
 
@@ -71,7 +72,46 @@ def test_what_the_page_does_not_offer_is_refused(told):
 @pytest.mark.parametrize("told", [{"config": "mine"}, {"config": 1}, {"profile": "mine"}, {"profile": ["paper"]}])
 def test_other_settings_than_those_offered_are_refused(told):
     with pytest.raises(gr.Error, match="must be one of"):
-        _set_values("clip_s", "image", "embedded", gr.EventData(None, told))
+        _set_values("clip_s", "image", "embedded", "", gr.EventData(None, told))
+
+
+@pytest.mark.parametrize(
+    ("name", "tokenizer", "message"),
+    [
+        ("bleu", "mine", "`tokenizer` must be one of"),
+        ("bleu", ["zh"], "`tokenizer` must be one of"),
+        ("meteor", "char", "`tokenizer` must be one of"),
+        ("spider", "char", "`tokenizer` must be one of"),
+        ("chrf", "char", "`tokenizer` must be empty for chrf"),
+    ],
+)
+def test_other_tokenizers_than_those_offered_are_refused(name, tokenizer, message):
+    with pytest.raises(gr.Error, match=message):
+        _set_values(name, "", "embedded", "", gr.EventData(None, {"tokenizer": tokenizer}))
+
+
+def test_a_chosen_tokenizer_stays_until_another_metric_is_chosen():
+    changed = _set_values("bleu", "", "embedded", "", gr.EventData(None, {"tokenizer": "char"}))
+    assert changed[-1] == "char"
+    assert '<option value="char" selected>' in changed[4]
+    assert changed[4] == changed[5]
+    assert "tokenizer:char-1" in changed[12]
+    assert _set_values("bleu", "", "embedded", "char", gr.EventData(None, {"profile": "embedded"}))[-1] == "char"
+    assert _set_values("bleu", "", "embedded", "char", gr.EventData(None, {"tokenizer": "ptb"}))[-1] == ""
+    assert _pick_metric("bleu", "", "embedded", ("bleu", ""), gr.EventData(None, {"metric": "rouge_l"}))[-1] == ""
+    changed = _open_address("rovist_nr", "", "embedded", asked(b"metric=bleu&tokenizer=char"))
+    assert changed[-1] == "char"
+    assert _open_address("bleu", "", "embedded", asked(b"metric=bleu&tokenizer=nonsense")) == gr.skip()
+
+
+def test_only_installed_tokenizers_are_offered(monkeypatch):
+    assert picker.picker("bleu", "", "embedded").count("<option") == len(scoring.tokenizers_of("bleu"))
+    assert "<select" not in picker.picker("chrf", "", "embedded")
+    monkeypatch.setattr(tokenizers, "missing_packages", lambda user, packages, extra: packages and "missing")
+    assert scoring.tokenizers_of("rouge_l") == ("ptb", "treebank", "char")
+    assert scoring.tokenizers_of("trm") == ("treebank", "ptb", "char")
+    assert scoring.tokenizers_of("spider") == ("ptb", "treebank")
+    assert scoring.tokenizers_of("bertscore") == ()
 
 
 @pytest.mark.parametrize("number", [-1, 4, 1.0, True, "1", None, [0]])

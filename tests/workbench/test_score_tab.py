@@ -224,3 +224,25 @@ def test_api_opens_no_file_and_names_what_is_wrong(client, given, message):
     with pytest.raises((AppError, ValueError)) as caught:
         client.predict(metric="clip_s", predictions="A dog.", **given, api_name="/score")
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["bleu", "cider", "diversity", "trm"])
+def test_a_chosen_tokenizer_scores_the_example_and_the_bundled_ones(name):
+    form = form_of(name, "", 1)
+    usual, _ = score_tab.score_fields(name, "", "embedded", *form, 1)
+    page, deck = score_tab.score_fields(name, "", "embedded", *form, 1, "char")
+    assert "tokenizer:char-1" in page
+    assert "tokenizer:char-1" not in usual
+    assert page == score_tab.show_first(name, "embedded", "", 1, "char")
+    assert deck != score_tab.score_fields(name, "", "embedded", *form, 1)[1]
+    # The default as a choice changes nothing.
+    assert score_tab.score_fields(name, "", "embedded", *form, 1, scoring.tokenizers_of(name)[0])[0] == usual
+
+
+def test_the_call_takes_a_tokenizer(client):
+    rows = {"predictions": "一只狗在草地上跑", "references": ["一只狗在草地上奔跑"]}
+    answer = client.predict("bleu", *rows.values(), tokenizer="char", api_name="/score")
+    expected = vlgauge.load("bleu", tokenizer="char").compute(**{key: [cell] for key, cell in rows.items()})
+    assert (answer["score"], answer["signature"]) == (pytest.approx(expected["bleu"]), expected["bleu_signature"])
+    with pytest.raises(AppError, match="`tokenizer` must be empty for chrf"):
+        client.predict("chrf", *rows.values(), tokenizer="char", api_name="/score")

@@ -97,3 +97,22 @@ def test_an_own_text_is_copied_and_linked_as_it_was_scored():
     cells = {"predictions": "We ran. We ran home."}
     assert copied == [one.text for one in snippets.snippets("rovist_nr", "embedded", "", cells).values()]
     assert all("\n" in one for one in copied)
+
+
+@pytest.mark.parametrize("name", ["bleu", "cider"])
+def test_copied_code_and_link_name_the_tokenizer(name, tmp_path, monkeypatch, capsys):
+    cells = cells_of(name, "")
+    one = list_bundled(name, "embedded", "", "char")[1]
+    assert one.score != list_bundled(name, "embedded", "")[1].score
+    copied = snippets.snippets(name, "embedded", "", cells, "char")
+    exec(compile(copied["Python"].text, "pasted", "exec"), {})
+    assert float(capsys.readouterr().out) == pytest.approx(one.score, rel=1e-5)
+    assert "tokenizer=char" in snippets.link(name, "embedded", "", cells, one.example, "char")
+    if name == "cider":  # its document frequencies are not in a file
+        return
+    monkeypatch.chdir(tmp_path)
+    *shell, command, _ = copied["CLI"].text.split("\n")
+    assert "--set tokenizer=char" in command
+    subprocess.run(["sh", "-c", "\n".join(shell)], check=True)
+    main(shlex.split(command)[1:])
+    assert float(capsys.readouterr().out.split()[-1]) == pytest.approx(one.score, abs=6e-5)

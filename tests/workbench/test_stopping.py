@@ -13,7 +13,7 @@ import pytest
 import vlgauge
 from vlgauge_workbench import scoring, stopping
 
-CALL = {"data": ["bleu", "A dog ran.", ["A dog sat."], None, None, None, "", "embedded"]}
+CALL = {"data": ["bleu", "A dog ran.", ["A dog sat."], None, None, None, "", "embedded", ""]}
 
 
 class Batches:
@@ -160,7 +160,7 @@ def posted(served, path, call):
 
 
 @contextlib.contextmanager
-def told_of(served, event):
+def read_event(served, event):
     """Yield the stream of events of a call."""
     with contextlib.closing(http.client.HTTPConnection(urlsplit(served).netloc, timeout=60)) as connection:
         connection.request("GET", f"/gradio_api/call/score/{event}")
@@ -172,7 +172,7 @@ def told_of(served, event):
 def test_a_call_that_nobody_waits_for_ends_at_its_next_batch(served, page_number, monkeypatch, batches, how):
     monkeypatch.setattr(scoring, "score_example", batches)
     event = posted(served, "/gradio_api/call/score", CALL)["event_id"]
-    with told_of(served, event):
+    with read_event(served, event):
         assert batches.begun.wait(60)
         batches.let(3)
         if how == "cancelled":
@@ -189,5 +189,5 @@ def test_a_call_that_nobody_waits_for_ends_at_its_next_batch(served, page_number
     if how == "cancelled":
         cancelling.join(60)
     monkeypatch.undo()
-    with told_of(served, posted(served, "/gradio_api/call/score", CALL)["event_id"]) as stream:
+    with read_event(served, posted(served, "/gradio_api/call/score", CALL)["event_id"]) as stream:
         assert b"event: complete" in stream.read()

@@ -74,8 +74,12 @@ class Explanation(ABC):
     groups: Sequence[object] | None = None
 
     @classmethod
-    def settings_alone(cls) -> dict[str, Any]:
-        """Return settings, by name, that a single example requires for a useful score. Empty by default."""
+    def settings_alone(cls, tokenizer: str | None = None) -> dict[str, Any]:
+        """Return settings, by name, that a single example requires for a useful score. Empty by default.
+
+        Args:
+            tokenizer: Name of the tokenizer of the metric. None for its default.
+        """
         return {}
 
     def __init__(self, columns: Columns, result: Mapping[str, Any]) -> None:

@@ -207,6 +207,10 @@
     }
   });
   addEventListener("input", told => { if (told.target.closest?.("#sheet")) sift(); });
+  addEventListener("change", told => {
+    const list = told.target.closest?.("select[data-choice]");
+    if (list) tell(list, "set", {[list.dataset.choice]: list.value});
+  });
   addEventListener("close", () => opener?.focus(), true);
   addEventListener("keydown", told => {
     if (told.key === "Enter" && (told.ctrlKey || told.metaKey)) { $("#go")?.click(); return; }

@@ -150,6 +150,11 @@ def check_installed(tokenizer: Tokenizer | str) -> None:
         raise MissingExtraError(told)
 
 
+def is_installed(tokenizer: str) -> bool:
+    """Return whether the packages of a named tokenizer are installed, without importing them."""
+    return not missing_packages("", [module for module, _ in _KINDS[tokenizer].packages], "")
+
+
 def look_for_tokenizer(found: Preflight, tokenizer: Tokenizer | str) -> None:
     """Add the packages of a tokenizer to a preflight check."""
     found.look(lambda: check_installed(tokenizer))
