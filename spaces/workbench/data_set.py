@@ -24,7 +24,7 @@ from vlgauge_workbench.pages import page_of_file, page_without_rows
 from vlgauge_workbench.picker import html
 from vlgauge_workbench.presets import PRESETS, preset_split, preset_titles
 from vlgauge_workbench.runs import Run
-from vlgauge_workbench.scoring import config_of, metric_of
+from vlgauge_workbench.scoring import config_of, metric_of, takes_questions
 from vlgauge_workbench.selection import MODEL, Selection
 from vlgauge_workbench.stopping import Cancelled, Work, end_if_stopped, stoppable
 from vlgauge_workbench.table import NONE
@@ -37,7 +37,8 @@ N_PREVIEW = 5
 FIRST_ROWS = 200  # default of the number of rows
 _LONGEST_VALUE = 36
 SHORTEST_SEARCH = 2
-_TYPES = [".csv", ".tsv", ".json", ".jsonl", ".parquet", ".txt", *ARCHIVES]
+_TABLES = [".csv", ".tsv", ".json", ".jsonl", ".parquet"]
+_TYPES = [*_TABLES, ".txt", *ARCHIVES]
 _LONGEST_CELL = 200
 _KNOWN = "Type to search, or type OWNER/NAME; the suggestions were not tested"
 _MOST_SESSIONS = 1000  # whose searches are kept
@@ -122,6 +123,13 @@ class _Tab:
             )
         with gr.Row():
             self.columns = [_column(name, visible=False) for name in NAMES]
+        self.questions = gr.File(
+            label="Questions about the captions (table in the layout of DSG)",
+            file_types=_TABLES,
+            height=140,
+            visible=False,
+            elem_classes="vlgauge-files",
+        )
         with gr.Row():
             most = self.hosting.most_rows
             self.first = gr.Number(0, label="From row", precision=0, min_width=120)
@@ -168,7 +176,7 @@ class _Tab:
         """Connect the events of the components."""
         shown = [self.data_set, self.source, self.config, self.split, self.commit, *self.columns, self.preview]
         metric = [self.chosen.metric, self.chosen.config]
-        titled = [*self.columns, self.preview, self.rows]
+        titled = [*self.columns, self.preview, self.rows, self.questions]
         found = {"fn": self._guess_columns, "inputs": [*metric, self.source], "outputs": titled} | HUB | PRIVATE
         cleared = {"fn": _clear, "outputs": [*shown, *self.changed]} | PRIVATE
         of_hub, of_split = [self.data_set, self.config], [self.data_set, self.config, self.split]
@@ -207,7 +215,7 @@ class _Tab:
 
     def _connect_run(self) -> None:
         buttons = [self.button, self.stop, self.again]
-        form = [self.first, self.rows, self.model, self.chosen.tokenizer, *self.columns]
+        form = [self.first, self.rows, self.model, self.chosen.tokenizer, self.questions, *self.columns]
         inputs = [self.run, self.source, *self.chosen.inputs, *form]
         begun = self.button.click(self._begin, inputs, [self.run, *buttons], **PRIVATE)
         gone_on = self.again.click(_continue, self.run, buttons, **PRIVATE)
@@ -266,7 +274,8 @@ class _Tab:
 
     def _guess_columns(self, metric: str, config: str | None, source: Source | None) -> list[Any]:
         n_rows = None if source is None else source.n_rows
-        return [*guess_columns(metric, config, source), gr.Number(label=self._rows_label(n_rows))]
+        questions = gr.File(visible=source is not None and takes_questions(metric))
+        return [*guess_columns(metric, config, source), gr.Number(label=self._rows_label(n_rows)), questions]
 
     @in_words_of(_LABELS)
     def _read_upload(self, table: str | None, pictures: Sequence[str] | None) -> Any:
@@ -286,6 +295,7 @@ class _Tab:
         rows: float | None,
         model: str,
         tokenizer: str,
+        questions: str | None,
         *titles: Any,
     ) -> list[Any]:
         if before is not None and before.is_busy:
@@ -298,7 +308,9 @@ class _Tab:
         if chosen[1] == "image" and not named["images"] and "video" in source.kinds.values():
             raise UsageError.about("Configuration", "must be video for rows with videos, got image", "choose it above")
         n_rows = None if rows is None else int(rows)
-        run = runs.begin_run(source, chosen, named, int(first or 0), n_rows, self.hosting, tokenizer)
+        # The list of another metric may have left a table.
+        table = questions if takes_questions(metric) else None
+        run = runs.begin_run(source, chosen, named, int(first or 0), n_rows, self.hosting, tokenizer, table)
         run.is_busy = True
         return [run, *_buttons(busy=True)]
 

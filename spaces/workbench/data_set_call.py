@@ -58,6 +58,7 @@ def score_dataset_of(hosting: Hosting) -> Callable[..., dict[str, Any]]:
         files: list[dict[str, Any]] | None = None,
         groups: str | None = None,
         tokenizer: str = "",
+        questions: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Score rows of a dataset of the Hub, or of an uploaded table, with one metric.
 
@@ -81,6 +82,7 @@ def score_dataset_of(hosting: Hosting) -> Callable[..., dict[str, Any]]:
             files: Images and videos that a table names, from ``gradio_client.handle_file``.
             groups: Name of the column whose equal values mark rows that belong together, such as captions of one image.
             tokenizer: Name of the tokenizer, such as "zh". Empty for the default of the metric.
+            questions: Table with the questions of dsg, from ``gradio_client.handle_file``.
 
         Returns:
             ``dataset`` (id, config, split, revision), ``scores`` (``id`` and ``score``, null if undefined), ``mean``,
@@ -91,11 +93,22 @@ def score_dataset_of(hosting: Hosting) -> Callable[..., dict[str, Any]]:
             ValueError: If an input does not exist or cannot be scored.
         """
         loaded = metric_of(metric, profile, config)
+        if questions is not None and not is_upload(questions):
+            raise UsageError.about("questions", f"must be a file that was uploaded, got {short_repr(questions)}", _HOW)
         source = _source(dataset, files or [], (dataset_config, split, revision), token, hosting)
         named = zip(_COLUMNS, (predictions, references, images, videos, styles, id_column, groups), strict=True)
         given = {name: [cell] if isinstance(cell, str) else cell for name, cell in named if cell}
         titles = guess_titles(loaded.columns, source.kinds) | {"id": []} | given
-        run = runs.begin_run(source, (metric, config, profile), titles, first_row, rows, hosting, tokenizer)
+        run = runs.begin_run(
+            source,
+            (metric, config, profile),
+            titles,
+            first_row,
+            rows,
+            hosting,
+            tokenizer,
+            questions and questions["path"],
+        )
         try:
             for _ in run.read():
                 pass

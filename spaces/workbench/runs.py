@@ -16,7 +16,14 @@ from vlgauge.core.errors import UsageError
 from vlgauge.inputs.sandbox import use_sandbox
 from vlgauge.inputs.tables.files import rows_called
 from vlgauge_workbench.hosting import Hosting
-from vlgauge_workbench.scoring import ScoredTable, metric_of, notes_of, score_checked, tokenizer_settings
+from vlgauge_workbench.scoring import (
+    ScoredTable,
+    metric_of,
+    notes_of,
+    score_checked,
+    takes_questions,
+    tokenizer_settings,
+)
 from vlgauge_workbench.stopping import Cancelled, Work, this_work
 
 BATCH = 8  # rows between two progress reports
@@ -165,11 +172,13 @@ def begin_run(
     rows: int | None,
     hosting: Hosting,
     tokenizer: str = "",
+    questions: str | None = None,
 ) -> Run:
     """Create a run that has read no rows yet.
 
     Raises:
-        UsageError: If `first` or `rows` is out of range, or a column or the tokenizer is not valid.
+        UsageError: If `first` or `rows` is out of range, a column or the tokenizer is not valid, or the metric has no
+            setting for a table of questions.
     """
     if first < 0:
         raise UsageError.about("first_row", f"must be an integer of at least 0, got {first}")
@@ -185,6 +194,10 @@ def begin_run(
     name, config, profile = metric
     settings = tokenizer_settings(name, config, tokenizer)
     loaded = metric_of(name, profile, config, **settings)
+    if questions is not None:
+        if not takes_questions(name):
+            raise UsageError.about("questions", f"must be empty for {name}, which asks no questions of a table")
+        settings["questions"] = questions
     known = {column.name for column in loaded.columns} | {"id", "groups"}
     given = {column: list(own) for column, own in titles.items() if own and column in known}
     reader = RowReader(source, loaded.columns, given, hosting.limits, in_files=True, next_row=first)

@@ -29,7 +29,7 @@ from vlgauge_workbench.stopping import report, turn_at
 
 
 def metric_of(name: str, profile: str = "embedded", config: str = "", **settings: Any) -> Metric:
-    """Load a metric. The same arguments return the same object.
+    """Load a metric. The same arguments return the same object, unless they contain a file of a user.
 
     Args:
         name: Name of the metric.
@@ -45,7 +45,14 @@ def metric_of(name: str, profile: str = "embedded", config: str = "", **settings
     check_choice("profile", profile, PROFILES)
     if not isinstance(config, str):
         raise UsageError.about("config", f"must be the name of a configuration, got {short_repr(config)}")
-    return _load(name, profile, config, **settings)
+    # A table of questions belongs to one run, and its file is deleted afterwards.
+    load = _load.__wrapped__ if "questions" in settings else _load
+    return load(name, profile, config, **settings)
+
+
+def takes_questions(name: str) -> bool:
+    """Return whether a metric has a table of questions as a setting."""
+    return "questions" in setting_names(type(metric_of(name)))
 
 
 def tokenizers_of(name: str, config: str = "") -> tuple[str, ...]:

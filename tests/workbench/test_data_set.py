@@ -65,7 +65,15 @@ def begin():
     tab = tab_of(OWN_MACHINE)
 
     def press(source, metric="clip_s", config="image", **changed):
-        form = {"first": 0, "rows": 3, "model": "", "tokenizer": "", "images": "image", "references": None} | changed
+        form = {
+            "first": 0,
+            "rows": 3,
+            "model": "",
+            "tokenizer": "",
+            "questions": None,
+            "images": "image",
+            "references": None,
+        } | changed
         cells = {"predictions": "caption"} | {name: form.pop(name) for name in ("images", "references")}
         titles = [cells.get(name) for name in data_set.NAMES]
         return tab._begin(None, source, metric, config, "embedded", *form.values(), *titles)[0]
@@ -517,7 +525,7 @@ def test_columns_are_guessed_and_the_first_rows_shown():
 def test_how_many_rows_there_are_is_said(space, page, tmp_path):
     named, *_ = [one.fn for one in page.fns.values() if one.name == "_guess_columns"]
     for guess, more in ((named, "empty for all"), (space._guess_columns, "at most 200 here")):
-        assert guess("rovist_nr", "", rows_of_file(tmp_path))[-1].label == f"Number of rows, of 30; {more}"
+        assert guess("rovist_nr", "", rows_of_file(tmp_path))[-2].label == f"Number of rows, of 30; {more}"
 
 
 def test_how_far_it_is_is_told_while_rows_are_read_and_scored(tmp_path):
@@ -776,7 +784,53 @@ def test_rows_are_scored_with_the_chosen_tokenizer(client, begin, tmp_path):
     with pytest.raises(AppError, match="`tokenizer` must be one of"):
         client.predict(dataset=handle_file(str(tmp_path / "rows.json")), tokenizer="klingon", **call)
 
-    source = runs.uploaded(str(tmp_path / "rows.json"), (), OWN_MACHINE)
+    source = runs.open_upload(str(tmp_path / "rows.json"), (), OWN_MACHINE)
     run = begin(source, "rouge_l", "", rows=2, tokenizer="char", images=None, references=["refs"])
     list(run.read())
     assert run.scored().result["rouge_l_signature"] == expected["rouge_l_signature"]
+
+
+@pytest.mark.filterwarnings("ignore:the scores of the demo CLIP")
+def test_rows_are_scored_with_a_table_of_questions(client, begin, tmp_path):
+    columns = {"predictions": ["a red square", "a blue square"], "images": [picture("red"), picture("green")]}
+    asked = [[text, 1, 0, f"Is there {text}?"] for text in columns["predictions"]] + [
+        ["a red square", 2, 1, "Is it red?"]
+    ]
+    lines = [["text", "proposition_id", "dependency", "question_natural_language"], *asked]
+    table = tmp_path / "questions.csv"
+    table.write_text("".join(",".join(map(str, line)) + "\n" for line in lines))
+    expected = vlgauge.load("dsg", profile="embedded", questions=table).compute(**columns)
+    assert expected["dsg_n_questions"] == 3
+    rows = [{"caption": text, "image": f"{i}.png"} for i, text in enumerate(columns["predictions"])]
+    (tmp_path / "rows.json").write_text(json.dumps(rows))
+    paths = [tmp_path / f"{i}.png" for i in range(2)]
+    for path, content in zip(paths, columns["images"], strict=True):
+        path.write_bytes(content)
+    sent = {"dataset": handle_file(str(tmp_path / "rows.json")), "files": [handle_file(str(path)) for path in paths]}
+    sent |= {"questions": handle_file(str(table)), "api_name": "/score_dataset"}
+    answer = client.predict("dsg", **sent)
+    assert [one["score"] for one in answer["scores"]] == pytest.approx(expected["dsg_scores"], abs=1e-6)
+    assert answer["signature"] == expected["dsg_signature"]
+    with pytest.raises(AppError, match="`questions` must be empty for clip_s"):
+        client.predict("clip_s", **sent)
+    with pytest.raises(ValueError, match=r"^`questions` must be a file that was uploaded"):
+        score_dataset_of(SPACE)("dsg", sent["dataset"], questions={"path": str(table)})
+    table.write_text("text,proposition_id,dependency,question_natural_language\na cat,1,0,Is there a cat?\n")
+    with pytest.raises(
+        AppError, match=r"`questions` must have questions about each caption, got none about 'a red square' in 'q"
+    ):
+        client.predict("dsg", **sent | {"questions": handle_file(str(table))})
+
+    source = runs.open_upload(str(tmp_path / "rows.json"), [str(path) for path in paths], OWN_MACHINE)
+    run = begin(source, "dsg", "", rows=2, questions=str(table))
+    list(run.read())
+    with pytest.raises(gr.Error, match="`questions` must have questions about each caption"):
+        data_set._score(run, "")
+    assert begin(source, "clip_s", "image", rows=2, questions=str(table)).settings == {}
+
+
+def test_a_table_of_questions_is_asked_for_by_dsg_only():
+    tab = tab_of(OWN_MACHINE)
+    source = runs.open_upload(str(EXAMPLES / "captioned_scenes.jsonl"), (), OWN_MACHINE)
+    assert [tab._guess_columns(name, "", source)[-1].visible for name in ("dsg", "vqascore")] == [True, False]
+    assert tab._guess_columns("dsg", "", None)[-1].visible is False
