@@ -76,6 +76,7 @@ class Spider(base.TokenMetric):
         *args: Any,
         df: Any = "references",
         tokenizer: Callable[[str], Sequence[str]] | str | None = tokenizers.DEFAULT,
+        eos: bool = False,
         parser: Any = "rules",
         pipeline: Any = None,
         java: Any = "java",
@@ -85,12 +86,13 @@ class Spider(base.TokenMetric):
         **host: Any,
     ) -> None:
         self.df, self.parser, self.pipeline, self.java, self.jars = df, parser, pipeline, java, jars
+        self.eos = base.check_bool("eos", eos)
         self.device, self.batch_size = device, base.check_int("batch_size", batch_size, 1)
         super().__init__(*args, tokenizer=tokenizer, **host)
         common: dict[str, Any] = {"profile": self.profile, "progress": self.progress}
         graphs: dict[str, Any] = {"parser": parser, "pipeline": pipeline, "java": java, "jars": jars}
         self.parts = {
-            "cider": load_part("cider", df=df, tokenizer=tokenizer, **common),
+            "cider": load_part("cider", df=df, tokenizer=tokenizer, eos=eos, **common),
             "spice": load_part("spice", device=device, batch_size=batch_size, **graphs, **common),
         }
 
@@ -98,6 +100,11 @@ class Spider(base.TokenMetric):
     def tokenizers(self) -> Sequence[str]:
         """Names of the tokenizers that the parser supports."""
         return tokenizers.OF_SPACED if isinstance(self.parser, str) else super().tokenizers
+
+    def signature_fields(self) -> dict[str, Any]:
+        """Return the settings for the signature by name, omitting `eos` if it is not set."""
+        fields = super().signature_fields()
+        return fields if self.eos else {name: value for name, value in fields.items() if name != "eos"}
 
     def count(self, columns: Mapping[str, Sequence[Any]]) -> Counts | None:
         """Count the number of rows whose references contain each n-gram, for CIDEr-D.

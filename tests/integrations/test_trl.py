@@ -312,6 +312,8 @@ def test_cider_counts_the_end_token_by_default(tmp_path, capsys):
     with pytest.raises(ValueError, match=r"^`df` must count the end token '<eos>' in every document with eos=True"):
         caption_reward("cider", references="told", df=plain)
     assert "eos" not in caption_reward("cider", references="told", df=plain, eos=False).metric.signature()
+    spider = caption_reward("spider", references="told", df=str(tmp_path / "df.gz"), profile="embedded")
+    assert spider.metric.parts["cider"].eos is spider.metric.eos is True
 
 
 def test_text_of_a_completion():

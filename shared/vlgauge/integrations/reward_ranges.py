@@ -9,6 +9,7 @@ _REFERENCED = {"variant": "paper"}
 _SETTINGS: Mapping[str, Mapping[str, Any]] = {
     # Without an end token, models stop at "a man with a".
     "cider": {"eos": True},
+    "spider": {"eos": True},
     "groovist": {"normalize": "tanh"},
     "rovist": {"scale_vg": True, "nr": {"variant": "paper"}},
     "rovist_nr": {"variant": "paper"},

@@ -334,7 +334,7 @@ def caption_reward(
         **settings: Settings of a metric specified by name, such as ``profile="embedded"``. By default it is loaded with
             settings that give its scores a lowest value: ``variant="paper"`` for rovist_nr and for clip_s and pac_s
             with references, ``normalize="tanh"`` for groovist, ``scale=True`` for rovist_vg, and the same for the terms
-            of rovist. cider is loaded with ``eos=True``, so ``df`` must count an end token.
+            of rovist. cider and spider are loaded with ``eos=True``, so ``df`` must count an end token.
 
     Raises:
         TypeError: If the metric is invalid.

@@ -11,6 +11,7 @@ def changes(files):
             {"parser": WordParser()},
             df=(None, files.frequencies("a dog")),
             tokenizer=(None, str.split),
+            eos=(None, True),
         ),
         **each_of(
             {},

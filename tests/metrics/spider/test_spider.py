@@ -57,6 +57,23 @@ def test_each_part_is_as_its_own_metric_gives_it():
     }
 
 
+def test_the_end_token_of_cider():
+    df = DocumentFrequency.from_references([["a dog runs", "a dog"], ["a cat"], ["two birds"]] * 30, eos=True)
+    rows = {"predictions": CAPTIONS[:1], "references": REFERENCES[:1]}
+    result = loaded(df=df, eos=True).compute(**rows)
+    cider = vlgauge.load("cider", df=df, eos=True, keep_in_memory=True).compute(**rows)
+    assert result["spider_cider"] == cider["cider"]
+    assert result["spider_cider_signature"] == f"spider_{cider['cider_signature']}"
+    usual = loaded(df=df).compute(**rows)
+    assert usual["spider_cider"] != cider["cider"]
+    assert parse_signature(result["spider_signature"])[1]["eos"] == "True"
+    assert "eos" not in parse_signature(usual["spider_signature"])[1]
+    with pytest.raises(ValueError, match=r"^`df` must count the end token"):
+        loaded(eos=True)
+    with pytest.raises(ValueError, match=r"^`eos`"):
+        loaded(eos="yes")
+
+
 def test_a_row_is_undefined_where_a_part_is():
     # The references of the second row do not describe a scene, and the third row has none.
     graphs = {"predictions": ["( dog )"] * 3, "references": [["( dog )"], [""], []]}
