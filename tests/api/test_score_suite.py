@@ -239,6 +239,26 @@ def test_what_a_suite_lacks_can_be_left_out(files, monkeypatch, capsys):
         vlgauge.score(files["results"], "coco", annotations=files["annotations"])
 
 
+def test_a_tokenizer_by_name_applies_to_all_metrics_of_words(files, tmp_path, capsys):
+    words = [files["results"], "--annotations", files["annotations"], "--without", "spice"]
+    chosen = ["--set", "tokenizer=char", "--set", "meteor.version=2007", "--no-progress"]
+    names = ["bleu", "meteor", "rouge_l", "cider"]
+    assert main(["score", "coco", *words, *chosen, "--output", str(tmp_path / "found.json")]) == 0
+    found = json.loads((tmp_path / "found.json").read_text("utf-8"))
+    predictions, references = map(list, zip(*CAPTIONS.values(), strict=True))
+    for name in names:
+        more = {"version": "2007"} if name == "meteor" else {}
+        metric = vlgauge.load(name, tokenizer="char", **more)
+        alone = metric.compute(predictions=predictions, references=references)
+        assert found[name] == pytest.approx(alone[name], rel=1e-12)
+        assert found[f"{name}_signature"] == alone[f"{name}_signature"]
+        assert "|tokenizer:char-1" in alone[f"{name}_signature"]
+        usual = vlgauge.load(name, **more).compute(predictions=predictions, references=references)
+        assert usual[name] != pytest.approx(alone[name], rel=1e-6)
+    assert main(["score", "coco", *words, "--set", "tokenizer=char"]) == 2
+    assert "METEOR 1.5" in capsys.readouterr().err
+
+
 def test_saved_scores_are_compared_with_rows_and_annotations(files, tmp_path, capsys):
     without = TEXT_ONLY.split(",")
     saved = str(tmp_path / "saved.json")
@@ -260,7 +280,11 @@ def test_sets_and_stories():
     scored = vlgauge.score(rows, "sets", without=["mmd_bert", "frechet_bert"])
     assert math.isfinite(scored.results["trm"]["trm"])
     assert scored.results["diversity"]["diversity_signature"].endswith("|sets:2")
-    assert "Self-CIDEr" in scored.to_markdown()
+    alone = vlgauge.load("diversity").compute(predictions=[row["predictions"] for row in rows])
+    header, _, cells, *_ = scored.to_markdown(digits=12).splitlines()
+    table = dict(zip(header.strip("| ").split(" | "), cells.strip("| ").split(" | "), strict=True))
+    keys = {"Self-CIDEr": "diversity", "mBLEU-4": "diversity_mbleu_4", "Div-1": "diversity_div_1"}
+    assert {title: float(table[title]) for title in keys} == pytest.approx({t: alone[key] for t, key in keys.items()})
 
 
 def test_stories_with_human_ones_have_their_distance():
