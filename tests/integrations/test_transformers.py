@@ -16,6 +16,7 @@ from folders import ROOT
 from transformers import EvalPrediction, Seq2SeqTrainingArguments
 
 import vlgauge
+from vlgauge.families.ngram.cider import DocumentFrequency
 from vlgauge.integrations.transformers import CaptionEvaluation, GenerationMetrics, decode_texts, without_repeated
 
 # Random models sometimes generate empty captions.
@@ -120,11 +121,16 @@ def test_sets_are_the_captions_of_one_group():
     words = ["a red circle", "a red ring", "a blue star", "a green square", "a pink cross", "a cross above a star"]
     ids = tiny_captioner.tokenizer()(words, padding=True)["input_ids"]
     prediction = EvalPrediction(predictions=np.array([[0, *row] for row in ids]), label_ids=None)
-    found = metrics_of(rows, ["trm"], groups="scene")(prediction)
+    diversity = vlgauge.load("diversity", df=DocumentFrequency({("a",): 90}, 100), keep_in_memory=True)
+    found = metrics_of(rows, ["trm", diversity], groups="scene")(prediction)
+    sets = [words[:3], words[3:]]
     expected = vlgauge.load("trm", keep_in_memory=True).compute(
-        predictions=[words[:3], words[3:]], references=[rows[0]["captions"], rows[3]["captions"]]
+        predictions=sets, references=[rows[0]["captions"], rows[3]["captions"]]
     )
     assert found["trm"] == expected["trm"]
+    expected = diversity.compute(predictions=sets)
+    assert found["diversity"] == expected["diversity"] > 0
+    assert found["diversity_mbleu_4"] == expected["diversity_mbleu_4"]
 
 
 def test_undefined_metric_gives_no_number_and_one_warning(tmp_path):
