@@ -187,13 +187,19 @@ def compare_rewards(
     for drawn in (train, held_out):
         look(model, drawn)
     silent: dict[str, Any] = {"keep_in_memory": True, "progress": False}
-    # Of the dozen pictures of a step it could not be told which words are rare.
+    # The dozen images of a step do not show which words are rare.
+    corpus = train.references
     metrics: dict[str, Any] = {
         "pac_s": vlgauge.load("pac_s", profile="embedded", **silent),
-        "cider": vlgauge.load("cider", df=DocumentFrequency.from_references(train.references), **silent),
+        "cider": vlgauge.load("cider", df=DocumentFrequency.from_references(corpus), **silent),
     }
-    # The variant whose RefPAC-S has a lowest value.
-    terms = {**metrics, "pac_s": vlgauge.load("pac_s", profile="embedded", variant="paper", **silent)}
+    # The variant whose RefPAC-S has a lowest value, and CIDEr-D with an end token, without which captions that stop
+    # after a word such as "a" get high rewards.
+    end: dict[str, Any] = {"df": DocumentFrequency.from_references(corpus, eos=True), "eos": True}
+    terms = {
+        "pac_s": vlgauge.load("pac_s", profile="embedded", variant="paper", **silent),
+        "cider": vlgauge.load("cider", **end, **silent),
+    }
     rows = []
     for seed, (name, (weights, unguarded)) in itertools.product(range(n_seeds), REWARDS.items()):
         model.load_state_dict(start)
