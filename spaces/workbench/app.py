@@ -25,7 +25,7 @@ from vlgauge_workbench.hosting import hosting_of
 from vlgauge_workbench.inputs import examples_for
 from vlgauge_workbench.picker import TEMPLATES, html, picker, read_event, sheet, top_bar
 from vlgauge_workbench.profiles import PROFILES
-from vlgauge_workbench.scoring import config_of, first_config, metric_of, score, tokenizer_settings, tokenizers_of
+from vlgauge_workbench.scoring import config_of, first_config, metric_of, normalize_tokenizer, score, tokenizers_of
 from vlgauge_workbench.selection import MODEL, QUICK, Selection
 from vlgauge_workbench.snippets import LONGEST_LINK
 from vlgauge_workbench.stopping import stoppable
@@ -290,8 +290,8 @@ def _set_values(name: str, config: str, profile: str, tokenizer: str, told: gr.E
     wanted, models, tokens = (read_event(told, key) for key in ("config", "profile", "tokenizer"))
     own = config_of(name, check_choice("config", wanted, metric_of(name).configs) if wanted is not None else config)
     models = check_choice("profile", models if models is not None else profile, tuple(PROFILES.values()))
-    chosen = tokenizer_settings(name, own, tokens if tokens is not None else tokenizer)
-    return _page_of(name, own, models, **chosen)
+    tokenizer = normalize_tokenizer(name, own, tokens if tokens is not None else tokenizer)
+    return _page_of(name, own, models, tokenizer=tokenizer)
 
 
 def _page_of(

@@ -107,7 +107,7 @@ def score_dataset_of(hosting: Hosting) -> Callable[..., dict[str, Any]]:
             rows,
             hosting,
             tokenizer,
-            questions and questions["path"],
+            questions["path"] if questions else None,
         )
         try:
             for _ in run.read():

@@ -19,10 +19,10 @@ from vlgauge_workbench.hosting import Hosting
 from vlgauge_workbench.scoring import (
     ScoredTable,
     metric_of,
+    normalize_tokenizer,
     notes_of,
     score_checked,
     takes_questions,
-    tokenizer_settings,
 )
 from vlgauge_workbench.stopping import Cancelled, Work, this_work
 
@@ -192,7 +192,8 @@ def begin_run(
             "your own machine have no such limit",
         )
     name, config, profile = metric
-    settings = tokenizer_settings(name, config, tokenizer)
+    chosen = normalize_tokenizer(name, config, tokenizer)
+    settings = {"tokenizer": chosen} if chosen else {}
     loaded = metric_of(name, profile, config, **settings)
     if questions is not None:
         if not takes_questions(name):

@@ -16,7 +16,7 @@ from vlgauge_workbench.errors import in_one_sentence, in_words_of
 from vlgauge_workbench.inputs import FILES, cell_of, examples_for, field_of, is_needed, short_label, text_of
 from vlgauge_workbench.picker import html, read_event
 from vlgauge_workbench.profiles import PROFILES, models_in_words
-from vlgauge_workbench.scoring import config_of, metric_of, same_file, score_example, tokenizer_settings
+from vlgauge_workbench.scoring import config_of, metric_of, normalize_tokenizer, same_file, score_example
 from vlgauge_workbench.selection import MODEL, QUICK, Selection
 from vlgauge_workbench.stopping import stoppable
 from vlgauge_workbench.uploads import refuse_others
@@ -153,11 +153,8 @@ def fill(metric: str, config: str | None, profile: str, number: Any, tokenizer: 
     n = len(examples_for(loaded))
     if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < n:
         raise UsageError.about("number", f"must be the number of an example, 0 to {n - 1}")
-    return updates(loaded, profile, number, tokenizer=_chosen_tokenizer(metric, config, tokenizer))
-
-
-def _chosen_tokenizer(metric: str, config: str | None, tokenizer: str) -> str:
-    return tokenizer_settings(metric, config_of(metric, config), tokenizer).get("tokenizer", "")
+    chosen = normalize_tokenizer(metric, config_of(metric, config), tokenizer)
+    return updates(loaded, profile, number, tokenizer=chosen)
 
 
 def _example_chosen(metric: str, config: str | None, profile: str, tokenizer: str, told: gr.EventData) -> list[Any]:
@@ -189,7 +186,7 @@ def score_fields(
     check_choice("profile", profile, tuple(PROFILES.values()))
     given = {"predictions": predictions, "references": references, "styles": styles}
     config = config_of(metric, config)
-    tokenizer = _chosen_tokenizer(metric, config, tokenizer)
+    tokenizer = normalize_tokenizer(metric, config, tokenizer)
     columns = metric_of(metric, config=config).columns
     with in_words_of({column.name: short_label(column) for column in columns}):
         refuse_others([*(path for path, _ in images or ()), *filter(None, [videos])])

@@ -62,8 +62,8 @@ def tokenizers_of(name: str, config: str = "") -> tuple[str, ...]:
     return tuple(sorted(filter(is_installed, names), key=lambda one: one != metric.tokenizer))
 
 
-def tokenizer_settings(name: str, config: str, tokenizer: Any) -> dict[str, str]:
-    """Return a chosen tokenizer as a setting. Empty for the default.
+def normalize_tokenizer(name: str, config: str, tokenizer: Any) -> str:
+    """Return the name of a chosen tokenizer. Empty for the default of the metric.
 
     Args:
         name: Name of the metric.
@@ -74,11 +74,12 @@ def tokenizer_settings(name: str, config: str, tokenizer: Any) -> dict[str, str]
         UsageError: If the metric does not support it, or a package is not installed.
     """
     if tokenizer == "":
-        return {}
+        return ""
     offered = tokenizers_of(name, config)
     if not offered:
         raise UsageError.about("tokenizer", f"must be empty for {name}, got {short_repr(tokenizer)}")
-    return {} if check_choice("tokenizer", tokenizer, offered) == offered[0] else {"tokenizer": tokenizer}
+    chosen = check_choice("tokenizer", tokenizer, offered)
+    return "" if chosen == offered[0] else chosen
 
 
 @cache
@@ -224,8 +225,8 @@ def score_example(
     """
     given = {column: cell for column, cell in cells.items() if cell is not None}
     explanation = explanation_of(name)
-    chosen = tokenizer_settings(name, config, tokenizer)
-    settings = explanation.settings_alone(**chosen) | chosen
+    chosen = normalize_tokenizer(name, config, tokenizer)
+    settings = explanation.settings_alone(chosen or None) | ({"tokenizer": chosen} if chosen else {})
     if tested and "pvalue" in setting_names(type(metric_of(name, profile, config))):
         settings["pvalue"] = "auto"
     loaded = metric_of(name, profile, config, **settings)
