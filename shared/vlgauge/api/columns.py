@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -73,10 +72,12 @@ def read_columns(rows: Rows, metrics: Sequence[Metric], titles: Titles) -> dict[
 
 def _remedy(rows: Rows, column: Column, metrics: Sequence[Metric], titles: Titles) -> str:
     """Return a hint for a missing column that lists possible columns, each with its first cell."""
+    from vlgauge.api.suggestions import suggest_columns  # imports the columns of all metrics
+
     has_video = column.name == "images" and "videos" in rows[0] and all("video" in one.configs for one in metrics)
     instead = f"score the videos with {as_option('config', 'video')}, or " if has_video else ""
     taken = {title for title in titles.values() if title} | {one.name for metric in metrics for one in metric.columns}
-    if found := import_module("vlgauge.api.suggestions").suggested(rows, column, taken):
+    if found := suggest_columns(rows, column, taken):
         named = [f"{as_option(column.name, title)} ({shorten(short_repr(first))})" for title, first in found]
         if len(found) > 1 and column.name == "references":
             named.append(f"{as_option(column.name, ','.join(title for title, _ in found))} for all of them")
