@@ -17,12 +17,12 @@ from contextlib import contextmanager
 import assemble
 import pytest
 from browser import watched
-from folders import GOLDEN
+from script_modules import script_module
 
 from vlgauge.explain.examples import ROLES, examples_of
 
 pytestmark = pytest.mark.browser
-SCORES = json.loads((GOLDEN / "examples.json").read_text("utf-8"))
+read_scores = script_module("make/score_examples.py").read_scores
 START_SECONDS = 120
 # Ends a process even if the tests are killed before they end it.
 LIMIT = ["timeout", "280"] if shutil.which("timeout") else []
@@ -84,7 +84,7 @@ def check_score(result, name, example):
     """Check that a result shows the score of an example, to its last digit."""
     text = result.locator(".big").inner_text().replace("\N{MINUS SIGN}", "-")
     rounding = 0.51 * 10 ** -len(text.partition(".")[2])
-    assert float(text) == pytest.approx(SCORES[name][""][example.id], abs=rounding)
+    assert float(text) == pytest.approx(read_scores(name)[""][example.id], abs=rounding)
 
 
 @pytest.mark.skipif(importlib.util.find_spec("gradio") is None, reason="gradio is not installed")
@@ -128,4 +128,4 @@ def test_a_static_space_shows_the_score_of_each_example(chromium, tmp_path):
             check_score(result, "cider", example)
         lines = page.request.get(f"{address}/examples/examples.jsonl").text().splitlines()
     found = {row["id"]: row["score"] for row in map(json.loads, lines)}
-    assert found == pytest.approx(SCORES["cider"][""], rel=1e-5)
+    assert found == pytest.approx(read_scores("cider")[""], rel=1e-5)
