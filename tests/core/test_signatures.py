@@ -12,6 +12,7 @@ import pytest
 from folders import HELPERS
 from hypothesis import example, given
 from hypothesis import strategies as st
+from own_cases import own
 from signature_cases import UNSIGNED, Files, changes, here, rows_of
 
 import vlgauge
@@ -203,12 +204,6 @@ def test_settings_change_the_signature_but_those_of_the_list(name, files, source
             assert list(fields)[: len(first)] == first
 
 
-# Metrics without the demo model in any profile. trm uses its own distance, METEOR.
-WITHOUT_MODELS = {
-    *("bleu", "chair", "chrf", "cider", "diversity", "meteor", "onlystyle", "rouge_l", "rovist_nr", "stylecider", "trm")
-}
-
-
 def profiles_told(name, **settings):
     metrics = [vlgauge.load(name, keep_in_memory=True, profile=one, **settings) for one in ("paper", "embedded")]
     return [parse_signature(metric.signature())[1]["profile"] for metric in metrics]
@@ -216,7 +211,8 @@ def profiles_told(name, **settings):
 
 @pytest.mark.parametrize("name", METRICS)
 def test_the_profile_is_in_every_signature_of_a_number_that_models_make(name):
-    assert profiles_told(name) == ["paper", "paper" if name in WITHOUT_MODELS else "embedded"]
+    uses_models = own(name, "USES_MODELS", bool(catalog.metric_facts(name).needs))
+    assert profiles_told(name) == ["paper", "embedded" if uses_models else "paper"]
 
 
 def test_sentence_vectors_make_the_number_of_trm_one_of_a_profile():

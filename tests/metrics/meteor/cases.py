@@ -2,6 +2,8 @@
 
 from signature_cases import each_of
 
+USES_MODELS = False  # the extra contains lists
+
 
 def changes(files):
     return each_of(
