@@ -25,7 +25,8 @@ STEPS += ["card", "listed"]
 def checkout(tmp_path, monkeypatch, use_metrics):
     """A copy of the files that the script reads and writes, in which the package looks for metrics."""
     shutil.copytree(ROOT / "metrics", tmp_path / "metrics", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("setup.cfg", "CHANGELOG.md", "README.md"):
+    (tmp_path / "docs").mkdir()
+    for name in ("setup.cfg", "CHANGELOG.md", "README.md", "docs/start.md"):
         shutil.copy(ROOT / name, tmp_path / name)
     use_metrics(tmp_path / "metrics")
     monkeypatch.setattr(skeleton_steps, "METRICS", tmp_path / "metrics")
@@ -111,6 +112,12 @@ def test_its_tests_fail_one_after_the_other_until_nothing_is_missing(checkout):
     changes.write_text(changes.read_text().replace("### Added\n", "### Added\n\n- `chr`.\n"))
     script_module("metric_table.py").main(checkout / "README.md")
     steps["test_it_is_listed"]()
+
+
+def test_a_metric_without_an_extra_is_listed_in_the_start(checkout):
+    assert new_metric.main(["chr", "--like", "rouge_l"], root=checkout) == 0
+    assert script_module("metric_table.py").main(checkout / "README.md") == 0
+    assert "`chair`, `chr`, `chrf`," in (checkout / "docs" / "start.md").read_text()
 
 
 @pytest.mark.parametrize(
