@@ -72,7 +72,7 @@ def test_rocstories_and_jsonl(script, tmp_path):
     [
         ("read_vist", "[]", r"VIST.*story_id.*got TypeError"),
         ("read_vist", '{"annotations": [[{"story_id": 1}]]}', "got KeyError: 'worker_arranged_photo_order'"),
-        ("read_rocstories", "a,b\n", r"columns sentence1.*sentence1"),
+        ("read_rocstories", "a,b\n1,2\n", "must have the column 'sentence1' in every row"),
         ("read_jsonl", '["a", "b"]\n{', r"JSON.*line 2"),
         (
             "read_jsonl",
