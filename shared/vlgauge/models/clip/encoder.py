@@ -7,7 +7,7 @@ import hashlib
 import threading
 import weakref
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,6 +19,7 @@ from vlgauge.core.progress import Progress, progress_bar
 from vlgauge.core.validation import check_choice, check_int
 from vlgauge.inputs.media.pictures import LazyImage
 from vlgauge.models import TextHiddenStates
+from vlgauge.models.clip.architectures import ClipArchitecture
 from vlgauge.models.clip.heads import Adapter
 from vlgauge.models.clip.pixels import (
     PictureId,
@@ -129,29 +130,18 @@ class ClipEncoder:
         check_fork()
         head = adapter.attention_pool if adapter is not None and self.row.resnet else None
         stores = {convert: self._image_store(convert, adapter if head else None) for convert in ("early", "late")}
-        ids, distinct = distinct_pictures(pictures, on_error)
-        if distinct and self.row.name == TOY_NAME:
+        if pictures and self.row.name == TOY_NAME:
             tell_of_pictures()
-        rows = find_known_rows(distinct, stores)
-        new = sort_ids(distinct, set(distinct) - set(rows))
-        skip_rest(pictures, {id(distinct[name]) for name in new})
-        note = f"Encoding images ({len(rows)} of {len(distinct)} known)"
-        forward = AutoBatchSize(lambda squares: list(self._towers.image(squares, head)))
-        try:
-            wanted = [distinct[name] for name in new]
-            with (
-                decode_batches(wanted, self.row, batch_size) as squares,
-                progress_bar(len(new), note, progress) as advance,
-            ):
-                for batch, opened in zip(split_batches(new, batch_size), squares, strict=True):
-                    seen = self._encode_opened(batch, opened, forward, on_error)
-                    rows.update(seen)
-                    for convert, store in stores.items():
-                        store.put({key: vector for (kind, key), vector in seen.items() if kind == convert})
-                    advance(len(batch))
-        finally:
-            for store in stores.values():
-                store.flush()
+        run = AutoBatchSize(lambda squares: list(self._towers.image(squares, head)))
+
+        def forward(squares: Sequence[np.ndarray]) -> list[np.ndarray]:
+            vectors = run(squares)
+            self._count("image", len(squares))
+            return vectors
+
+        ids, rows = encode_images(
+            pictures, self.row, stores, forward, batch_size=batch_size, on_error=on_error, progress=progress
+        )
         return _stack(ids, rows, self._width("image"))
 
     def text_hidden(
@@ -234,26 +224,6 @@ class ClipEncoder:
         _, first, row_of = np.unique(raw, return_index=True, return_inverse=True)
         return np.asarray((rows[first] @ matrix)[row_of.reshape(-1)], dtype=np.float32)
 
-    def _encode_opened(
-        self,
-        batch: Sequence[PictureId],
-        opened: Sequence[np.ndarray | UsageError],
-        forward: AutoBatchSize,
-        on_error: str,
-    ) -> dict[PictureId, np.ndarray]:
-        """Encode the images of a batch that could be opened."""
-        good: dict[PictureId, np.ndarray] = {}
-        for name, square in zip(batch, opened, strict=True):
-            if not isinstance(square, UsageError):
-                good[name] = square
-            elif on_error == "raise":
-                raise square
-        if not good:
-            return {}
-        vectors = forward(list(good.values()))
-        self._count("image", len(good))
-        return dict(zip(good, vectors, strict=True))
-
     def _read(self, batch: Sequence[np.ndarray], tokens: bool) -> list[tuple[np.ndarray, np.ndarray]]:
         """Encode a batch of token ids, and return the end vector and the token vectors of each text.
 
@@ -292,18 +262,60 @@ class ClipEncoder:
         return LayeredStore(process_memory, (self._scope, side, repr(settings)), disk)
 
 
-def find_known_rows(
-    distinct: Mapping[PictureId, LazyImage], stores: Mapping[str, LayeredStore]
-) -> dict[PictureId, np.ndarray]:
-    """Return the cached features of images, shape ``(width,)`` each, from the store for their way of RGB conversion.
+def encode_images(
+    pictures: Sequence[LazyImage],
+    row: ClipArchitecture,
+    stores: Mapping[str, LayeredStore],
+    forward: Callable[[Sequence[np.ndarray]], Iterable[np.ndarray]],
+    *,
+    batch_size: int,
+    on_error: str = "raise",
+    progress: Progress = None,
+    what: str = "images",
+) -> tuple[list[PictureId | None], dict[PictureId, np.ndarray]]:
+    """Encode each distinct image once, unless its features are stored.
 
-    Images without cached features are omitted.
+    Args:
+        pictures: The images.
+        row: Preprocessing of the images.
+        stores: Stores of features by the way of RGB conversion. New features are added.
+        forward: Function that encodes preprocessed images, each of shape ``(size, size, 3)``, uint8.
+        batch_size: Number of images per call of `forward`.
+        on_error: ``"raise"``, or ``"nan"`` to leave out images that cannot be read.
+        progress: Progress bar setting. See `vlgauge.core.progress`.
+        what: Name of the images in the progress bar.
+
+    Returns:
+        Id of each image (None if it cannot be read), and features by id, shape ``(width,)`` each.
+
+    Raises:
+        ValueError: If an image cannot be read with ``on_error="raise"``.
     """
+    ids, distinct = distinct_pictures(pictures, on_error)
     rows: dict[PictureId, np.ndarray] = {}
     for convert, store in stores.items():
         known = store.get([key for kind, key in distinct if kind == convert])
         rows.update({(convert, key): vector for key, vector in known.items()})
-    return rows
+    new = sort_ids(distinct, set(distinct) - set(rows))
+    skip_rest(pictures, {id(distinct[name]) for name in new})
+    note = f"Encoding {what} ({len(rows)} of {len(distinct)} known)"
+    wanted = [distinct[name] for name in new]
+    try:
+        with decode_batches(wanted, row, batch_size) as decoded, progress_bar(len(new), note, progress) as advance:
+            for batch, opened in zip(split_batches(new, batch_size), decoded, strict=True):
+                errors = [square for square in opened if isinstance(square, UsageError)]
+                if errors and on_error == "raise":
+                    raise errors[0]
+                good = {name: one for name, one in zip(batch, opened, strict=True) if not isinstance(one, UsageError)}
+                seen = dict(zip(good, forward(list(good.values())), strict=True)) if good else {}
+                rows.update(seen)
+                for convert, store in stores.items():
+                    store.put({key: vector for (kind, key), vector in seen.items() if kind == convert})
+                advance(len(batch))
+    finally:
+        for store in stores.values():
+            store.flush()
+    return ids, rows
 
 
 def _stack(names: Sequence[Any], rows: Mapping[Any, np.ndarray], width: int) -> np.ndarray:

@@ -14,20 +14,12 @@ from vlgauge.checkpoints.first_values import without_first_values
 from vlgauge.checkpoints.torch_runtime import check_fork, exact
 from vlgauge.core.errors import UsageError
 from vlgauge.core.optional_dependencies import importing
-from vlgauge.core.progress import Progress, progress_bar
+from vlgauge.core.progress import Progress
 from vlgauge.core.validation import check_int
 from vlgauge.inputs.media.pictures import LazyImage
 from vlgauge.models.clip.architectures import ClipArchitecture
-from vlgauge.models.clip.encoder import find_known_rows
-from vlgauge.models.clip.pixels import (
-    decode_batches,
-    distinct_pictures,
-    preprocessing,
-    skip_rest,
-    sort_ids,
-    split_batches,
-    stack_squares,
-)
+from vlgauge.models.clip.encoder import encode_images
+from vlgauge.models.clip.pixels import preprocessing
 from vlgauge.models.features.memory import LayeredStore, process_memory
 
 if TYPE_CHECKING:
@@ -163,37 +155,25 @@ class VisionEncoder:
         """
         check_int("batch_size", batch_size, 1)
         check_fork()
-        ids, distinct = distinct_pictures(pictures, "raise")
         stores = {kind: self._store(kind) for kind in ("early", "late")}
-        rows = find_known_rows(distinct, stores)
-        new = sort_ids(distinct, set(distinct) - set(rows))
-        skip_rest(pictures, {id(distinct[name]) for name in new})
-        note = f"Encoding regions ({len(rows)} of {len(distinct)} known)"
-        wanted = [distinct[name] for name in new]
-        with (
-            decode_batches(wanted, self.row, batch_size) as squares,
-            progress_bar(len(new), note, progress) as advance,
-        ):
-            for batch, opened in zip(split_batches(new, batch_size), squares, strict=True):
-                for name, vector in zip(batch, self.forward(opened), strict=True):
-                    rows[name] = vector
-                    stores[name[0]].put({name[1]: vector})
-                advance(len(batch))
+        ids, rows = encode_images(
+            pictures, self.row, stores, self.forward, batch_size=batch_size, progress=progress, what="regions"
+        )
         width = self._model.config.pooler_output_size
         return np.stack([rows[name] for name in ids if name]) if ids else np.zeros((0, width), np.float32)
 
-    def forward(self, squares: Sequence[np.ndarray | UsageError]) -> np.ndarray:
-        """Encode preprocessed images, and raise the first error among them.
+    def forward(self, squares: Sequence[np.ndarray]) -> np.ndarray:
+        """Encode preprocessed images.
 
         Args:
-            squares: Images, shape ``(size, size, 3)``, uint8, or the error of an image.
+            squares: Images, shape ``(size, size, 3)`` each, uint8.
 
         Returns:
             Pooled features, shape ``(n, width)``, float32.
         """
         import torch
 
-        pixels = torch.from_numpy(stack_squares(squares))
+        pixels = torch.from_numpy(np.stack(squares))
         with self._forward, exact(self._device):
             self.forwards["image"] += len(squares)
             return np.asarray(self._model(pixel_values(pixels.to(self._device))).pooler_output.float().cpu().numpy())
