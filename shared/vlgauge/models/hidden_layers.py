@@ -36,6 +36,7 @@ from vlgauge.models.model_folders import (
     find_packaged_minilm,
     look_for_model,
 )
+from vlgauge.models.padding import pad_rows
 
 if TYPE_CHECKING:
     import torch
@@ -263,14 +264,10 @@ class AllLayersEncoder:
     def _run(self, batch: Sequence[np.ndarray], **options: bool) -> tuple[Any, torch.Tensor]:
         import torch
 
-        ids = np.full((len(batch), max(map(len, batch))), self.model.config.pad_token_id, dtype=np.int64)
-        there = np.zeros(ids.shape, dtype=bool)
-        for line, mask, row in zip(ids, there, batch, strict=True):
-            line[: len(row)] = row
-            mask[: len(row)] = True
-        seen = torch.from_numpy(there).to(self.device)
+        ids = pad_rows(batch, self.model.config.pad_token_id).to(self.device)
+        seen = pad_rows([torch.ones(len(row), dtype=torch.bool) for row in batch], 0).to(self.device)
         with exact(self.device):
-            return self.model(torch.from_numpy(ids).to(self.device), attention_mask=seen, **options), seen
+            return self.model(ids, attention_mask=seen, **options), seen
 
     def _read(self, batch: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
 

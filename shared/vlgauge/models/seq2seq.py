@@ -12,6 +12,7 @@ from vlgauge.checkpoints.torch_runtime import check_fork, check_torch, exact, re
 from vlgauge.core.pool import pool
 from vlgauge.core.progress import quiet_transformers
 from vlgauge.models.model_folders import Kind, ModelFolder, find_model
+from vlgauge.models.padding import pad_rows
 
 if TYPE_CHECKING:
     import torch
@@ -55,15 +56,9 @@ class Seq2Seq:
         Returns:
             Output text of each input, and whether it ended with the end token.
         """
-        import torch
-
         check_fork()
         padding, end = self._model.config.pad_token_id, self._model.config.eos_token_id
-        inputs = torch.full((len(ids), max(map(len, ids))), padding)
-        mask = torch.zeros_like(inputs)
-        for row, own in enumerate(ids):
-            inputs[row, : len(own)] = torch.tensor(own)
-            mask[row, : len(own)] = 1
+        inputs, mask = pad_rows(ids, padding), pad_rows([[1] * len(own) for own in ids], 0)
         with exact(self._device):
             tokens = self._model.generate(
                 inputs.to(self._device),

@@ -20,6 +20,7 @@ from vlgauge.core.progress import Progress, progress_bar
 from vlgauge.models.judges.picture_features import ImageFeatureCache
 from vlgauge.models.judges.questions import Answer, Floats, PromptTemplate, Question
 from vlgauge.models.judges.special import SpecialTokens
+from vlgauge.models.padding import pad_rows
 
 if TYPE_CHECKING:
     import torch
@@ -311,10 +312,8 @@ class LoadedJudge:
         else:
             inputs = self._collate(batch, left=False)
             start = [self._model.config.decoder_start_token_id]
-            inputs["decoder_input_ids"] = _pad_tensors(
-                [torch.tensor([[*start, *one.answer]]) for one in batch], 0, False
-            )
-            inputs["decoder_input_ids"] = inputs["decoder_input_ids"].to(self._model.device)
+            decoded = pad_rows([[*start, *one.answer] for one in batch], 0)
+            inputs["decoder_input_ids"] = decoded.to(self._model.device)
             ends = [1 + len(one.answer) for one in batch]
         # The logits of a token are at the position before it.
         places = [list(range(end - 1 - len(one.answer), end)) for end, one in zip(ends, batch, strict=True)]
@@ -339,7 +338,8 @@ class LoadedJudge:
         for name in batch[0].inputs:
             values = [one.inputs[name] for one in batch]
             if name in _BY_TOKEN or name == "inputs_embeds":
-                found[name] = _pad_tensors(values, self._pad if name == "input_ids" else 0, left)
+                filler = self._pad if name == "input_ids" else 0
+                found[name] = pad_rows([value[0] for value in values], filler, "left" if left else "right")
             else:
                 found[name] = torch.cat(values)
         return {name: self._place(value) for name, value in found.items()}
@@ -574,18 +574,6 @@ def _with_answer(one: _Prepared, kind: str) -> _Prepared:
         for name, value in one.inputs.items()
     }
     return _Prepared(inputs, one.answer)
-
-
-def _pad_tensors(values: Sequence[torch.Tensor], filler: int, left: bool) -> torch.Tensor:
-    """Pad tensors to one length and concatenate them, shape ``(n, longest)`` or ``(n, longest, width)``."""
-    import torch
-
-    longest = max(value.shape[1] for value in values)
-    rows = []
-    for value in values:
-        gap = value.new_full((1, longest - value.shape[1], *value.shape[2:]), filler)
-        rows.append(torch.cat([gap, value] if left else [value, gap], dim=1))
-    return torch.cat(rows)
 
 
 def _alike(prepared: Sequence[_Prepared]) -> Iterator[list[int]]:

@@ -14,6 +14,7 @@ from vlgauge.checkpoints.torch_runtime import check_fork, exact
 from vlgauge.core.errors import UsageError
 from vlgauge.core.progress import Progress, progress_bar
 from vlgauge.models.features.memory import MemoryStore
+from vlgauge.models.padding import pad_rows
 from vlgauge.models.pairs.models import PairModel, load_pair_model
 
 Pair = tuple[str, str]
@@ -201,15 +202,6 @@ class LoadedScorer:
             logits = self._model(**tensors).logits
         self.forwards += len(batch)
         return logits.float().cpu().numpy()
-
-
-def pad_rows(rows: Sequence[Sequence[int]], value: int, side: str = "right") -> Any:
-    """Return rows of integers as one tensor, shape ``(n, longest)``, int64, padded with a value on one side."""
-    import torch
-    from torch.nn.utils.rnn import pad_sequence
-
-    tensors = [torch.tensor(row, dtype=torch.int64) for row in rows]
-    return pad_sequence(tensors, batch_first=True, padding_value=value, padding_side=side)
 
 
 def longest_input(tokenizer: Any, config: Any) -> int:

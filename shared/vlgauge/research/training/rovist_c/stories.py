@@ -14,7 +14,7 @@ from vlgauge import scenes
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import read_text
 from vlgauge.inputs.tables.files import read_rows, take_column
-from vlgauge.models.pairs.classifier import pad_rows
+from vlgauge.models.padding import pad_rows
 
 Stories = list[list[str]]
 
