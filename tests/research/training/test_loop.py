@@ -1,6 +1,5 @@
 """The training loop alone: contents of a checkpoint, and errors."""
 
-import json
 import signal
 import subprocess
 import sys
@@ -8,7 +7,6 @@ import sys
 import numpy as np
 import pytest
 import torch
-from safetensors import safe_open
 
 from vlgauge.core.run_locks import exclusive_run
 from vlgauge.core.writing import PART
@@ -22,7 +20,7 @@ def parts(folder, identity="this"):
     return (
         weight,
         optimizer,
-        TrainingCheckpoint(folder / "state.safetensors", identity, {"w": weight.detach()}, optimizer),
+        TrainingCheckpoint(folder / "state.pt", identity, {"w": weight.detach()}, optimizer),
     )
 
 
@@ -52,15 +50,6 @@ def test_a_run_in_two_parts_is_that_in_one(tmp_path):
     assert state == whole
 
 
-def test_the_checkpoint_is_tensors_and_json(tmp_path):
-    _, state = run(tmp_path, 3)
-    with safe_open(tmp_path / "state.safetensors", framework="pt") as file:
-        names = set(file.keys())
-        metadata = file.metadata()
-    assert names >= {"tensors/w", "optimizer/0/step", "optimizer/0/exp_avg", "optimizer/0/exp_avg_sq", "random/cpu"}
-    assert json.loads(metadata["progressed"]) == {"rounds": state.rounds, "best": state.best}
-
-
 @pytest.mark.parametrize("loss", [np.nan, np.inf])
 def test_a_loss_that_is_no_number_ends_the_training(tmp_path, loss):
     _, _, checkpoint = parts(tmp_path)
@@ -73,7 +62,7 @@ def test_a_loss_that_is_no_number_ends_the_training(tmp_path, loss):
 def test_other_states_are_refused(tmp_path):
     weight, optimizer, checkpoint = parts(tmp_path)
     run(tmp_path, 1)
-    other = r"state\.safetensors.*base"
+    other = r"state\.pt.*base"
     with pytest.raises(ValueError, match=other):
         parts(tmp_path, "that")[2].resume()
     wide = TrainingCheckpoint(checkpoint.file, "this", {"w": torch.zeros(3)}, optimizer)
@@ -81,7 +70,7 @@ def test_other_states_are_refused(tmp_path):
         wide.resume()
     assert weight.tolist() == [4.0, -3.0]
     checkpoint.file.write_bytes(checkpoint.file.read_bytes()[:99])
-    with pytest.raises(ValueError, match="interrupted training"):
+    with pytest.raises(ValueError, match="complete and unmodified"):
         checkpoint.resume()
     checkpoint.file.unlink()
     assert checkpoint.resume() == Progressed()
@@ -91,14 +80,10 @@ def test_every_byte_that_turns_over_is_noticed(tmp_path):
     weight, _, checkpoint = parts(tmp_path)
     run(tmp_path, 2)
     whole = checkpoint.file.read_bytes()
-    refused = r"must be (the state of|unmodified, got a modified file; delete it, or restore)"
-    for at in range(8, len(whole), 17):
+    for at in range(0, len(whole), 17):
         checkpoint.file.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
-        with pytest.raises(ValueError, match=refused):
+        with pytest.raises(ValueError, match="must be a complete and unmodified state of a training"):
             checkpoint.resume()
-    # The last byte belongs to a tensor.
-    with pytest.raises(ValueError, match="must be unmodified"):
-        checkpoint.resume()
     assert weight.tolist() == [4.0, -3.0]
     checkpoint.file.write_bytes(whole)
     assert len(checkpoint.resume().rounds) == 2
@@ -117,7 +102,7 @@ weight = torch.nn.Parameter(torch.zeros(4_000_000))
 def kill():
     while True:
         with suppress(FileNotFoundError):
-            if any(path.stat().st_size for path in folder.glob(".*/*")):
+            if any(path.stat().st_size for path in folder.glob(".*.part")):
                 os.kill(os.getpid(), signal.SIGKILL)
         time.sleep(0.0005)
 threading.Thread(target=kill, daemon=True).start()
@@ -129,14 +114,10 @@ while True:
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
 def test_what_a_killed_training_leaves_goes_with_the_next(tmp_path):
-    """Check the file that newer versions of safetensors write first.
-
-    It is next to the final file, under a name that does not identify the process.
-    """
     finished = subprocess.run([sys.executable, "-c", KILLED_IN_THE_MIDDLE, str(tmp_path)], check=False, timeout=120)
     assert finished.returncode == -signal.SIGKILL
     assert all(PART.fullmatch(path.name) for path in tmp_path.iterdir() if path.name != "state")
-    assert len([path for path in tmp_path.glob(".*/*") if path.stat().st_size]) == 1
+    assert len([path for path in tmp_path.glob(".*.part") if path.stat().st_size]) == 1
     (tmp_path / "state").unlink(missing_ok=True)
     with exclusive_run(tmp_path, "OUT"):
         assert [path.name for path in tmp_path.iterdir()] == [".run.lock"]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
+import io
 import json
 import math
 import shutil
 import time
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import check_int
@@ -20,11 +21,10 @@ from vlgauge.core.writing import atomic_write
 if TYPE_CHECKING:
     import torch
 
-FORMAT = "vlgauge-training-3"
 # Folder in the output, and file in this folder, with the state of an unfinished run.
-INTERRUPTED, STATE = "interrupted", "state.safetensors"
+INTERRUPTED, STATE = "interrupted", "state.pt"
 
-_CHECKS = "checks"  # key in the metadata of a state
+_DIGEST_BYTES = 32  # SHA-256 of the rest of the file
 
 Figures: TypeAlias = dict[str, float]
 
@@ -110,7 +110,7 @@ class Progressed:
 class TrainingCheckpoint:
     """State from which an interrupted run resumes with bitwise identical results.
 
-    It consists of tensors and JSON, so it cannot contain code.
+    It is read as tensors, numbers and strings only, so it cannot run code.
 
     Attributes:
         file: File of the state, which is created or replaced atomically.
@@ -131,18 +131,21 @@ class TrainingCheckpoint:
             NotWritableError: If the file cannot be written.
         """
         import torch
-        from safetensors.torch import save_file
 
-        tensors = {f"tensors/{name}": tensor.detach().cpu().contiguous() for name, tensor in self.tensors.items()}
-        for number, slots in self.optimizer.state_dict()["state"].items():
-            tensors |= {f"optimizer/{number}/{slot}": value.detach().cpu() for slot, value in slots.items()}
-        tensors["random/cpu"] = torch.get_rng_state()
-        if torch.cuda.is_available():
-            tensors["random/cuda"] = torch.cuda.get_rng_state()
-        metadata = {"format": FORMAT, "identity": self.identity, "progressed": json.dumps(asdict(state))}
-        metadata[_CHECKS] = json.dumps(_checks_of(metadata, tensors))
-        with atomic_write(self.file, in_folder=True) as part:
-            save_file(tensors, part, metadata=metadata)
+        buffer = io.BytesIO()
+        content = {
+            "identity": self.identity,
+            "tensors": {name: tensor.detach() for name, tensor in self.tensors.items()},
+            "optimizer": self.optimizer.state_dict()["state"],
+            "random": torch.get_rng_state(),
+            "random_cuda": torch.cuda.get_rng_state() if torch.cuda.is_available() else None,
+            "progressed": asdict(state),
+        }
+        torch.save(content, buffer)
+        with atomic_write(self.file) as part, part.open("wb") as stream:
+            # torch does not notice changed bytes.
+            stream.write(hashlib.sha256(buffer.getbuffer()).digest())
+            stream.write(buffer.getbuffer())
 
     def resume(self) -> Progressed:
         """Restore tensors, optimizer and random generators from the file.
@@ -153,67 +156,33 @@ class TrainingCheckpoint:
         Raises:
             ValueError: If the file is damaged, or belongs to a training with other data, base or settings.
         """
+        import torch
+
         if not self.file.is_file():
             return Progressed()
-        metadata, saved = self._read()
-        own = {f"tensors/{name}": tensor for name, tensor in self.tensors.items()}
-        known = {name: tensor.shape for name, tensor in saved.items() if name.startswith("tensors/")}
-        is_own = (metadata.get("format"), metadata.get("identity")) == (FORMAT, self.identity)
-        if not is_own or known != {name: tensor.shape for name, tensor in own.items()}:
+        with self.file.open("rb") as stream:
+            digest, content = stream.read(_DIGEST_BYTES), stream.read()
+        if hashlib.sha256(content).digest() != digest:
+            raise UsageError.about(
+                str(self.file), "must be a complete and unmodified state of a training, got another file", "delete it"
+            )
+        saved = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+        shapes = {name: tensor.shape for name, tensor in saved["tensors"].items()}
+        if saved["identity"] != self.identity or shapes != {name: one.shape for name, one in self.tensors.items()}:
             raise UsageError.about(
                 str(self.file),
                 "must be the state of this training, got a state with other data, base or settings",
                 "repeat the original command, or delete the file",
             )
-        if metadata.pop(_CHECKS, None) != json.dumps(_checks_of(metadata, saved)):
-            raise UsageError.about(
-                str(self.file),
-                "must be unmodified, got a modified file",
-                "delete it, or restore a copy",
-            )
-        self._put(own, saved)
-        return Progressed(**json.loads(metadata["progressed"]))
-
-    def _read(self) -> tuple[dict[str, str], dict[str, torch.Tensor]]:
-        from safetensors import SafetensorError, safe_open
-
-        try:
-            with safe_open(self.file, framework="pt") as file:
-                return file.metadata() or {}, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        except SafetensorError as error:
-            raise UsageError.about(
-                str(self.file),
-                f"must be the state of an interrupted training, got a file that cannot be read ({error})",
-                "delete it",
-            ) from error
-
-    def _put(self, own: Mapping[str, torch.Tensor], saved: Mapping[str, torch.Tensor]) -> None:
-        import torch
-
         with torch.no_grad():
-            for name, tensor in own.items():
-                tensor.copy_(saved[name])
-        slots: dict[int, dict[str, Any]] = {}
-        for name, value in saved.items():
-            if name.startswith("optimizer/"):
-                _, number, slot = name.split("/")
-                slots.setdefault(int(number), {})[slot] = value
+            for name, tensor in self.tensors.items():
+                tensor.copy_(saved["tensors"][name])
         groups = self.optimizer.state_dict()["param_groups"]
-        self.optimizer.load_state_dict({"state": slots, "param_groups": groups})
-        torch.set_rng_state(saved["random/cpu"])
-        if "random/cuda" in saved and torch.cuda.is_available():
-            torch.cuda.set_rng_state(saved["random/cuda"])
-
-
-def _checks_of(metadata: Mapping[str, str], tensors: Mapping[str, torch.Tensor]) -> dict[str, int]:
-    """Return the CRC-32 of each string, and of each tensor with its name, dtype and shape, to detect disk errors."""
-    import torch
-
-    checks = {name: zlib.crc32(text.encode()) for name, text in sorted(metadata.items())}
-    for name, tensor in sorted(tensors.items()):
-        about = f"{name} {tensor.dtype} {tuple(tensor.shape)}"
-        checks[name] = zlib.crc32(tensor.reshape(-1).view(torch.uint8).numpy().data, zlib.crc32(about.encode()))
-    return checks
+        self.optimizer.load_state_dict({"state": saved["optimizer"], "param_groups": groups})
+        torch.set_rng_state(saved["random"])
+        if saved["random_cuda"] is not None and torch.cuda.is_available():
+            torch.cuda.set_rng_state(saved["random_cuda"])
+        return Progressed(**saved["progressed"])
 
 
 def train(

@@ -226,7 +226,7 @@ def test_an_interrupted_training_goes_on_bit_by_bit(train, monkeypatch):
     checkpoint.write_bytes(content[:99])
     status, printed, _ = train(*SCENES, "--resume", out="parts.safetensors")
     assert status == 2
-    assert "parts.checkpoint` must be the state of an interrupted training, got a file that cannot be read" in printed
+    assert "parts.checkpoint` must be a complete and unmodified state of a training, got another file" in printed
     checkpoint.write_bytes(content)
     status, printed, path = train(*SCENES, "--resume", out="parts.safetensors")
     assert status == 0, printed

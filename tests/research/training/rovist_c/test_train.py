@@ -178,7 +178,7 @@ def test_runs_repeat_and_an_interrupted_one_ends_in_the_same_weights(script, cor
 
     monkeypatch.setattr(script.classifier, "run_epoch", stop_at_the_third)
     assert train([str(parts), *options(corpus)]) == 130
-    assert [path.name for path in (parts / "interrupted").iterdir()] == ["state.safetensors"]
+    assert [path.name for path in (parts / "interrupted").iterdir()] == ["state.pt"]
     monkeypatch.setattr(script.classifier, "run_epoch", real)
     assert train([str(parts), *options(corpus)]) == 0
     assert not (parts / "interrupted").exists()
@@ -237,7 +237,7 @@ def test_another_recipe_does_not_go_on(script, corpus, tmp_path, monkeypatch, ca
         patch.setattr(script, "write_report", lambda *arguments: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             train([str(out), *options(corpus)])
-    told = f"`{out / 'interrupted' / 'state.safetensors'}` must be the state of this training, got a state with other"
+    told = f"`{out / 'interrupted' / 'state.pt'}` must be the state of this training, got a state with other"
     assert train([str(out), *options(corpus, "--seed", "9")]) == 2
     assert told in capsys.readouterr().err
     other = corpus.with_name("other.jsonl")
