@@ -126,7 +126,8 @@ class Chair(scene_graphs.ObjectMetric):
                 "of the table"
             )
         if self.table is None:  # the MS-COCO table is in English
-            scene_graphs.warn_of_strange(dict.fromkeys(chain(predictions, *texts)))
+            captions = dict.fromkeys(chain(predictions, *texts))
+            scene_graphs.warn_of_strange(captions, self.name, self.remedy_for_other_languages)
 
         @cache  # references may occur in many rows, so only their objects are cached
         def shown_by(text: str) -> frozenset[str]:

@@ -169,6 +169,12 @@ class Groovist(grounding.GroundingMetric):
         look_for_theta(found, self.theta, self.dataset, backbone=backbone, profile=self.profile)
         return found
 
+    def is_for_other_languages(self, name: str, setting: Any) -> bool:
+        """Return whether a setting may support other languages than English. See `base.Metric`."""
+        if name == "concreteness":
+            return setting != "brysbaert" or self.concreteness_path is not None
+        return super().is_for_other_languages(name, setting)
+
     def check_language(self, language: str) -> None:
         """Check that the weights of the settings support a language. See `GroundingMetric.check_language`."""
         check_weights_language(self.concreteness, self.concreteness_path, language)

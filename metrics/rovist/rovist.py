@@ -1,6 +1,7 @@
 """RoViST: How grounded, coherent and non-redundant is a story?"""
 
 import hashlib
+from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -139,6 +140,12 @@ class Rovist(base.Metric):
         on = {"device": self.device}
         chosen = {"vg": on | self.vg | {"scale": self.scale_vg}, "c": on | self.c, "nr": self.nr}
         self.parts = {name: load_part(name, common | own) for name, own in chosen.items()}
+
+    def languages_of_call(self, given: Collection[str] = ()) -> tuple[str, ...]:
+        """Return the languages of the components. See `base.Metric.languages_of_call`."""
+        of_vg: tuple[str, ...] = self.parts["vg"].languages_of_call(given)
+        of_c: tuple[str, ...] = self.parts["c"].languages_of_call()
+        return of_c if catalog.ANY_LANGUAGE in of_vg else of_vg
 
     def check_sources(self, images: Any, nouns: Any, regions: Any, features: Any) -> preflight.Preflight:
         """Check the sources that the components require and the call does not pass, without loading anything.

@@ -94,6 +94,12 @@ class RovistVg(grounding.GroundingMetric):
         self.scale = base.check_bool("scale", scale)
         super().__init__(*args, **host)
 
+    def is_for_other_languages(self, name: str, setting: Any) -> bool:
+        """Return whether a setting may support other languages than English. See `base.Metric`."""
+        if name == "idf":
+            return not (isinstance(setting, str) and setting == REQUIRED)  # None weighs all nouns equally
+        return super().is_for_other_languages(name, setting)
+
     def check_sources(self, images: Any, words: Any, regions: Any, features: Any) -> preflight.Preflight:
         """Check the sources that a call requires and does not pass. Nothing is parsed, loaded or downloaded.
 

@@ -94,7 +94,7 @@ class Spice(scene_graphs.SceneGraphMetric):
     def _parser_of(self, captions: Sequence[str]) -> Any:
         if self.parser != scene_graphs.SPICE:
             return super()._parser_of(captions)
-        scene_graphs.warn_of_strange(captions)
+        scene_graphs.warn_of_strange(captions, self.name, self.remedy_for_other_languages)
         return scene_graphs.SpiceProgram(self.java, self.jars)
 
     def _compute(

@@ -69,6 +69,7 @@ class Spider(base.TokenMetric):
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://arxiv.org/abs/1612.00370",)
     source_settings = ("df", "parser", "pipeline", "jars")
+    checks_words = True  # spice does
     unsigned = ("java",)
 
     def __init__(

@@ -91,6 +91,9 @@ Tokenizer: TypeAlias = Callable[[str], Tokens]
 
 _OTHER_LANGUAGES = "choose distance='meteor', which then matches equal words only, 'cider_d', 'rouge_l' or 'bleu_4'"
 
+# Distances whose words or model are English by default, with the alternatives for other languages.
+_ENGLISH_DISTANCES = {METEOR_15: (('distance="meteor"',),), "bert": (("encoder",),)}
+
 # Embeddings are float32. In CIDEr-D, two captions that share only a frequent word differ by 1e-9.
 _TIE_TOLERANCE = {"bert": 1e-6}
 
@@ -131,6 +134,8 @@ class Trm(caption_sets.CaptionSetMetric):
         if self.distance == METEOR_15:
             tokenizers.check_english(self.tokenizer, "distance 'meteor_1.5'", _OTHER_LANGUAGES)
         self.workers = base.check_int("workers", workers, 1, 1024)
+        if isinstance(self.distance, str) and self.distance in _ENGLISH_DISTANCES:
+            self.languages, self.other_languages = ("en",), _ENGLISH_DISTANCES[self.distance]
         self._counted: cider.DocumentFrequency | None = None
         self._compared: KnownDistances | None = None
         super().__init__(*args, **host)
@@ -229,7 +234,8 @@ class Trm(caption_sets.CaptionSetMetric):
         pooled = [[*ours, *theirs] for ours, theirs in zip(predictions, references, strict=True)]
         if self.distance != "precomputed" and distances is not None:
             raise UsageError.about("distances", "requires distance='precomputed'")
-        if self.tokenizer in tokenizers.OF_SPACED and self.distance in NGRAM_DISTANCES:
+        named = self.distance in NGRAM_DISTANCES and self.distance != METEOR_15
+        if self.tokenizer in tokenizers.OF_SPACED and named:
             tokenizers.warn_of_unparted(dict.fromkeys(chain.from_iterable(pooled)), self.tokenizers)
         examples: Sequence[Any] = check_matrices(distances, pooled) if self.distance == "precomputed" else pooled
         tokens = lru_cache(2**16)(tokenizers.check_tokenizer(self.tokenizer))

@@ -179,6 +179,7 @@ class RowScorer:
 
             if not names:
                 return _like(batch, {self.id: [], OF_BATCH: []})
+            self.metric.warn_of_other_languages(columns["predictions"])
             found = _name_row_in_errors(names, score)
         counted = Counter[str]()
         for one in caught:

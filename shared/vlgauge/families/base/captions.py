@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from vlgauge.checkpoints.preflight import Preflight
+from vlgauge.core.catalog import ANY_LANGUAGE
 from vlgauge.core.progress import report_progress
 from vlgauge.families.base.columns import Captions, Column, References, Text
 from vlgauge.families.base.metric import Metric
@@ -149,7 +150,8 @@ class TokenMetric(Metric):
         return self._tokenize_captions(captions).select(which), row_of_text, rows
 
     def _tokenize_captions(self, captions: Sequence[str]) -> TokenIds:
-        if self.tokenizer in OF_SPACED:
+        # Metrics of English warn about all captions in other scripts.
+        if self.tokenizer in OF_SPACED and (self.checks_words or ANY_LANGUAGE in self.languages_of_call()):
             warn_of_unparted(captions, self.tokenizers)
         if self.tokenizer == DEFAULT:
             found = number_shared(captions, map(ptb_tokens, self._report_captions(captions)), DEFAULT)

@@ -137,8 +137,13 @@ class EvaluateAdapter(evaluate.Metric):
             self._finalize_alone()
         else:
             self._finalize_one_of_several()
-        if self.data is not None and not len(self.data):
-            raise UsageError(self._no_rows())
+        if self.data is not None:
+            if not len(self.data):
+                raise UsageError(self._no_rows())
+            self.check_all_rows()
+
+    def check_all_rows(self) -> None:
+        """Check all rows of a call, which are in `data`, before they are scored. Subclasses override this method."""
 
     def _finalize_alone(self) -> None:
         """Finalize like `evaluate`, but without a dataset, which would compute an unused fingerprint of all rows."""

@@ -5,8 +5,9 @@ import json
 import math
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import fields
+from itertools import chain
 from typing import Any, ClassVar
 
 import evaluate
@@ -14,7 +15,15 @@ import pyarrow as pa
 from datasets import Features
 from packaging.version import Version
 
-from vlgauge.core.catalog import ANY_LANGUAGE, Bounds, citation, metric_facts, metric_names
+from vlgauge.core.catalog import (
+    ANY_LANGUAGE,
+    Bounds,
+    alternatives_in_words,
+    citation,
+    languages_in_words,
+    metric_facts,
+    metric_names,
+)
 from vlgauge.core.errors import MissingExtraError, UsageError, UsageTypeError
 from vlgauge.core.progress import Progress, check_progress, progress_chosen
 from vlgauge.core.results import result_record
@@ -28,6 +37,7 @@ from vlgauge.core.validation import (
     nearest,
     rows_of,
     setting_names,
+    setting_parameters,
     warn,
 )
 from vlgauge.families.base.columns import Captions, Column, Images, Story, Text
@@ -35,6 +45,7 @@ from vlgauge.families.base.evaluate_adapter import EvaluateAdapter, StoredRows, 
 from vlgauge.families.base.parts import Counts, PartialResult, find_shared_text, partial_result
 from vlgauge.inputs.media.animations import one_warning_for_animations
 from vlgauge.inputs.sandbox import use_sandbox
+from vlgauge.inputs.text.scripts import count_other_scripts
 from vlgauge.version import __version__
 
 REPOSITORY = "https://github.com/vlgauge/vlgauge"
@@ -88,6 +99,7 @@ class Metric(EvaluateAdapter, ABC):
         compares_sets: Whether a score depends on the number of captions per row.
         languages: Languages that the settings support, see `MetricFacts`. An instance may override them.
         other_languages: Alternatives for other languages, see `MetricFacts`. An instance may override them.
+        checks_words: Whether the metric itself warns about captions of other languages, by their words.
         unsigned: Metric-specific settings that do not change the scores. See `NOT_IN_SIGNATURE`.
         source_settings: Settings that name models, parsers or files. Each call adds the identity of the loaded source
             to the signature instead.
@@ -112,6 +124,7 @@ class Metric(EvaluateAdapter, ABC):
     compares_sets: ClassVar[bool] = False
     languages: tuple[str, ...] = (ANY_LANGUAGE,)
     other_languages: tuple[tuple[str, ...], ...] = ()
+    checks_words: ClassVar[bool] = False
     unsigned: ClassVar[tuple[str, ...]] = ()
     source_settings: ClassVar[tuple[str, ...]] = ()
     has_reference_scores: ClassVar[bool] = False
@@ -137,6 +150,7 @@ class Metric(EvaluateAdapter, ABC):
         sandbox: bool = False,
         **host: Any,
     ) -> None:
+        self._given: Collection[str] = ()  # names of the per-call inputs of the current call
         self.grouped: dict[type, Any] = {}
         for group in self.setting_groups:
             given = {one.name: host.pop(one.name) for one in fields(group) if one.name in host}
@@ -213,6 +227,7 @@ class Metric(EvaluateAdapter, ABC):
                     self.add_batch(**columns)
                 if self.num_process == 1 and self.writer is None:
                     raise UsageError(self._no_rows())
+                self._given = [name for name, value in options.items() if value is not None]
                 with one_warning_for_animations(), progress_chosen(self.progress), use_sandbox(self.sandbox):
                     record: dict[str, Any] | None = super().compute(**options)
                 self._warn_of_undefined(record or {})
@@ -433,6 +448,72 @@ class Metric(EvaluateAdapter, ABC):
         restored = self.from_table(table)
         for i in range(table.num_rows):
             yield {name: cells[i] for name, cells in restored.items()}
+
+    def languages_of_call(self, given: Collection[str] = ()) -> tuple[str, ...]:
+        """Return the languages that a call supports with the settings of the metric, see `MetricFacts.languages`.
+
+        Args:
+            given: Names of the per-call inputs that are passed.
+        """
+        settings = setting_names(type(self))
+
+        def is_chosen(one: str) -> bool:
+            name, _, value = one.partition("=")
+            if name not in settings:
+                return name in given
+            if value:
+                return value == f'"{getattr(self, name)}"'
+            return name in given or self.is_for_other_languages(name, getattr(self, name))
+
+        replaced = any(all(map(is_chosen, together)) for together in self.other_languages)
+        return (ANY_LANGUAGE,) if replaced else self.languages
+
+    def is_for_other_languages(self, name: str, setting: Any) -> bool:
+        """Return whether a setting of `other_languages` has a value that may support other languages.
+
+        Values that the user selects are assumed to. Subclasses exclude the English ones that they know.
+
+        Args:
+            name: Name of the setting.
+            setting: Its value.
+        """
+        default = setting_parameters(type(self))[name].default
+        return setting is not None and not (isinstance(setting, str) and setting == default)
+
+    @property
+    def remedy_for_other_languages(self) -> str:
+        """Advice on texts of other languages, for messages."""
+        others = alternatives_in_words(self.other_languages)
+        return "translate them" + (f", or pass {others} for their language" if others else "")
+
+    def warn_of_other_languages(self, texts: Sequence[str | Sequence[str]], given: Collection[str] = ()) -> None:
+        """Warn if more than one in ten texts is mostly in another script than Latin, and the metric needs English.
+
+        Args:
+            texts: Captions, lists of captions, or stories.
+            given: Names of the per-call inputs that are passed.
+
+        Warns:
+            UserWarning: If there are so many. Scripts are detected, not languages.
+        """
+        if self.checks_words or ANY_LANGUAGE in self.languages_of_call(given):
+            return
+        is_story = isinstance(self.columns[0], Story)
+        parts = (row if isinstance(row, str) else " ".join(row) if is_story else row for row in texts)
+        n_other, n_texts = count_other_scripts(
+            chain.from_iterable([part] if isinstance(part, str) else part for part in parts)
+        )
+        if 10 * n_other > n_texts:
+            warn(
+                f"{n_other} of {n_texts} {'stories' if is_story else 'captions'} are not in Latin script, but "
+                f"{self.name} supports {languages_in_words(self.languages)} only, so the scores are meaningless; "
+                f"{self.remedy_for_other_languages}"
+            )
+
+    def check_all_rows(self) -> None:
+        """Warn about texts of other languages, once per call."""
+        if ANY_LANGUAGE not in self.languages:
+            self.warn_of_other_languages(self.data["predictions"], self._given)
 
     def _warn_of_undefined(self, record: Mapping[str, Any]) -> None:
         """Warn, with a hint, if a call with two or more rows has undefined scores only."""

@@ -25,7 +25,7 @@ from vlgauge.families.clip_score.vectors import ClipVectors
 from vlgauge.families.clip_score.video_rows import score_videos
 from vlgauge.inputs.media.frames import DEFAULT_FRAMES, FrameCount, check_n_frames, video_pictures
 from vlgauge.inputs.media.pictures import unique_images
-from vlgauge.models.clip.backbones import find_backbone
+from vlgauge.models.clip.backbones import find_backbone, may_be_multilingual
 
 PROMPT = "A photo depicts "
 # Fraction of negative cosines, and minimum number of cosines, from which on a warning is issued.
@@ -102,6 +102,10 @@ class ClipScoreMetric(Metric):
         if self.config_name == "video":
             return ""
         return self.paper_prompt if self.variant == "paper" else PROMPT
+
+    def is_for_other_languages(self, name: str, setting: Any) -> bool:
+        """Return whether a setting may support other languages than English. See `Metric.is_for_other_languages`."""
+        return may_be_multilingual(setting) if name == "backbone" else super().is_for_other_languages(name, setting)
 
     def check_sources(self) -> Preflight:
         """Check the requirements of every call, without loading or downloading anything.

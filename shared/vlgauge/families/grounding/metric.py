@@ -21,8 +21,9 @@ from vlgauge.inputs.text.language import (
     split_sentences,
     story_sentences,
 )
-from vlgauge.inputs.text.noun_phrases import check_phrases, look_for_phrases, phrase_source
+from vlgauge.inputs.text.noun_phrases import check_phrases, is_english, look_for_phrases, phrase_source
 from vlgauge.inputs.text.noun_phrases import check_source as checked_phrases
+from vlgauge.models.clip.backbones import may_be_multilingual
 from vlgauge.models.detectors import (
     GIVEN,
     RegionSource,
@@ -216,6 +217,14 @@ class GroundingMetric(Metric):
         sentences = [replace_placeholders(sentence, self.placeholders) for story in stories for sentence in story]
         found = iter(extract(sentences, progress=self.progress))
         return [[next(found) for _ in story] for story in stories], source.identity
+
+    def is_for_other_languages(self, name: str, setting: Any) -> bool:
+        """Return whether a setting may support other languages than English. See `Metric.is_for_other_languages`."""
+        if name == self.words and isinstance(setting, str):
+            return not is_english(setting)
+        if name == "backbone":
+            return may_be_multilingual(setting)
+        return super().is_for_other_languages(name, setting)
 
     def check_language(self, language: str) -> None:  # most settings support all languages
         """Check that the settings support the language of the words.

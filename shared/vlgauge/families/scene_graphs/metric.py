@@ -49,6 +49,7 @@ class SceneGraphMetric(Metric):
 
     columns = (Text("predictions"), References("references"))
     needs = ("english",)
+    checks_words = True
     source_settings: ClassVar[tuple[str, ...]] = ("parser", "pipeline")
 
     def __init__(
@@ -113,7 +114,7 @@ class SceneGraphMetric(Metric):
         """Return the parser of the settings. Warn about captions that are not English, except with a user's parser."""
         if not isinstance(self.parser, str):
             return self.parser
-        warn_of_strange(captions)
+        warn_of_strange(captions, self.name, self.remedy_for_other_languages)
         if names_factual(self.parser):
             own: dict[str, Any] = {"device": self.device, "batch_size": self.batch_size, "profile": self.profile}
             return FactualParser(model_of(self.parser), **own)
@@ -198,6 +199,7 @@ class ObjectMetric(Metric):
     """Base class of metrics on the objects that a caption names. A call may supply objects instead of references."""
 
     columns = (Text("predictions"), References("references", optional=True))
+    checks_words = True
 
 
 def _once(groups: Iterable[list[str]]) -> list[list[str]]:

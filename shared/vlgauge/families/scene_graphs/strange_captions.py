@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from vlgauge.core.validation import short_repr, warn
 from vlgauge.families.scene_graphs.synsets import synsets
 from vlgauge.inputs.text.language import words
+from vlgauge.inputs.text.scripts import is_in_other_script
 
 # Frequent words of captions that have no synset.
 _SMALL_WORDS = frozenset(
@@ -26,22 +27,30 @@ MOST_WORDS = 20_000
 """Maximum number of words of a call that are looked up."""
 
 
-def warn_of_strange(captions: Iterable[str]) -> None:
-    """Warn if most words of the captions are not English, or if a caption has markup."""
-    n_words, n_known, n_small, marked = 0, 0, 0, None
+def warn_of_strange(captions: Iterable[str], metric: str, remedy: str) -> None:
+    """Warn if most words of the captions are not English, or if a caption has markup.
+
+    Args:
+        captions: Captions that the metric parses.
+        metric: Name of the metric.
+        remedy: Advice on captions of other languages.
+    """
+    n_words, n_known, n_small, marked, in_other_script = 0, 0, 0, None, False
     for caption in captions:
         if marked is None and (found := _MARKUP.search(caption)):
             marked = found[0]
         if n_words < MOST_WORDS:
             own = [word for word in words(caption[:MOST_WORDS].lower()) if any(map(str.isalpha, word))]
             n_words += len(own)
+            in_other_script |= is_in_other_script(caption)
             n_small += sum(word in _SMALL_WORDS for word in own)
             n_known += sum(word in _SMALL_WORDS or bool(synsets(word)) for word in own)
     if marked is not None:
         warn(f"a caption has markup, such as {short_repr(marked)}, which is parsed as words; remove it first")
     least = LEAST_KNOWN if n_small >= FEW_SMALL * n_words else LEAST_WITHOUT_SMALL
-    if n_words >= FEWEST_WORDS and n_known < least * n_words:
+    # A few unknown words may be names, unless their script is another one.
+    if (n_words >= FEWEST_WORDS or in_other_script) and n_known < least * n_words:
         warn(
-            f"the parser is for English, but only {n_known} of {n_words} words of the captions are English, so the "
-            "scores are meaningless; translate the captions, or pass graphs from another parser"
+            f"{metric} supports English only, but only {n_known} of {n_words} words of the captions are English, so "
+            f"the scores are meaningless; {remedy}"
         )

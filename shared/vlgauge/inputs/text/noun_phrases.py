@@ -140,6 +140,11 @@ def check_paper_pipeline(argument: str) -> None:
         )
 
 
+def is_english(setting: str) -> bool:
+    """Return whether a setting of `phrase_source` names a pipeline that is known to be English."""
+    return setting in (EMBEDDED, NLTK) or setting.startswith("en_")
+
+
 def _resolve_default(setting: Any, profile: str) -> Any:
     """Return the setting, or the default of the profile for None."""
     return (EMBEDDED if profile == "embedded" else PAPER_PIPELINE) if setting is None else setting
@@ -148,7 +153,7 @@ def _resolve_default(setting: Any, profile: str) -> Any:
 def _not_installed(name: str, argument: str) -> WeightsNotFoundError:
     paper = name == PAPER_PIPELINE
     install = f"{INSTALL_PAPER} ({NOT_BY_PIP})" if paper else f"python -m spacy download {name}"
-    if re.match(r"[a-z]{2,3}_", name) and not name.startswith("en_"):
+    if re.match(r"[a-z]{2,3}_", name) and not is_english(name):
         return WeightsNotFoundError.about(
             argument,
             f"names the spaCy pipeline {name!r}, which is not installed",

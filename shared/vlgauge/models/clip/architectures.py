@@ -56,6 +56,7 @@ class ClipArchitecture:
         licence: License of the weights, as stated by their authors.
         aliases: Other names.
         only_for: Name of the only metric that supports these weights. None for all metrics.
+        multilingual: Whether the weights were trained on texts of many languages.
     """
 
     name: str
@@ -82,6 +83,7 @@ class ClipArchitecture:
     licence: str = "not stated"
     aliases: tuple[str, ...] = ()
     only_for: str | None = None
+    multilingual: bool = False
 
     @property
     def beside(self) -> tuple[str, ...]:
@@ -166,6 +168,7 @@ def _siglip2(
         tanh_gelu=True,
         licence="Apache-2.0",
         aliases=aliases,
+        multilingual=True,
     )
 
 

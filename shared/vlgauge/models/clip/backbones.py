@@ -51,6 +51,12 @@ def find_backbone(backbone: object) -> ClipArchitecture | None:
     return _find_row(backbone) if isinstance(backbone, str) else None
 
 
+def may_be_multilingual(backbone: object) -> bool:
+    """Return whether a setting `backbone` selects a multilingual backbone, or one that is not in the table."""
+    row = find_backbone(backbone)
+    return backbone is not None and (row is None or row.multilingual)
+
+
 def _find_row(name: str) -> ClipArchitecture | None:
     """Return the row of the table with this name, alias or repository, ignoring case."""
     if name in TABLE:
