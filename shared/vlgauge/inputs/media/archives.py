@@ -1,10 +1,11 @@
 """Files in folders, tar archives and zip archives, listed and read without unpacking them to disk.
 
-If untrusted files are decoded in workers of the sandbox, archives are opened there too.
+Workers of the sandbox always open archives, because `tarfile` and `zipfile` do not limit time and memory.
 """
 
 import os
 import stat
+import sys
 import tarfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
@@ -12,20 +13,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from vlgauge.core.errors import UsageError
-from vlgauge.core.files import current_limits, open_file
-from vlgauge.inputs.sandbox import is_sandboxed, run
+from vlgauge.core.files import current_limits, open_file, refuse
+from vlgauge.inputs.sandbox import Part, run
 
 TAR, ZIP = ".tar", ".zip"
 _AT_A_TIME = 1000  # members per task
 _LONGEST_NAME = 2**12
+# Approximate memory of a file in the list and in the rows, and the number of copies of its name.
+_BYTES_PER_FILE, _NAMES_PER_FILE = 800, 4
 
-Task: TypeAlias = Callable[[dict[str, Any], bytes], Iterator[tuple[Any, bytes]]]
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ArchiveFile:
     """File in a folder or archive.
 
@@ -74,23 +75,26 @@ def archive_files(path: str) -> Iterator[ArchiveFile]:
     """Yield the files of a tar or zip archive in order, without folders. A tar archive is only read as far as needed.
 
     Raises:
-        UsageError: If the archive is damaged or has too many files.
+        UsageError: If the archive is damaged, or has too many files or too long names.
     """
     with open_file(path, "FILE"):  # raises for pipes and devices
         is_zip = path.lower().endswith(ZIP)
-    for member in _limit_entries(_members(zip_members if is_zip else tar_members, path)):
+    left = most = current_limits().max_unpacked
+    for member in _limit_entries(_members("zip_members" if is_zip else "tar_members", path)):
         if member is not None:
             name, n_bytes, place = member
+            left -= _BYTES_PER_FILE + _NAMES_PER_FILE * sys.getsizeof(name)
+            if left < 0:
+                refuse("FILE", most, "bytes of file names in memory", "max_unpacked", path)
             read = partial(_zip_content, path, place, name) if is_zip else partial(_part, path, place, n_bytes)
             yield ArchiveFile(name, n_bytes, None if place is None else read)
 
 
-def _members(task: Task, path: str) -> Iterator[tuple[str, int, Any] | None]:
+def _members(task: str, path: str) -> Iterator[tuple[str, int, Any] | None]:
     start: int | None = 0
     while start is not None:
-        for (found, following), _ in _run(task, path, start=start, most=_AT_A_TIME):
-            yield from found
-            start = following
+        ((found, start), _), *_ = _run(task, path, start=start, most=_AT_A_TIME)
+        yield from found
 
 
 def _limit_entries(files: Iterable[Any]) -> Iterator[Any]:
@@ -112,15 +116,12 @@ def _part(path: str, first: int, n_bytes: int, most_bytes: int) -> bytes:
 
 
 def _zip_content(path: str, number: int, name: str, most_bytes: int) -> bytes:
-    return b"".join(body for _, body in _run(zip_content, path, most_bytes, number=number, name=name[-60:]))
+    return b"".join(body for _, body in _run("zip_content", path, most_bytes, number=number, name=name[-60:]))
 
 
-def _run(task: Task, path: str, most_bytes: int = 0, **settings: Any) -> Iterable[tuple[Any, bytes]]:
-    """Run a task on an archive, in a worker if untrusted files are decoded in workers."""
+def _run(task: str, path: str, most_bytes: int = 0, **settings: Any) -> Iterable[Part]:
     settings |= {"path": os.path.abspath(path), "shown": path}
-    if is_sandboxed():
-        return run(f"{__name__}:{task.__name__}", settings, subject=f"FILE, {path!r},", most_bytes=most_bytes)
-    return task(settings, b"")
+    return run(f"{__name__}:{task}", settings, subject=f"FILE, {path!r},", most_bytes=most_bytes)
 
 
 # -- Tasks ------------------------------------------------------------------------------------------------------------
@@ -147,7 +148,7 @@ def tar_members(settings: dict[str, Any], content: bytes) -> Iterator[tuple[Any,
         while len(found) < settings["most"] and (member := archive.next()) is not None:
             first = member.offset_data if member.isreg() and not member.issparse() else None
             if member.size < 0 or (first is not None and first + member.size > size):
-                raise UsageError("a member is not inside the file the file")
+                raise UsageError(f"the file ends before the content of the member at byte {member.offset:,}")
             found.append(None if member.isdir() else (member.name[:_LONGEST_NAME], member.size, first))
         if member is None:
             # tarfile treats any invalid header block as the end of the archive.
@@ -158,23 +159,23 @@ def tar_members(settings: dict[str, Any], content: bytes) -> Iterator[tuple[Any,
 
 
 def zip_members(settings: dict[str, Any], content: bytes) -> Iterator[tuple[Any, bytes]]:
-    """Yield all members of a zip archive like `tar_members`, with their index in the directory instead of the position.
+    """Yield members of a zip archive like `tar_members`, with their index in the directory instead of the position.
 
     Args:
-        settings: ``path`` of the archive, ``shown`` for its path in messages, and ``most`` members per chunk.
+        settings: ``path`` of the archive, ``shown`` for its path in messages, ``start`` index and ``most`` members.
         content: Not used.
 
     Raises:
         UsageError: If the archive is damaged.
     """
     with _convert_errors(f"FILE must be a complete zip archive, got {settings['shown']!r}"):
+        every, start = _open_zip_file(settings["path"]).infolist(), settings["start"]
+        end = start + settings["most"]
         found = [
             None if one.is_dir() else (one.filename[:_LONGEST_NAME], one.file_size, None if _is_link(one) else number)
-            for number, one in enumerate(_open_zip_file(settings["path"]).infolist())
+            for number, one in enumerate(every[start:end], start)
         ]
-    for start in range(0, len(found), settings["most"]):
-        yield (found[start : start + settings["most"]], None), b""
-    yield ([], None), b""
+    yield (found, end if end < len(every) else None), b""
 
 
 def zip_content(settings: dict[str, Any], content: bytes) -> Iterator[tuple[Any, bytes]]:
@@ -204,12 +205,11 @@ def _is_link(member: zipfile.ZipInfo) -> bool:
 
 def _open_zip_file(path: str) -> zipfile.ZipFile:
     status = os.stat(path)
-    # A forked process must open the file again, because it would share the file position with its parent.
-    return _open_zip(path, (status.st_mtime_ns, status.st_size, os.getpid()))
+    return _open_zip(path, (status.st_mtime_ns, status.st_size))
 
 
 @lru_cache(maxsize=2)
-def _open_zip(path: str, state: tuple[int, ...]) -> zipfile.ZipFile:
+def _open_zip(path: str, state: tuple[int, int]) -> zipfile.ZipFile:
     return zipfile.ZipFile(path)
 
 
