@@ -10,9 +10,10 @@ from vlgauge.inputs.sandbox import stop_idle, workers
 HELPERS = Path(__file__).resolve().parents[2] / "helpers"
 
 
-@pytest.fixture
-def tasks(monkeypatch):
+@pytest.fixture(scope="module")
+def tasks():
     """Let workers that start now import the tasks of the tests."""
-    monkeypatch.setattr(workers, "PYTHONPATH", f"{workers.PYTHONPATH}{os.pathsep}{HELPERS}")
-    yield
-    stop_idle()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(workers, "PYTHONPATH", f"{workers.PYTHONPATH}{os.pathsep}{HELPERS}")
+        yield
+        stop_idle()

@@ -238,6 +238,7 @@ def test_a_few_free_workers_are_kept():
 
 # -- Streams ----------------------------------------------------------------------------------------------------------
 def test_a_stream_has_a_worker_of_its_own_until_it_ends():
+    stop_idle()
     parts = count(3)
     assert next(parts).facts == 0
     process = do("nothing").facts["process"]
