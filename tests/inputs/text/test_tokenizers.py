@@ -260,8 +260,8 @@ def test_forked_processes_open_it_again(name):
 
 
 @pytest.mark.parametrize("name", SEGMENTERS)
-def test_threads_open_it_once_and_get_the_tokens_of_their_captions(name):
-    pool.unload()
+def test_threads_open_it_once_and_get_the_tokens_of_their_captions(name, monkeypatch):
+    monkeypatch.setattr(pool, "_encoders", {})  # the other tests keep theirs, which take seconds to open
     captions = [f"{one} {i}" for i in range(40) for one in CAPTIONS[name]]
     with ThreadPoolExecutor(8) as threads:
         found = list(threads.map(lambda text: open_tokenizer(name)(text), captions))
@@ -270,7 +270,7 @@ def test_threads_open_it_once_and_get_the_tokens_of_their_captions(name):
 
 
 @pytest.mark.skipif(find_spec("jieba") is None, reason="needs jieba")
-def test_jieba_writes_no_files_logs_nothing_and_ignores_words_of_the_user(tmp_path):
+def test_jieba_writes_no_files_logs_nothing_and_ignores_words_of_the_user(tmp_path, monkeypatch):
     code = (
         "import jieba; jieba.add_word('在草地上奔跑'); from vlgauge.inputs.text.tokenizers import open_tokenizer;"
         "print('在草地上奔跑' in open_tokenizer('zh')('一只棕色的狗在草地上奔跑'))"
@@ -288,7 +288,7 @@ def test_jieba_writes_no_files_logs_nothing_and_ignores_words_of_the_user(tmp_pa
     import jieba
 
     level = logging.getLogger("jieba").level
-    pool.unload()
+    monkeypatch.setattr(pool, "_encoders", {})
     jieba.add_word("在草地上奔跑")
     assert "在草地上奔跑" not in open_tokenizer("zh")("一只棕色的狗在草地上奔跑")
     assert logging.getLogger("jieba").level == level
