@@ -220,8 +220,8 @@ def test_sentence_vectors_make_the_number_of_trm_one_of_a_profile():
 
 
 # Their models require transformers, whose import takes as long as the rest of this file.
-OF_TRANSFORMERS = {"aloha", "capture", "clair", "fleur", "polos", "rovist", "rovist_c", "rovist_vg", "soft_spice"}
-OF_TRANSFORMERS |= {"vqascore", "dsg"}
+OF_TRANSFORMERS = {"aloha", "bertscore", "capture", "clair", "dsg", "fleur", "polos", "rovist", "rovist_c", "rovist_vg"}
+OF_TRANSFORMERS |= {"soft_spice", "vqascore"}
 
 
 def test_equal_settings_give_one_signature_in_every_process_and_folder(tmp_path, monkeypatch, run_python):
