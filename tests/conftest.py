@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from browser import browser
+from gradio_loops import loops_of_gradio_left_open
 from packaging.version import Version
 from script_modules import script_module
 
@@ -111,7 +112,11 @@ def pytest_collection():
     try:
         return (yield)
     finally:
-        gc.collect()
+        if "gradio" in sys.modules:
+            with loops_of_gradio_left_open():
+                pass  # the garbage is collected at its end
+        else:
+            gc.collect()
         gc.freeze()
         gc.enable()
         gc.set_threshold(20_000, 20, 20)

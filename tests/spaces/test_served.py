@@ -21,7 +21,8 @@ import vlgauge
 
 if importlib.util.find_spec("gradio") is None:
     pytest.skip("gradio is not installed", allow_module_level=True)
-with loops_of_gradio_left_open(), warnings.catch_warnings():
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
     import vlgauge_workbench
 
 

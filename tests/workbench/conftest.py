@@ -1,6 +1,5 @@
 """The workbench on the loopback. These tests are skipped if gradio is missing."""
 
-import gc
 import importlib
 import json
 import time
@@ -17,7 +16,6 @@ if importlib.util.find_spec("gradio") is None:
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     importlib.import_module("vlgauge_workbench")
-    gc.collect()
 
 
 # Event loops that Gradio left open, and their sockets.
