@@ -47,9 +47,10 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 TESTS = Path(__file__).resolve().parent
 # Files that start first, in this order: browser tests, which compute while other tests wait, then the longest files.
-FIRST = ("browser", "started", "ray", "picker", "distributed", "hub", "reports", "killed_processes")
-FIRST += ("demo", "command", "signatures", "lean_imports", "assemble", "hostile_media")
-FIRST += ("bombs", "damaged_files", "score_tab")
+FIRST = ("browser", "started", "ray", "picker", "distributed", "killed_processes", "signatures", "data_set", "reports")
+FIRST += ("hub", "tokenizers", "hostile_data_sets", "lean_imports", "limits", "data_sets", "coming_from")
+FIRST += ("torch_runtime", "bombs", "score_tab", "assemble", "coco_table", "demo", "command", "hostile_media")
+FIRST += ("damaged_files",)
 PLACE = {f"test_{name}.py": place for place, name in enumerate(FIRST)}
 
 # An audit hook detects every socket, including those of code that imported the class before a test began, and cannot be
