@@ -146,6 +146,8 @@ class Detector:
 class Phrases:
     """Every word is a phrase and a noun."""
 
+    language = "en"
+
     def __init__(self, setting):
         self.identity = f"words-{setting}"
 
