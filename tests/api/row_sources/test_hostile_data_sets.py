@@ -2,6 +2,7 @@
 
 import ast
 import time
+from hashlib import sha1
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -119,6 +120,33 @@ def test_a_reader_goes_on_where_its_stream_gave_way_to_others(hub, monkeypatch):
     assert [one + two for one, two in zip(first, last, strict=True)] == [first[0] + last[0]] * 3
 
 
+@pytest.mark.streaming
+@pytest.mark.parametrize(
+    ("path", "name", "card"),
+    [
+        ("{}/rows.jsonl", "README.md", "---\n{}---\n"),
+        ("{}/rows.jsonl", "README.md", "---\r{}---\n"),
+        ("{}/rows.jsonl", "README.md", "---\nx: |\n  ---x\n---foo: 1\n{}---\n"),
+        ("{}/rows.jsonl", "README.md", "\n" * 5_100_000 + "---\n{}---\n"),
+        ("{}/rows.jsonl", ".huggingface.yaml", "#\n" * 9 + "{}"),
+        ("zip://rows.jsonl::{}/rows.zip", "README.md", "---\n{}---\n"),
+        ("/etc/*.txt", "README.md", "---\n{}---\n"),
+        ("ftp{}/rows.jsonl", "README.md", "---\n{}---\n"),
+    ],
+    ids=["plain", "start", "within", "blank lines", "hidden", "zip", "local", "ftp"],
+)
+def test_no_card_makes_a_worker_send_a_request_to_another_server(hub, within, path, name, card):
+    address, asked = within
+    path = path.replace("ftp{}", address.replace("http", "ftp")).replace("{}", address)
+    block = f"configs:\n- config_name: default\n  data_files:\n  - split: test\n    path: '{path}'\n"
+    files = {name: card.format(block).encode(), "rows.jsonl": b'{"caption": "x"}\n'}
+    commit = sha1(repr((name, card[-40:], path)).encode()).hexdigest()
+    hub.repositories["org/elsewhere"] = Repository({commit: files})
+    with pytest.raises(ValueError, match=r"^`dataset` must have its data files in its repository, got "):
+        read("org/elsewhere")
+    assert asked == []
+
+
 @pytest.mark.parametrize(
     "file",
     [
@@ -126,6 +154,7 @@ def test_a_reader_goes_on_where_its_stream_gave_way_to_others(hub, monkeypatch):
         "https://example.org/rows.json",
         f"hf://datasets/org/other@{COMMITS[0]}/a.json",
         f"hf://datasets/org/x@{COMMITS[1]}/a.json",
+        f"hf://datasets/org/x@{COMMITS[0]}/../other@main/a.json",
     ],
 )
 def test_every_data_file_is_one_of_the_commit_whatever_the_card_says(monkeypatch, file):
@@ -135,7 +164,7 @@ def test_every_data_file_is_one_of_the_commit_whatever_the_card_says(monkeypatch
             name="default", data_files={"train": [f"hf://datasets/org/x@{COMMITS[0]}/a.json", file]}
         )
 
-    monkeypatch.setattr(data_set_tasks, "_check_card", lambda *_: None)
+    monkeypatch.setattr(data_set_tasks, "_begin", lambda *_: None)
     monkeypatch.setattr(datasets, "load_dataset_builder", lambda *_, **__: Builder())
-    with pytest.raises(ValueError, match=r"^`dataset`.*got 'org/x'"):
+    with pytest.raises(ValueError, match=r"^`dataset` must have its data files in its repository"):
         data_set_tasks._open_split.__wrapped__("org/x", COMMITS[0], False, None)

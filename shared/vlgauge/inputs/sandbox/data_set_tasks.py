@@ -1,7 +1,6 @@
 """Worker tasks that open datasets of the Hub with `datasets`, which streams them without decoding or running code."""
 
 import os
-import re
 import shutil
 from collections.abc import Iterator
 from functools import lru_cache
@@ -11,9 +10,9 @@ from typing import Any
 os.environ.update(USE_TORCH="0", USE_TF="0", USE_JAX="0")
 
 import datasets
-import yaml
-from huggingface_hub import HfFileSystem, constants, hf_hub_download
-from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
+import fsspec
+from fsspec.implementations.local import LocalFileSystem
+from huggingface_hub import HfApi, HfFileSystem, constants
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import short_repr
@@ -23,14 +22,32 @@ from vlgauge.inputs.sandbox.parquet_tasks import arrow_stream, python_bytes
 
 # Builders that run no code of the dataset and request nothing outside of its repository.
 _BUILDERS = ("arrow", "csv", "imagefolder", "json", "parquet", "text", "videofolder", "webdataset")
-_CARDS = ("README.md", ".huggingface.yaml")
-_MOST_CARD_BYTES = 5_000_000
+# Protocols of data files: the Hub, and compressed files in its repositories.
+_PROTOCOLS = ("hf", "zip", "bz2", "gzip", "lz4", "xz", "zstd")
 _ROWS, _BYTES = 16, 8 * 2**20  # maximum of a part
 _MOST_PYTHON_BYTES = 2**27
 
 # Both would request servers other than the Hub.
 datasets.config.HF_UPDATE_DOWNLOAD_COUNTS = False
 datasets.config.USE_PARQUET_EXPORT = False
+
+
+class _ClosedFiles(fsspec.AbstractFileSystem):
+    """File system that opens nothing, because `datasets` opens the URLs and paths of a card before it checks them."""
+
+    def info(self, path: str, **_: Any) -> Any:
+        raise _files_elsewhere()
+
+    glob = ls = open = info
+
+
+class _ClosedLocalFiles(_ClosedFiles, LocalFileSystem):
+    """Closed file system that `datasets` accepts as the one of its cache, which streaming does not use."""
+
+
+for _name in {*fsspec.available_protocols(), *fsspec.registry}.difference(_PROTOCOLS):
+    _files = _ClosedLocalFiles if _name in ("file", "local") else _ClosedFiles
+    fsspec.register_implementation(_name, _files, clobber=True)
 
 
 def configurations(settings: dict[str, Any], content: bytes) -> Iterator[tuple[list[str], bytes]]:
@@ -119,26 +136,31 @@ def rows(settings: dict[str, Any], content: bytes) -> Iterator[tuple[int, bytes 
                 yield len(batch), arrow_stream(batch)
 
 
+def _files_elsewhere() -> UsageError:
+    return UsageError.about("dataset", "must have its data files in its repository, got a card with files elsewhere")
+
+
 def _own(settings: dict[str, Any]) -> dict[str, Any]:
     return {name: settings[name] for name in ("identity", "revision", "token")}
 
 
 def _configurations(identity: str, revision: str, token: str | bool) -> list[str]:
-    _check_card(identity, revision, token)
+    _begin(identity, revision, token)
     return list(datasets.get_dataset_config_names(_path(identity), revision=revision, token=token))
 
 
 @lru_cache(maxsize=2)
 def _open_split(identity: str, revision: str, token: str | bool, config: str | None) -> tuple[str, dict[str, Any]]:
     """Return the name of a configuration and its splits, undecoded, after checking that they may be opened."""
-    _check_card(identity, revision, token)
+    _begin(identity, revision, token)
     builder = datasets.load_dataset_builder(_path(identity), config, revision=revision, token=token)
     form = type(builder).__module__.rpartition(".")[2]
     if form not in _BUILDERS:
         raise UsageError.about("dataset", f"must be in one of the formats {', '.join(_BUILDERS)}, got {form}")
     files = [file for files in (builder.config.data_files or {}).values() for file in files]
-    if not all(str(file).startswith(f"hf://datasets/{identity}@{revision}/") for file in files):
-        raise _elsewhere(identity)
+    root = f"hf://datasets/{identity}@{revision}/"
+    if not all(str(file).startswith(root) and ".." not in str(file).split("/") for file in files):
+        raise _files_elsewhere()
     found = builder.as_streaming_dataset()
     undecoded = {name: split if split.features is None else split.decode(False) for name, split in found.items()}
     return builder.config.name, undecoded
@@ -161,56 +183,11 @@ def _kind_of_feature(feature: Any) -> Kind:
     return "other" if inner is None else found.get(_kind_of_feature(inner), "other")
 
 
-# -- Data files outside of the repository ------------------------------------------------------------------------------
 @lru_cache(maxsize=1)
-def _check_card(identity: str, revision: str, token: str | bool) -> None:
-    """Check that the cards name no data files outside of the repository.
-
-    `datasets` would request their URLs before anything else, and these may belong to a private network.
-    """
-    # Clear the cache, which may contain files that this token must not open. `datasets` reads the cards from the new
-    # cache.
+def _begin(identity: str, revision: str, token: str | bool) -> None:
+    """Check that the Hub responds, and clear the caches if the task before had another dataset or token."""
     HfFileSystem.clear_instance_cache()
     shutil.rmtree(constants.HF_HOME, ignore_errors=True)
     _open_split.cache_clear()
-    for name in _CARDS:
-        try:
-            path = hf_hub_download(identity, name, repo_type="dataset", revision=revision, token=token)
-        except LocalEntryNotFoundError:  # The Hub does not answer.
-            raise
-        except EntryNotFoundError:
-            continue
-        with open(path, "rb") as file:
-            text = file.read(_MOST_CARD_BYTES).decode("utf-8", "replace")
-        if name.endswith(".md"):
-            found = re.match(r"\s*---[ \t]*\r?\n(.*?)\r?\n---", text, re.DOTALL)
-            text = found[1] if found else ""
-        try:
-            card = yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            why = type(error).__name__
-            raise UsageError.about("dataset", f"must have a readable card, got {why} in its metadata") from error
-        configs = card.get("configs") if isinstance(card, dict) else None
-        for config in configs if isinstance(configs, list) else ():
-            if isinstance(config, dict) and any(
-                map(_leads_out, _texts([*map(config.get, ("data_files", "data_dir"))]))
-            ):
-                raise _elsewhere(identity)
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, (list, dict)):
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from _texts(one)
-
-
-def _leads_out(path: str) -> bool:
-    return path.startswith(("/", "\\", "~")) or "://" in path or "::" in path or ".." in re.split(r"[/\\]", path)
-
-
-def _elsewhere(identity: str) -> UsageError:
-    return UsageError.about(
-        "dataset", f"must have its data files in its repository, got {identity!r} with files elsewhere"
-    )
+    # `datasets` would report a failed request as a missing file.
+    HfApi(token=token).dataset_info(identity, revision=revision)
