@@ -215,7 +215,7 @@ def asked_scenes(tmp_path, monkeypatch):
     rows, questions = {"right": [], "wrong": []}, []
     for i, scene in enumerate(scenes.scenes(6, seed=11, split="test")):
         scenes.draw_scene(scene).image.save(f"{i}.png")
-        for system, own in (("right", scene), ("wrong", scenes.changed(scene, "shape", seed=1))):
+        for system, own in (("right", scene), ("wrong", scenes.change_fact(scene, "shape", seed=1))):
             (caption,) = scenes.captions(own, seed=1)
             rows[system].append({"id": i, "predictions": caption, "images": f"{i}.png"})
             for one in judged.scene_graph_questions(caption)[:-1]:
