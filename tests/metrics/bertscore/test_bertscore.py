@@ -14,6 +14,7 @@ from folders import TESTS
 from safetensors.torch import load_file
 
 import vlgauge
+from vlgauge.cli import main
 from vlgauge.core.catalog import folder_module
 
 reference = folder_module("bertscore", "reference")
@@ -410,3 +411,24 @@ def test_a_file_without_texts(bert, tmp_path):
 def test_the_embedded_profile_downloads_nothing():
     with pytest.raises(FileNotFoundError, match=r"`model`.*embedded"):
         load("roberta-large", profile="embedded").compute(predictions=["a"], references=["b"])
+
+
+def test_the_command_line_scores_records_and_compares(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    first, references = sentences(3, 8)
+    for name, texts in (("a", first), ("b", [own[0] for own in references])):
+        rows = zip(texts, references, strict=True)
+        lines = [json.dumps({"id": i, "predictions": text, "references": own}) for i, (text, own) in enumerate(rows)]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
+    words = ["--profile", "embedded", "--no-progress"]
+    record = ["--record", "results.jsonl", "--model", "a/m", "--dataset", "a/d", "--split", "test"]
+    assert main(["score", "bertscore", "a.jsonl", *words, *record, "--report", "page.html"]) == 0
+    expected = vlgauge.load("bertscore", profile="embedded").compute(predictions=first, references=references)
+    recorded = json.loads((tmp_path / "results.jsonl").read_text("utf-8"))
+    assert recorded["value"] == pytest.approx(expected["bertscore"], abs=1e-6)
+    assert recorded["signature"] == expected["bertscore_signature"]
+    capsys.readouterr()
+    assert main(["compare", "bertscore", "a.jsonl", "b.jsonl", *words, "--format", "json"]) == 0
+    (compared,) = json.loads(capsys.readouterr().out)["metrics"]
+    found = {one["name"]: one["value"] for one in compared["systems"]}
+    assert found == pytest.approx({"a": expected["bertscore"], "b": 1.0}, abs=1e-6)
