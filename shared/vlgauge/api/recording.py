@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from vlgauge.leaderboard.record import Dataset, Model, Record
+from vlgauge.leaderboard.record import Dataset, Model, Record, RecordSource
 from vlgauge.leaderboard.records import record_of
 from vlgauge.leaderboard.runs import Run
 
@@ -23,6 +23,7 @@ def records_of(
     split: str,
     date: str | None,
     notes: str | None,
+    source: RecordSource | None = None,
 ) -> list[Record]:
     """Return the records of scores of one system.
 
@@ -32,4 +33,4 @@ def records_of(
     whose = model if isinstance(model, Model) else Model(model, model.rpartition("/")[2])
     of = dataset if isinstance(dataset, Dataset) else Dataset(dataset, dataset.rpartition("/")[2], "default", split)
     when = date or f"{datetime.now(UTC):%Y-%m-%d}"
-    return [record_of(run, name, whose, of, date=when, notes=notes) for name in names]
+    return [record_of(run, name, whose, of, date=when, source=source, notes=notes) for name in names]

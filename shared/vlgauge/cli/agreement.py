@@ -10,7 +10,7 @@ from vlgauge.api.columns import COLUMNS, read_columns, row_ids
 from vlgauge.api.computing import Settings, compute_all, load_metrics
 from vlgauge.cli.inputs import add_shared, at_least, level, ratings_of
 from vlgauge.cli.outputs import check_target, write_json
-from vlgauge.cli.scoring import add_scoring, metric_list, settings_by_metric
+from vlgauge.cli.scoring import add_scoring, metric_list, names_in, settings_by_metric
 from vlgauge.core.catalog import direction_of, metric_names
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import first_repeated
@@ -177,7 +177,7 @@ def split_names(text: str) -> list[str]:
     Raises:
         UsageError: If the list is empty, or a name is repeated.
     """
-    names = [name.strip() for name in text.split(",") if name.strip()]
+    names = names_in(text)
     if not names or len(set(names)) < len(names):
         raise UsageError(f"--scores must name one column or several different ones with commas, got {text!r}")
     return names

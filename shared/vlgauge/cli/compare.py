@@ -151,7 +151,7 @@ def score_list(text: str) -> list[str]:
     Raises:
         ValueError: If a name is unknown or repeated.
     """
-    names = [name.strip() for name in text.split(",") if name.strip()]
+    names = scoring.names_in(text)
     others = [name for name in names if metric_of_score(name) != name]
     metrics = [name for name in names if name not in others]
     if metrics or not others:

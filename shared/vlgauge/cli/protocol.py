@@ -15,7 +15,7 @@ from vlgauge.cli.drawing import PICTURES, check_picture, picture
 from vlgauge.cli.inputs import SET_SOME, add_limits, add_shared, parse_number
 from vlgauge.cli.outputs import check_target, write_json, write_output
 from vlgauge.cli.protocol_tables import JudgedTask, draw, record_of, render_tables
-from vlgauge.cli.scoring import metric_list, settings_by_metric
+from vlgauge.cli.scoring import metric_list, names_in, settings_by_metric
 from vlgauge.core.catalog import WITH_REFERENCES
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import DATA
@@ -183,7 +183,7 @@ def _needs_references(metric: Any) -> bool:
 
 
 def _names(options: argparse.Namespace) -> list[str]:
-    given = [name.strip() for name in (options.metric or "").split(",") if name.strip()]
+    given = names_in(options.metric)
     return [*given, *(name for name in protocols.BASELINES if options.baselines and name not in given)]
 
 

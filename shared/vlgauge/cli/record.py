@@ -2,20 +2,21 @@
 
 import argparse
 import sys
-from collections.abc import Collection, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from vlgauge.api.recording import records_of
 from vlgauge.cli.outputs import check_target
+from vlgauge.cli.scoring import names_in
 from vlgauge.core.catalog import metric_of_score
 from vlgauge.core.errors import UsageError
 from vlgauge.core.results import printable, to_table
 from vlgauge.core.validation import short_repr
 from vlgauge.leaderboard.record import Dataset, Model, Record, RecordSource
 from vlgauge.leaderboard.recorded_scores import Checked, scores_of_records
-from vlgauge.leaderboard.records import append_records, read_records, record_of
-from vlgauge.leaderboard.runs import RowGroups, Run, read_run
+from vlgauge.leaderboard.records import append_records, read_records
+from vlgauge.leaderboard.runs import Run, read_run
 
 ENDINGS = (".jsonl",)
 _SHOWN_MODELS = 5  # models named in a message
@@ -136,58 +137,38 @@ def check_record_options(options: argparse.Namespace, source: str) -> None:
     if lacking:
         raise UsageError(f"--record requires {', '.join(lacking)}")
     check_target(options.record, [source], "--record", ENDINGS)
-    for name in _choose_scores(options):
+    for name in names_in(options.record_scores):
         metric_of_score(name)
     if options.source_url is None and any(name.startswith("source_") for name in given):
         raise UsageError("--source-name, --source-user and --source-org require --source-url")
     # Build a record with made-up values, which raises an error if any other field is invalid.
-    made_up = {"trm_scores": [0.0], "trm_signature": "trm|v:0|profile:paper"}
-    _record(made_up, "trm", options, [0])
+    made_up = {"ids": [0], "trm_scores": [0.0], "trm_signature": "trm|v:0|profile:paper"}
+    _records(made_up, ["trm"], options)
     if Path(options.record).exists():
         read_records(options.record)
 
 
-def record_results(
-    results: Mapping[str, Mapping[str, Any]],
-    options: argparse.Namespace,
-    ids: Sequence[Any],
-    groups: RowGroups | None = None,
-) -> None:
-    """Append a record per metric to the file of the options, and print a summary.
+def record_results(run: Run, metrics: Iterable[str], options: argparse.Namespace) -> None:
+    """Append a record per metric, or per score of `--record-scores`, to the file of the options, and print a summary.
 
     Raises:
         ValueError: If a selected score is not in the result, or the file cannot be written.
     """
     if options.record is None:
         return
-    found = []
-    for name in _choose_scores(options) or results:
-        result = next((one for one in results.values() if f"{name}_signature" in one), None)
-        if result is None or f"{name}_scores" not in result:
-            there = [
-                key.removesuffix("_signature") for one in results.values() for key in one if key.endswith("_signature")
-            ]
+    names = names_in(options.record_scores) or list(metrics)
+    for name in names:
+        if f"{name}_signature" not in run or f"{name}_scores" not in run:
+            there = [key.removesuffix("_signature") for key in run if key.endswith("_signature")]
             raise UsageError(
                 f"--record-scores must be scores of the result, got {name!r}; there are {', '.join(there)}"
             )
-        found.append(_record(result, name, options, ids, groups))
-    added = append_records(options.record, found)
-    names = ", ".join(record.metric for record in added) or "nothing, because all records exist already"
-    sys.stderr.write(f"recorded in {printable(options.record)}: {names}\n")
+    added = append_records(options.record, _records(run, names, options))
+    told = ", ".join(record.metric for record in added) or "nothing, because all records exist already"
+    sys.stderr.write(f"recorded in {printable(options.record)}: {told}\n")
 
 
-def _choose_scores(options: argparse.Namespace) -> list[str]:
-    """Return the names of `--record-scores`. Empty without the option."""
-    return [name.strip() for name in (options.record_scores or "").split(",") if name.strip()]
-
-
-def _record(
-    result: Mapping[str, Any],
-    metric: str,
-    options: argparse.Namespace,
-    ids: Sequence[Any],
-    groups: RowGroups | None = None,
-) -> Record:
+def _records(run: Run, names: Sequence[str], options: argparse.Namespace) -> list[Record]:
     def named(given: str | None, identity: str) -> str:
         return given if given is not None else identity.rpartition("/")[2]
 
@@ -201,14 +182,6 @@ def _record(
         split=options.split,
         revision=options.dataset_revision,
     )
-    return record_of(
-        result,
-        metric,
-        Model(options.model, named(options.model_name, options.model), options.model_revision),
-        dataset,
-        ids=ids,
-        groups=groups,
-        date=options.date or f"{datetime.now(UTC):%Y-%m-%d}",
-        source=source,
-        notes=options.notes,
-    )
+    model = Model(options.model, named(options.model_name, options.model), options.model_revision)
+    how: dict[str, Any] = {"split": options.split, "date": options.date, "notes": options.notes, "source": source}
+    return records_of(run, names, model, dataset, **how)

@@ -36,7 +36,7 @@ from vlgauge.families.set_sizes import OPTION
 from vlgauge.inputs.media.limits import RowLimits
 from vlgauge.inputs.tables.files import Rows, make_paths_absolute, read_rows, take_columns
 from vlgauge.leaderboard.run_files import columns_of
-from vlgauge.leaderboard.runs import GROUPED_BY, GROUPS, groups_of_run
+from vlgauge.leaderboard.runs import GROUPED_BY, GROUPS
 from vlgauge.leaderboard.table import Numbers, Table, render
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ def run(options: argparse.Namespace) -> int:
     print_results(results, record, scored.columns["predictions"] or [], of_rows, options, table, groups)
     if options.output:
         write_result(options.output, record)
-    record_results(results, options, ids, groups)
+    record_results(record, results, options)
     if options.plot:
         figures = import_module("vlgauge.api.figures")
         write_figure(figures.scores_figure(scored, options.plot_kind or "distribution"), options.plot)
@@ -267,7 +267,7 @@ def score_with_ray(options: argparse.Namespace, names: str, files: Sequence[str]
     check_record_options(options, files[0])
     found = import_module("vlgauge.cli.ray_scoring").score_with_ray(options, settings, files)
     results = {name: {key: found[key] for key in found if key not in _NOT_RESULTS} for name in settings}
-    record_results(results, options, found["ids"], groups_of_run(found))
+    record_results(found, results, options)
     rest = columns_of(found)[1]
     if options.quiet:
         print(numbers_alone(results, options.digits))

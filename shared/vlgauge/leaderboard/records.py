@@ -46,8 +46,6 @@ def record_of(
     model: Model,
     dataset: Dataset,
     *,
-    ids: Sequence[Any] | None = None,
-    groups: RowGroups | None = None,
     date: str,
     source: RecordSource | None = None,
     notes: str | None = None,
@@ -55,13 +53,10 @@ def record_of(
     """Return the record of a result.
 
     Args:
-        result: Result of a metric, or content of a file of scores.
+        result: Content of a file of scores. Intervals sample its groups of examples, if it has any.
         metric: Name of the metric.
         model: Model that was scored.
         dataset: Dataset on which it was scored.
-        ids: Id of each example. None if the result contains them, as a file of scores does.
-        groups: Groups of examples that are sampled together. None uses the groups in the result, if it contains any,
-            and independent examples otherwise.
         date: Date in ISO 8601 format.
         source: Publication of the result.
         notes: Additional notes.
@@ -69,8 +64,7 @@ def record_of(
     Raises:
         ValueError: If no example has a score, or a value is not valid in a record.
     """
-    own = result["ids"] if ids is None else ids
-    scores = numbers(f"{metric}_scores", result[f"{metric}_scores"], row_keys(own))
+    scores = numbers(f"{metric}_scores", result[f"{metric}_scores"], row_keys(result["ids"]))
     if all(map(math.isnan, scores)):
         raise UsageError.about(
             f"{metric}_scores", "must be defined for at least one row to be recorded, got NaN for all"
@@ -83,7 +77,7 @@ def record_of(
         title=score_title(metric),
         version=fields.get("v", ""),
         value=corpus_value(metric, result),
-        ci=_interval(metric, result, groups or groups_of_run({**result, "ids": own})),
+        ci=_interval(metric, result, groups_of_run(result)),
         n=rows.n,
         undefined=rows.undefined,
         higher_is_better=score_facts(metric).higher_is_better,
@@ -94,7 +88,7 @@ def record_of(
         date=date,
         source=source,
         notes=notes,
-        scores_sha256=scores_digest({**result, "ids": own}, metric),
+        scores_sha256=scores_digest(result, metric),
     )
     return parse_record(json.loads(record.line()))
 
