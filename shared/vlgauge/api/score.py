@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from importlib import import_module
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -281,7 +280,9 @@ def read_annotations(annotations: Any) -> Rows:
 def _of_source(
     file: str, load: Callable[[Iterable[str]], list[Metric]], titles: Mapping[str, str | None], **how: Any
 ) -> tuple[GivenTable, list[Any], dict[str, list[Any] | None], dict[str, Any], list[Metric], RowGroups | None]:
-    sources, limits = import_module("vlgauge.api.sources"), RowLimits()
+    from vlgauge.api import sources  # only needed for datasets, archives and folders
+
+    limits = RowLimits()
     most_rows = None if how["limit"] is None else how["skip"] + how["limit"]
     chosen = {"revision": how.pop("revision"), "split": how.pop("split"), "most_rows": most_rows}
     source = sources.source_of(file, limits=limits, **chosen)
@@ -294,7 +295,7 @@ def _of_source(
         return pd.DataFrame({"id": reader.ids} | {k: v for k, v in reader.columns.items() if v is not None})
 
     if reader.left_out:
-        warn(f"{sources.skipped(reader)}; {'; '.join(sources.reasons(reader.left_out))}")
+        warn(f"{sources.describe_skipped(reader)}; {'; '.join(sources.reasons(reader.left_out))}")
     own = ["id", *(name for name, cells in reader.columns.items() if cells is not None)]
-    given, told = GivenTable([{}], own, frame), sources.told(reader)
+    given, told = GivenTable([{}], own, frame), sources.collect_metadata(reader)
     return given, reader.ids, reader.columns, told, metrics, sources.groups_of(reader)

@@ -191,7 +191,7 @@ def run(options: argparse.Namespace) -> int:
         details=options.details or options.report is not None,
         captions_per_row=options.captions_per_row,
         seed=options.seed,
-        told=None if data_sets is None else data_sets.told(reader),
+        told=None if data_sets is None else data_sets.collect_metadata(reader),
         describe_failure=None if suite is None else score_suite.describe_failure,
         groups=groups,
     )
