@@ -1,6 +1,7 @@
 """Cells of a file of examples: relative image paths, strings that are not lists, texts without content."""
 
 import json
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import ClassVar
@@ -11,7 +12,8 @@ from PIL import Image
 from vlgauge.api.row_sources import RowReader
 from vlgauge.cli import main
 from vlgauge.families.base import Text
-from vlgauge.inputs.tables.files import is_python_list, make_paths_absolute
+from vlgauge.inputs.tables import files
+from vlgauge.inputs.tables.files import is_python_list, make_paths_absolute, read_rows
 
 
 def test_what_is_located(tmp_path):
@@ -154,3 +156,13 @@ def test_empty_texts_of_other_files_are_told_and_words_taken_as_they_are(tmp_pat
     assert main(["score", "rouge_l", str(tmp_path / "rows.jsonl"), "-q"]) == 0
     (told,) = capsys.readouterr().err.splitlines()
     assert "FILE has 1 of 2 cells in the column 'predictions' that are empty, the first in row 1;" in told
+
+
+def test_the_message_names_the_delimiter_of_a_new_format(tmp_path, monkeypatch):
+    monkeypatch.setitem(files.READERS, "ssv", partial(files._read_csv, delimiter=";"))
+    path = tmp_path / "rows.ssv"
+    path.write_text("id;predictions\n1;a dog\n")
+    assert read_rows(str(path)) == [{"id": "1", "predictions": "a dog"}]
+    path.write_text("id\tpredictions\n1\ta dog\n")
+    with pytest.raises(ValueError, match=r"must have ';' between its cells, got '\\t'"):
+        read_rows(str(path))

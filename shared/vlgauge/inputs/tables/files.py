@@ -47,6 +47,7 @@ FILE = "FILE"
 _CALLED: ContextVar[str] = ContextVar("_CALLED", default=FILE)
 PICTURED = ("images", "videos")
 _SHEETS = ("xls", "xlsm", "ods")
+_SEPARATORS = {",": "commas", "\t": "tabs"}
 _SHOWN_COLUMNS, _SHOWN_CHARACTERS = 10, 60
 
 # Lists and tuples of strings as written by Python or by NumPy, which omits commas. They are never evaluated.
@@ -406,9 +407,9 @@ def _read_csv(data: bytes, path: str, delimiter: str = ",") -> Rows:
     check_objects(BYTES_PER_CELL * text.count(delimiter), limit_unpacked_size(len(data)), name_of_rows(), path)
     lines = csv_rows(text, name_of_rows(), path, delimiter=delimiter, strict=True)
     _, titles = next(lines, (0, []))
-    if len(titles) == 1 and (found := [one for one in ";\t" if one in titles[0]]):
+    if len(titles) == 1 and (found := [one for one in ";\t" if one != delimiter and one in titles[0]]):
         raise UsageError(
-            f"{name_of_rows()} must have {'commas' if delimiter == ',' else 'tabs'} between its cells, got "
+            f"{name_of_rows()} must have {_SEPARATORS.get(delimiter, repr(delimiter))} between its cells, got "
             f"{found[0]!r} in the column names {titles[0]!r:.{_SHOWN_CHARACTERS}} of {path!r}; save it with "
             "commas as .csv, or with tabs as .tsv"
         )
