@@ -17,7 +17,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.results import SIDECAR
 from vlgauge.core.validation import check_choice
 from vlgauge.families.base import Metric
-from vlgauge.inputs.tables.files import Rows, read_rows, take_column
+from vlgauge.inputs.tables.files import TABLE_ENDINGS, Rows, read_rows, take_column
 from vlgauge.leaderboard import read_run
 from vlgauge_workbench import bundled_systems as systems
 from vlgauge_workbench.compare_snippets import Asked
@@ -33,7 +33,6 @@ from vlgauge_workbench.selection import MODEL, QUICK
 from vlgauge_workbench.stopping import stoppable
 from vlgauge_workbench.table import NONE, columns_of
 
-_TYPES = [".csv", ".tsv", ".json", ".jsonl", ".parquet"]
 MOST_SYSTEMS = MOST_METRICS = 8
 # If rows are limited: limit of the scores to compute, over all systems and metrics, as a multiple of the rows of a run.
 MOST_RUNS = 8
@@ -83,9 +82,9 @@ def add_tab(hosting: Hosting) -> Tab:
         with gr.Accordion("Compare your own systems: one file per system, or one column per system", open=False):
             with gr.Row():
                 files = gr.File(
-                    label="Predictions, or saved scores (csv, tsv, json(l), parquet)",
+                    label=f"Predictions, or saved scores ({', '.join(one[1:] for one in TABLE_ENDINGS)})",
                     file_count="multiple",
-                    file_types=_TYPES,
+                    file_types=[*TABLE_ENDINGS],
                     height=140,
                     elem_classes="vlgauge-files",
                 )

@@ -16,6 +16,7 @@ from vlgauge.api.row_sources.hub import Pinned, configurations, pin_dataset, sea
 from vlgauge.api.row_sources.tables import ARCHIVES
 from vlgauge.core.errors import UsageError
 from vlgauge.explain import Explanation
+from vlgauge.inputs.tables.files import TABLE_ENDINGS, UNTRUSTED_ENDINGS
 from vlgauge_workbench import runs
 from vlgauge_workbench.downloads import refuse_model, write_downloads
 from vlgauge_workbench.errors import hidden, in_words_of
@@ -37,8 +38,7 @@ N_PREVIEW = 5
 FIRST_ROWS = 200  # default of the number of rows
 _LONGEST_VALUE = 36
 SHORTEST_SEARCH = 2
-_TABLES = [".csv", ".tsv", ".json", ".jsonl", ".parquet"]
-_TYPES = [*_TABLES, ".txt", *ARCHIVES]
+_TYPES = [*UNTRUSTED_ENDINGS, *ARCHIVES]
 _LONGEST_CELL = 200
 _KNOWN = "Type to search, or type OWNER/NAME; the suggestions were not tested"
 _MOST_SESSIONS = 1000  # whose searches are kept
@@ -110,7 +110,7 @@ class _Tab:
                     gr.LoginButton(min_width=160)
         with gr.Column(visible=False) as self.of_file:
             self.table = gr.File(
-                label="Rows (csv, tsv, json(l), parquet, txt, zip, tar)",
+                label=f"Rows ({', '.join(one[1:] for one in _TYPES)})",
                 file_types=_TYPES,
                 height=140,
                 elem_classes="vlgauge-files",
@@ -125,7 +125,7 @@ class _Tab:
             self.columns = [_column(name, visible=False) for name in NAMES]
         self.questions = gr.File(
             label="Questions about the captions (table in the layout of DSG)",
-            file_types=_TABLES,
+            file_types=[*TABLE_ENDINGS],
             height=140,
             visible=False,
             elem_classes="vlgauge-files",

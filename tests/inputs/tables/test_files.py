@@ -1,15 +1,17 @@
 """Cells of a file of examples: relative image paths, strings that are not lists, texts without content."""
 
 import json
+import re
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from folders import ROOT
 from PIL import Image
 
-from vlgauge.api.row_sources import RowReader
+from vlgauge.api.row_sources import RowReader, tables
 from vlgauge.cli import main
 from vlgauge.families.base import Text
 from vlgauge.inputs.tables import files
@@ -166,3 +168,18 @@ def test_the_message_names_the_delimiter_of_a_new_format(tmp_path, monkeypatch):
     path.write_text("id\tpredictions\n1\ta dog\n")
     with pytest.raises(ValueError, match=r"must have ';' between its cells, got '\\t'"):
         read_rows(str(path))
+
+
+def test_the_docstrings_list_every_format():
+    for name in files.READERS:
+        assert re.search(rf"\.{name}\b", read_rows.__doc__)
+        assert re.search(rf"\b{name}\b", files.__doc__, re.IGNORECASE)
+
+
+def test_lists_of_formats_follow_from_the_readers():
+    endings = {f".{name}" for name in files.READERS}
+    assert {*files.UNTRUSTED_ENDINGS} == endings - {".xlsx"}
+    assert {*files.TABLE_ENDINGS} == endings - {".xlsx", ".txt"}
+    written = re.compile(r"""["'](?:jsonl|\.jsonl|\.tsv)["']""")
+    sources = [ROOT / "spaces/workbench/compare.py", ROOT / "spaces/workbench/data_set.py", Path(tables.__file__)]
+    assert [path.name for path in sources if written.search(path.read_text("utf-8"))] == []

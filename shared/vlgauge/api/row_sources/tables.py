@@ -12,12 +12,12 @@ from vlgauge.api.row_sources.source import Kind, Origin, Source, is_clip, kinds_
 from vlgauge.core.errors import UsageError
 from vlgauge.inputs.media.archives import TAR, ZIP, ArchiveFile, archive_files, folder_files
 from vlgauge.inputs.media.limits import RowLimits
-from vlgauge.inputs.tables.files import Rows, read_rows
+from vlgauge.inputs.tables.files import TABLE_ENDINGS, Rows, read_rows
 
 ARCHIVES = (TAR, ZIP)
 _LONGEST_PATH = 4096
+# The names that `datasets` reads in an image folder.
 _FOLDER_TABLES = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
-_TABLES = (".csv", ".tsv", ".jsonl", ".parquet", ".json")
 
 
 class TableRows:
@@ -203,7 +203,7 @@ def archive_rows(path: str, limits: RowLimits) -> Source:
     files = list(archive_files(path))
     is_tar = path.lower().endswith(TAR)
     keys = [split_path(one.name, at_first_dot=is_tar)[0] for one in files]
-    tables = [one for one in files if one.name.lower().endswith(_TABLES) and not one.is_hidden]
+    tables = [one for one in files if one.name.lower().endswith(TABLE_ENDINGS) and not one.is_hidden]
     origin = Origin(Path(path).name)
     # A JSON file next to an image with the same name is part of a row, as in WebDataset.
     if len(tables) == 1 and keys.count(split_path(tables[0].name, at_first_dot=is_tar)[0]) == 1:

@@ -1,6 +1,6 @@
-"""Readers of examples in JSONL, JSON, CSV, Parquet and text files, which preserve all cells.
+"""Readers of rows in JSONL, JSON, CSV, TSV, Parquet, TXT and XLSX files, which preserve all cells.
 
-Relative paths of images and videos in such a file start at its folder. `located` makes them absolute.
+Relative paths of images and videos in such a file start at its folder. `make_paths_absolute` makes them absolute.
 """
 
 import io
@@ -100,7 +100,7 @@ def read_rows(path: str, file_format: str | None = None) -> Rows:
             raise UsageError(f"{name_of_rows()} must be a file, got the folder {path!r}")
         hint = "save the sheet as CSV" if chosen in _SHEETS else "or specify the format with --input-format"
         raise UsageError(f"{name_of_rows()} must end in one of {', '.join(READERS)}, got {path!r}; {hint}")
-    if chosen == "xlsx" and is_sandboxed():
+    if chosen in _TRUSTED and is_sandboxed():
         raise UsageError(f"{name_of_rows()} must be CSV, JSON or Parquet if it is untrusted, got {path!r}")
     data = read_bytes(path, name_of_rows())
     rows = (
@@ -499,3 +499,11 @@ READERS: dict[str, Callable[[bytes, str], Rows]] = {
     "txt": _read_txt,
     "xlsx": _read_sheet,
 }
+
+# Formats whose readers do not run in a sandbox.
+_TRUSTED = ("xlsx",)
+UNTRUSTED_ENDINGS = tuple(f".{name}" for name in READERS if name not in _TRUSTED)
+"""Extensions of the files that `read_rows` accepts if they are untrusted."""
+
+TABLE_ENDINGS = tuple(ending for ending in UNTRUSTED_ENDINGS if ending != ".txt")
+"""Those of files with named columns."""
