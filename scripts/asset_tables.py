@@ -59,7 +59,7 @@ def list_assets(name: str) -> list[Asset]:
 
 
 def _row(asset: Asset) -> str:
-    told = about(asset)
+    facts = about(asset)
     what = ", ".join(f"`{name}`" for name in asset.patterns) if isinstance(asset, HubFiles) else asset.what
     # Show the default folder instead of the cache folder of this machine.
     who = (
@@ -67,12 +67,12 @@ def _row(asset: Asset) -> str:
         if isinstance(asset, ManualDownload)
         else "`vlgauge prefetch`, or the first call"
     )
-    return f"| {what} | [its page]({told.origin}) | {told.size} | {told.licence} | {told.known_by} | {who} |\n"
+    return f"| {what} | [its page]({facts.origin}) | {facts.size} | {facts.licence} | {facts.known_by} | {who} |\n"
 
 
 def _of_card(asset: Asset) -> str:
     """Return the cells of a card, which are a subset of the cells in the documentation."""
-    told = about(asset)
+    facts = about(asset)
     what = asset.repository if isinstance(asset, HubFiles) else asset.what
     by = "you" if isinstance(asset, ManualDownload) else "vlgauge"
-    return f"[{what}]({told.origin}) | {told.size} | {told.licence} | {by}"
+    return f"[{what}]({facts.origin}) | {facts.size} | {facts.licence} | {by}"

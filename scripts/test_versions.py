@@ -144,11 +144,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in [options.group] if options.group else GROUPS:
         group, title = GROUPS[name], f"{options.resolution}-{name}"
         python = environment(title, options.resolution, group.extras)
-        told = [*(options.tests or group.tests), *(f"--ignore={path}" for path in group.ignored)]
+        selection = [*(options.tests or group.tests), *(f"--ignore={path}" for path in group.ignored)]
         if group.left_out:
-            told += ["-k", f"not ({' or '.join(group.left_out)})"]
+            selection += ["-k", f"not ({' or '.join(group.left_out)})"]
         run = [str(python), "-m", "pytest", "-q", "-n", options.workers, "--dist", "loadfile", "--maxprocesses", "8"]
-        finished = subprocess.run([*run, *told], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+        finished = subprocess.run([*run, *selection], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
         print(finished.stdout)
         failed |= finished.returncode != 0
         end = (finished.stdout.strip().splitlines() or ["nothing was run"])[-1].partition(" in ")[0]

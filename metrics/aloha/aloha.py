@@ -90,9 +90,11 @@ class Aloha(scene_graphs.SceneGraphMetric):
                 ]
                 details.append({"matches": pairs, "references": [list(group) for group in others]})
                 advance(1)
-        told = details if return_details else None
+        row_details = details if return_details else None
         n_empty = sum(not mine for mine in own)
-        return self.result(scores, made_with=self.signature_extra(parser, encoder), details=told, n_empty=n_empty)
+        return self.result(
+            scores, made_with=self.signature_extra(parser, encoder), details=row_details, n_empty=n_empty
+        )
 
 
 def _of_the_scene(groups: Sequence[Sequence[str]]) -> list[list[str]]:

@@ -134,8 +134,10 @@ class Capture(scene_graphs.SceneGraphMetric):
                     columns[row] = np.mean(compared, axis=0)
                 details.append({"graph": [list(parts) for parts in own[row].tuples], "references": notes})
                 advance(1)
-        told = details if return_details else None
-        record = self.result(columns[:, 0].tolist(), made_with=self.signature_extra(parser, encoder), details=told)
+        row_details = details if return_details else None
+        record = self.result(
+            columns[:, 0].tolist(), made_with=self.signature_extra(parser, encoder), details=row_details
+        )
         for kind, column in zip(KINDS, columns[:, 1:].T, strict=True):
             record = self.with_score(record, f"{self.name}_{kind}", column.tolist())
         return record

@@ -151,8 +151,8 @@ class Chair(scene_graphs.ObjectMetric):
         made_with = {"tagger": tagger} if tagger else {}
         # Passed objects change the scores of the same captions, so they belong in the signature.
         made_with |= {"objects": scene_graphs.GIVEN} if any(own is not None for own in given) else {}
-        told = details if return_details else None
-        record = self.result(chair_i(counts).tolist(), made_with=made_with, details=told, **extra)
+        row_details = details if return_details else None
+        record = self.result(chair_i(counts).tolist(), made_with=made_with, details=row_details, **extra)
         return self._with_corpus(record, counts)
 
     def score_batch(self, columns: Mapping[str, Sequence[Any]], keys: Sequence[int]) -> Any:

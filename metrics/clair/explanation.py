@@ -25,8 +25,8 @@ class ClairExplanation(Explanation):
     def reason(self, row: int) -> str:
         """Return the score and the reason of the judge model as text."""
         detail = self.details[row]
-        told = f": {quote_word(detail['reason'])}" if detail["reason"] else ""
-        return f"the judge wrote {number(detail['number'], 0)} of 100{told}"
+        quote = f": {quote_word(detail['reason'])}" if detail["reason"] else ""
+        return f"the judge wrote {number(detail['number'], 0)} of 100{quote}"
 
     def explain_undefined(self, row: int) -> str:
         """Return the reason for an undefined score: missing references, or an answer without a usable score."""

@@ -53,11 +53,11 @@ def parse_written_score(answer: str) -> Written:
     if another > 0:
         inner = inner[:another] + "}"
     try:
-        told = json.loads(inner)
-        value = told["score"]
+        parsed = json.loads(inner)
+        value = parsed["score"]
     except (ValueError, KeyError, RecursionError):
         return _first_number(answer)
-    reason = told.get("reason")
+    reason = parsed.get("reason")
     return _within(_as_number(value), "" if reason is None else str(reason), answer, opening)
 
 
@@ -66,8 +66,8 @@ def _first_number(answer: str) -> Written:
     if found is None:
         return _NONE
     value = float(found.group())
-    told = _REASON.search(answer)
-    reason = "" if told is None else told.group(1).strip()
+    reason_match = _REASON.search(answer)
+    reason = "" if reason_match is None else reason_match.group(1).strip()
     return _within(HIGHEST * value if value < 1 else value, reason, answer, found.start(), found.group())
 
 

@@ -37,8 +37,8 @@ class DHmExplanation(Explanation):
         part = max(PARTS, key=lambda name: detail[name])
         if not detail[part]:
             return safe("As near to the human story as can be.")
-        told = Markup("Farthest from the human story by <em>{}</em>, which is {} away.")
-        return told.format(PARTS[part][0], number(detail[part]))
+        sentence = Markup("Farthest from the human story by <em>{}</em>, which is {} away.")
+        return sentence.format(PARTS[part][0], number(detail[part]))
 
     def values(self, row: int) -> dict[str, Any]:
         """Return the template variables of a row: both stories on the axis of each component.

@@ -129,9 +129,9 @@ class Dsg(judged.JudgeMetric):
         probabilities = self._probabilities(judge, every)
         scores, details = [], []
         for graph, unparsed, own in zip(asking.graphs, asking.unparsed, asked, strict=True):
-            score, told = self._score(graph or (), [probabilities[one.key] for one in own])
+            score, dependencies = self._score(graph or (), [probabilities[one.key] for one in own])
             scores.append(score)
-            details.append({"questions": told, "unparsed": unparsed})
+            details.append({"questions": dependencies, "unparsed": unparsed})
         return self.result(
             scores,
             made_with={**self.signature_extra(judge), **asking.fields},
@@ -195,7 +195,7 @@ class Dsg(judged.JudgeMetric):
         parents = {one.number: () if self.independent else one.parents for one in graph}
         is_defined = bool(graph) and not any(map(math.isnan, probabilities))
         counted = judged.apply_dependencies(answers, parents)
-        told = [
+        entries = [
             {
                 "number": one.number,
                 "question": one.text,
@@ -207,7 +207,7 @@ class Dsg(judged.JudgeMetric):
             }
             for one, chance in zip(graph, probabilities, strict=True)
         ]
-        return judged.dsg_score(answers, parents) if is_defined else math.nan, told
+        return judged.dsg_score(answers, parents) if is_defined else math.nan, entries
 
 
 class _Asking:

@@ -27,8 +27,8 @@ class DsgExplanation(ImageCaptions):
     def _parts(self, row: int) -> str:
         questions = self.details[row]["questions"]
         lost = [one["question"] for one in questions if not one["counted"]]
-        told = f"{len(questions) - len(lost)} of {len(questions)} questions count as yes"
-        return f"{told}, not “{cut(lost[0], N_LETTERS)}”" if lost else told
+        sentence = f"{len(questions) - len(lost)} of {len(questions)} questions count as yes"
+        return f"{sentence}, not “{cut(lost[0], N_LETTERS)}”" if lost else sentence
 
     def explain_undefined(self, row: int) -> str:
         """Return whether questions or probabilities are missing, as text."""

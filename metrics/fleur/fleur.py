@@ -153,8 +153,8 @@ class Fleur(judged.JudgeMetric):
         with_references[rows], more = self._grade(judge, asked)
         for row, own in zip(rows, more, strict=True):
             details[row]["with_references"] = own
-        told = details if return_details else None
-        record = self.result(scores, made_with=self.signature_extra(judge), details=told, altered=altered)
+        row_details = details if return_details else None
+        record = self.result(scores, made_with=self.signature_extra(judge), details=row_details, altered=altered)
         return self.with_score(record, f"ref_{self.name}", with_references.tolist()) if rows else record
 
     def question(self, caption: str, references: Sequence[str], picture: Any) -> judges.Question:
@@ -198,10 +198,10 @@ class Fleur(judged.JudgeMetric):
             dataclasses.replace(questions[row], replied=str(round(scores[row], 6)), again=self.why(questions[row]))
             for row in rows
         ]
-        told = judge.answers(
+        answers = judge.answers(
             asked, self.opening, longest=self.max_new_tokens, batch_size=self.batch_size, progress=self.progress
         )
-        for row, answer in zip(rows, told, strict=True):
+        for row, answer in zip(rows, answers, strict=True):
             details[row]["reason"] = answer.text
 
     def _grade(

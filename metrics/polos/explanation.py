@@ -43,9 +43,9 @@ class PolosExplanation(ImageCaptions):
         detail = self.details[row]
         cell = (self.columns["references"] or ())[row]
         references = [cell] if isinstance(cell, str) else list(cell or ())
-        told = sorted(zip(detail["values"], references, strict=False), key=lambda pair: -pair[0])
+        ranked = sorted(zip(detail["values"], references, strict=False), key=lambda pair: -pair[0])
         return {
             **super().values(row),
             "reference": None,
-            "references": [{"value": value, "text": text} for value, text in told],
+            "references": [{"value": value, "text": text} for value, text in ranked],
         }

@@ -22,5 +22,5 @@ class RovistExplanation(CombinedScore):
     def finding(self, row: int) -> Markup:
         """Return the three components as a sum."""
         detail = self.details[row]
-        told = " + ".join(f"{number(detail[name])} {word}" for name, word, _ in self.made_of)
-        return safe(f"{told}.")
+        listed = " + ".join(f"{number(detail[name])} {word}" for name, word, _ in self.made_of)
+        return safe(f"{listed}.")

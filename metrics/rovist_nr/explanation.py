@@ -80,8 +80,8 @@ class RovistNrExplanation(Explanation):
         """Return the reason for an undefined score: too few sentences, or no words."""
         n = len(self.details[row]["sentences"])
         if n < 2:
-            told = f"the story has {n or 'no'} sentence, so there is no pair of sentences to compare"
-            return f"{told} (in running text, a sentence ends in . ? or ! and a space)"
+            reason = f"the story has {n or 'no'} sentence, so there is no pair of sentences to compare"
+            return f"{reason} (in running text, a sentence ends in . ? or ! and a space)"
         return "no sentence has a word to compare"
 
     def values(self, row: int) -> dict[str, Any]:

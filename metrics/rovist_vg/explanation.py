@@ -28,8 +28,8 @@ class RovistVgExplanation(GroundedStory):
         """Return the nouns that add most and least, because no noun lowers the score."""
         shares = self.contributions(row)
         least, most = shares[0], shares[-1]
-        told = safe(f"{quote_word(most.text)} adds most, {format_signed(most.amount)}")
-        return told + (
+        sentence = safe(f"{quote_word(most.text)} adds most, {format_signed(most.amount)}")
+        return sentence + (
             safe(f"; {quote_word(least.text)} adds least, {format_signed(least.amount)}.") if most is not least else "."
         )
 

@@ -99,9 +99,9 @@ class SoftSpice(scene_graphs.SceneGraphMetric):
             if return_details:
                 details.append(_detail(phrases, others, cosines))
         n_empty = sum(not phrases and bool(others) for phrases, others in said)
-        told = details if return_details else None
+        row_details = details if return_details else None
         return self.result(
-            scores.tolist(), made_with=self.signature_extra(parser, encoder), details=told, n_empty=n_empty
+            scores.tolist(), made_with=self.signature_extra(parser, encoder), details=row_details, n_empty=n_empty
         )
 
 

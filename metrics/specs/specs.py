@@ -66,5 +66,5 @@ class Specs(clip_score.BackboneMetric):
         self, predictions: Sequence[str], images: Sequence[Any], return_details: bool = False
     ) -> dict[str, Any]:
         cosines, details, made_with = self.clip.cosines(predictions, images, self.progress)
-        told = details if return_details or self.clip.details else None
-        return self.result(specs_scores(cosines).tolist(), made_with=made_with, details=told)
+        row_details = details if return_details or self.clip.details else None
+        return self.result(specs_scores(cosines).tolist(), made_with=made_with, details=row_details)

@@ -31,5 +31,5 @@ class SpiderExplanation(CombinedScore):
     def finding(self, row: int) -> Markup:
         """Return the two components as a mean."""
         detail = self.details[row]
-        told = " and ".join(f"{number(detail[name])} {word}" for name, word, _ in self.made_of)
-        return safe(f"Mean of {told}.")
+        listed = " and ".join(f"{number(detail[name])} {word}" for name, word, _ in self.made_of)
+        return safe(f"Mean of {listed}.")

@@ -88,5 +88,5 @@ class Stylecider(style.StyleMetric):
             "references_in_sample": known,
             "no_evidence": len(captions) - weighty,
         }
-        told = details if return_details else None
-        return self.result(scores, made_with=self.sign_table(table), details=told, **extra)
+        row_details = details if return_details else None
+        return self.result(scores, made_with=self.sign_table(table), details=row_details, **extra)

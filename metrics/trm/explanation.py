@@ -70,22 +70,24 @@ class TrmExplanation(CaptionSets):
         Returns:
             ``columns``, a plot of the six shares, ``captions``, and ``meaning`` of the p-value.
         """
-        told = self.is_surprising(row)
+        is_surprising = self.is_surprising(row)
         groups = [(self.shares(row, key), whose) for key, whose in SIDES]
         return {
-            "columns": rank_columns(groups, self.details[row]["expected_shares"], told=told),
+            "columns": rank_columns(groups, self.details[row]["expected_shares"], is_surprising=is_surprising),
             "captions": self.captions(row),
             "meaning": self.meaning(row),
         }
 
 
-def rank_columns(groups: Sequence[tuple[Sequence[float], str]], expected: Sequence[float], *, told: bool) -> Markup:
+def rank_columns(
+    groups: Sequence[tuple[Sequence[float], str]], expected: Sequence[float], *, is_surprising: bool
+) -> Markup:
     """Return a chart of the shares as columns, with dashed lines at their expectations and triangles below.
 
     Args:
         groups: Shares by rank, and the name of the set, for both sets.
         expected: Expected share of each rank over all partitions.
-        told: Whether to highlight the differences from the expectations.
+        is_surprising: Whether to highlight the differences from the expectations.
     """
     parts, label = [], []
     for group, (shares, whose) in enumerate(groups):
@@ -94,7 +96,7 @@ def rank_columns(groups: Sequence[tuple[Sequence[float], str]], expected: Sequen
         parts.append(f'<text class="k" x="{x0 + 72}" y="10" text-anchor="middle">two by {whose}</text>')
         for rank, (share, chance) in enumerate(zip(shares, expected, strict=True)):
             x = x0 + 6 + rank * 46
-            parts.append(_column(x, share, chance, told))
+            parts.append(_column(x, share, chance, is_surprising))
             parts.append(_triangle(rank, x + 20, _GROUND + 27, by_model=group == 0))
             at = f'x="{x + 20}" y="{_GROUND + 62:g}"'
             parts.append(f'<text {at} text-anchor="middle">{_BELOW[rank]}</text>')
@@ -108,16 +110,16 @@ def _join_names(shares: Sequence[float]) -> str:
     return ", ".join(f"{rank} {share:.0%}" for rank, share in zip(RANKS, shares, strict=True))
 
 
-def _column(x: float, share: float, chance: float, told: bool) -> str:
+def _column(x: float, share: float, chance: float, is_surprising: bool) -> str:
     height, dashes = share * _TALLEST, chance * _TALLEST
     top = _GROUND - max(height, dashes) - 4
     fair = min(height, dashes)
     parts = [rectangle("bar", x, _GROUND - fair, _WIDTH, fair)]
     if height > dashes:
-        parts.append(rectangle("ex" if told else "bar over", x, _GROUND - height, _WIDTH, height - dashes))
-        if told:
+        parts.append(rectangle("ex" if is_surprising else "bar over", x, _GROUND - height, _WIDTH, height - dashes))
+        if is_surprising:
             parts.append(f'<path class="hatch" d="{_hatch(x, _GROUND - height, height - dashes)}"/>')
-    elif told and dashes - height > 0.5:
+    elif is_surprising and dashes - height > 0.5:
         parts.append(rectangle("lack", x + 0.5, _GROUND - dashes, _WIDTH - 1, dashes - height))
     parts.append(f'<text class="k" x="{x + _WIDTH / 2:g}" y="{top:.1f}" text-anchor="middle">{share:.0%}</text>')
     return "".join(parts)

@@ -63,8 +63,8 @@ def measure(source: str, n_stories: int) -> dict[str, float]:
     metric = load(source)
     data = {"images": [story.images() for story in stories], "regions": regions_of(stories, source)}
 
-    def scored(told: Sequence[scenes.SceneStory]) -> Any:
-        return metric.compute(predictions=[story.sentences for story in told], **data, return_details=True)
+    def scored(stories_scored: Sequence[scenes.SceneStory]) -> Any:
+        return metric.compute(predictions=[story.sentences for story in stories_scored], **data, return_details=True)
 
     invented = [story.with_hallucination(seed) for seed, story in enumerate(stories)]
     own, other = scored(stories), scored([*stories[1:], stories[0]])

@@ -44,13 +44,13 @@ def score_scenes(seed: int) -> dict[str, Floats]:
     """Compute scores and counts of captions of synthetic scenes, for systems that confuse images and words."""
     rng = np.random.default_rng(seed)
     seen = scenes.scenes(N_ROWS, seed=seed)
-    told = [scenes.captions(scene, seed=seed, n=N_REFERENCES + 1) for scene in seen]
-    words = sorted({word for own in told for caption in own for word in caption.split()})
-    references = [own[:N_REFERENCES] for own in told]
+    texts = [scenes.captions(scene, seed=seed, n=N_REFERENCES + 1) for scene in seen]
+    words = sorted({word for own in texts for caption in own for word in caption.split()})
+    references = [own[:N_REFERENCES] for own in texts]
 
     def said(row: int, quality: float) -> str:
         seen_row = row if rng.random() < quality else int(rng.integers(N_ROWS))
-        kept = [word for word in told[seen_row][-1].split() if rng.random() < 0.9]
+        kept = [word for word in texts[seen_row][-1].split() if rng.random() < 0.9]
         return " ".join(word if rng.random() < quality else str(rng.choice(words)) for word in kept) or "a"
 
     found: dict[str, Floats] = {}

@@ -41,8 +41,8 @@ class Pictured:
 
 def caption_scene(scene: scenes.Scene, rng: np.random.Generator) -> Pictured:
     """Generate the captions of a scene."""
-    told = scenes.captions(scene, seed=int(rng.integers(2**31)), n=N_REFERENCES + 1)
-    caption, *references = [_replace_object(text, FIRST) for text in told]
+    texts = scenes.captions(scene, seed=int(rng.integers(2**31)), n=N_REFERENCES + 1)
+    caption, *references = [_replace_object(text, FIRST) for text in texts]
     there = [thing.shape for thing in scene.objects]
     said = [word for word in caption.split() if SYNONYMS.get(word)]
     word, shape = str(rng.choice(said)), str(rng.choice(there))
@@ -104,11 +104,11 @@ def main(words: Sequence[str] | None = None) -> None:
     header: list[str] = []
     for name in METRICS:
         found = scores(name, rows)
-        told = shares(found)
+        shares_found = shares(found)
         if not header:
-            header = ["metric", *told]
-            print(f"| {' | '.join(header)} |\n| --- |{' ---: |' * len(told)}")
-        print(f"| {name} | " + " | ".join(f"{value:.3f}" for value in told.values()) + " |", flush=True)
+            header = ["metric", *shares_found]
+            print(f"| {' | '.join(header)} |\n| --- |{' ---: |' * len(shares_found)}")
+        print(f"| {name} | " + " | ".join(f"{value:.3f}" for value in shares_found.values()) + " |", flush=True)
         missed = np.flatnonzero(found["invented"] >= found["synonym"] - 1e-9)[: options.show]
         for row in missed.tolist():
             print(*(f"{kind}: {getattr(rows[row], kind)}" for kind in found), rows[row].references, sep="\n  ")

@@ -149,7 +149,7 @@ def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: boo
             with gr.Tab("Leaderboard", id="leaderboard") as board:
                 ranking = leaderboard.add_tab(leaderboard.merge_records((), results), hosting)
             with gr.Tab("About", id="about"):
-                told = about.add_tab()
+                tab = about.add_tab()
         changed = [*chosen.inputs, chosen.form, *chosen.pickers, *fields, chosen.tokenizer]
 
         def addressed(name: str, config: str, profile: str, request: gr.Request) -> list[Any]:
@@ -163,7 +163,7 @@ def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: boo
         board.select(**ranking)
         # Run this in a separate event, because the search for files of published models may import torch.
         quiet = {"show_progress": "hidden", "api_visibility": "private"}
-        telling: dict[str, Any] = {"fn": _update_about, "inputs": chosen.form, "outputs": told} | quiet
+        telling: dict[str, Any] = {"fn": _update_about, "inputs": chosen.form, "outputs": tab} | quiet
         opened.success(**telling)
         taken = [listed.picked(_pick_metric, [*chosen.inputs, chosen.form], changed, **QUICK)]
         settings = [*chosen.inputs, chosen.tokenizer]
@@ -279,15 +279,15 @@ def _update_about(form: tuple[str, str], request: gr.Request) -> list[Any]:
 
 
 @in_one_sentence
-def _pick_metric(name: str, config: str, profile: str, form: tuple[str, str], told: gr.EventData) -> Any:
+def _pick_metric(name: str, config: str, profile: str, form: tuple[str, str], event: gr.EventData) -> Any:
     """Return the updates of the page for a selected metric, or skip if the page shows it already."""
-    wanted = check_choice("metric", read_event(told, "metric"), metric_names())
+    wanted = check_choice("metric", read_event(event, "metric"), metric_names())
     return gr.skip() if form[0] == wanted == name else _page_of(wanted, first_config(wanted), profile)
 
 
 @in_one_sentence
-def _set_values(name: str, config: str, profile: str, tokenizer: str, told: gr.EventData) -> list[Any]:
-    wanted, models, tokens = (read_event(told, key) for key in ("config", "profile", "tokenizer"))
+def _set_values(name: str, config: str, profile: str, tokenizer: str, event: gr.EventData) -> list[Any]:
+    wanted, models, tokens = (read_event(event, key) for key in ("config", "profile", "tokenizer"))
     own = config_of(name, check_choice("config", wanted, metric_of(name).configs) if wanted is not None else config)
     models = check_choice("profile", models if models is not None else profile, tuple(PROFILES.values()))
     tokenizer = normalize_tokenizer(name, own, tokens if tokens is not None else tokenizer)

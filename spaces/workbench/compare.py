@@ -222,11 +222,11 @@ def _within(shown: Shown, part: Any) -> tuple[int, str]:
     return pair if is_number else 0, rows_by if rows_by in metrics else metrics[0]
 
 
-def _part_chosen(shown: Shown | None, part: Any, told: gr.EventData) -> list[Any]:
+def _part_chosen(shown: Shown | None, part: Any, event: gr.EventData) -> list[Any]:
     """Show another pair of the same systems, or rows by another metric."""
     if shown is None:
         return [gr.skip(), gr.skip()]
-    pair, rows_by = read_event(told, "pair"), read_event(told, "rows")
+    pair, rows_by = read_event(event, "pair"), read_event(event, "rows")
     number = int(pair) if isinstance(pair, str) and pair.isdecimal() and len(pair) < 4 else part[0]
     page, _, part = _with_page(shown, (number, rows_by if isinstance(rows_by, str) else part[1]))
     return [page, part]

@@ -90,12 +90,12 @@ def compare_systems(metrics: Sequence[Metric], given: Sequence[UploadedSystem]) 
         raise UsageError(left_out[0][1])
     systems = {one.name: _as_system(_reorder(one, kept)) for one in every}
     names = [metric.name for metric in metrics]
-    with warnings.catch_warnings(record=True) as told, rows_called("`Files`"):
+    with warnings.catch_warnings(record=True) as caught, rows_called("`Files`"):
         warnings.simplefilter("always", UserWarning)
         scored = score_systems(systems, metrics, {}, details=True)
         comparison = compare(runs_of(systems, scored), names)
     drawn = [_describe_sample(name, systems[name], one) for name, one in scored.items()]
-    return Compared(comparison, scored, left_out, list(dict.fromkeys([*filter(None, drawn), *notes_of(told)])))
+    return Compared(comparison, scored, left_out, list(dict.fromkeys([*filter(None, drawn), *notes_of(caught)])))
 
 
 def _describe_sample(name: str, system: GivenSystem, scored: SystemScores) -> str:

@@ -39,7 +39,7 @@ def write_downloads(
     name = found.explanation.name
     left_out = [{"id": one, "reason": reason} for one, reason in found.left_out]
     record: dict[str, Any] = {"ids": list(found.ids), "dataset": asdict(origin), "left_out": left_out}
-    record |= {} if found.groups is None else found.groups.told
+    record |= {} if found.groups is None else found.groups.metadata
     record |= {key: value for key, value in found.result.items() if key != f"{name}_details"}
     contents: dict[str, str | bytes] = {f"{name}.html": report_of(found.explanation)}
     for ending in ENDINGS:
@@ -86,7 +86,7 @@ def _record_line(found: ScoredTable, origin: Origin, model: str, extent: str) ->
     split = origin.split or ""  # without a split, `refuse_model` rejects any model
     title = origin.id.rpartition("/")[2]
     dataset = Dataset(origin.id, title, origin.config or "default", split, origin.revision)
-    grouped = {} if found.groups is None else found.groups.told
+    grouped = {} if found.groups is None else found.groups.metadata
     run, names = {**found.result, **grouped, "ids": found.ids}, [found.explanation.name]
     (record,) = records_of(run, names, model, dataset, split=split, date=None, notes=extent or None)
     return record.line()

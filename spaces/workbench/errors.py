@@ -48,14 +48,14 @@ def in_words_of(labels: Mapping[str, str]) -> Iterator[None]:
     except Exception as error:
         if is_of_user(error):
             text = without_tokens(without_folders(" ".join(_in_words_of(error, labels).split())))
-            told = text[:LONGEST_SENTENCE]
+            sentence = text[:LONGEST_SENTENCE]
         else:
             number = secrets.token_hex(4)
             lines = traceback.format_exception(error)
             _LOG.error("internal error %s\n%s", number, without_tokens("".join(lines)))
-            told = f"Internal error {number}; its details are in the log of the server."
-        seconds = _SECONDS + len(told) / _LETTERS_PER_SECOND
-        raise gr.Error(told, title="Not scored", print_exception=False, duration=seconds) from error
+            sentence = f"Internal error {number}; its details are in the log of the server."
+        seconds = _SECONDS + len(sentence) / _LETTERS_PER_SECOND
+        raise gr.Error(sentence, title="Not scored", print_exception=False, duration=seconds) from error
 
 
 def in_one_sentence(function: Callable[P, R]) -> Callable[P, R]:

@@ -77,8 +77,8 @@ def add_tab(given: Sequence[Record], hosting: Hosting) -> dict[str, Any]:
             repository = gr.Textbox("", label="Results on the Hub", info=info, max_length=200, min_width=280)
             info = "Only for gated and private datasets; sent only to the Hub and never stored"
             token = gr.Textbox("", label="Token", info=info, type="password", max_length=200, min_width=280)
-            told = {"placeholder": NOTHING_YET, "elem_classes": "vlgauge-told", "interactive": False}
-            commit = gr.Textbox("", label="Commit", min_width=160, **told)
+            options = {"placeholder": NOTHING_YET, "elem_classes": "vlgauge-told", "interactive": False}
+            commit = gr.Textbox("", label="Commit", min_width=160, **options)
             read = gr.Button("Read", elem_id="read-results", min_width=120)
     fetched = gr.State(Results(), time_to_live=_KEPT_SECONDS)
     with gr.Row():
@@ -210,8 +210,10 @@ def page_of(
     if not wanted:
         return page_of_tables("", "No record matches the selection.")
     if (n_cells := _n_cells(wanted)) > MOST_CELLS:
-        told = f"The tables have {n_cells:,} cells, at most {MOST_CELLS:,} can be shown: select a dataset or metrics."
-        return page_of_tables("", told)
+        sentence = (
+            f"The tables have {n_cells:,} cells, at most {MOST_CELLS:,} can be shown: select a dataset or metrics."
+        )
+        return page_of_tables("", sentence)
     ranked = by if any(record.metric == by for record in wanted) else None
     forms = {
         form: tables(wanted, by=ranked, split_signatures=True, form=form, groups=groups)

@@ -77,7 +77,7 @@ ICONS = {
 
 def html(value: str, name: str, **options: Any) -> Any:
     """Create a `gradio.HTML` whose script can trigger an event with the selected values."""
-    listen = f"element.addEventListener('{name}', told => trigger('{name}', told.detail))" if name else None
+    listen = f"element.addEventListener('{name}', event => trigger('{name}', event.detail))" if name else None
     return gr.HTML(value, apply_default_css=False, js_on_load=listen, **options)
 
 

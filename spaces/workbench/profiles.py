@@ -32,8 +32,8 @@ def profile_note(name: str, profile: str) -> str:
         return TOY if has_toy else "The published model comes with the installed packages."
     words = {True: "there", False: "**missing**", None: "to be passed from Python or the command line"}
     lines = [f"- {words[is_there(asset)]}: {title(asset)}" for asset in assets]
-    told = f"The published models. This page downloads nothing; run `vlgauge prefetch {name}`."
-    return "\n".join([told, "", *lines])
+    note = f"The published models. This page downloads nothing; run `vlgauge prefetch {name}`."
+    return "\n".join([note, "", *lines])
 
 
 def models_in_words(name: str, profile: str) -> str:

@@ -87,8 +87,8 @@ class Run:
         reader = self.reader
         n_read = len(reader.ids) + len(reader.left_out)
         whole = "" if self.is_done or self._n_wanted is None else f" of {self._n_wanted:,}"
-        told = f"{n_read:,}{whole} rows read, {len(reader.left_out):,} of them left out"
-        return f"{told}. {self.trouble}." if self.trouble else f"{told}."
+        sentence = f"{n_read:,}{whole} rows read, {len(reader.left_out):,} of them left out"
+        return f"{sentence}. {self.trouble}." if self.trouble else f"{sentence}."
 
     @property
     def _n_wanted(self) -> int | None:
@@ -146,12 +146,12 @@ class Run:
         groups = groups_of(reader)
         with use_sandbox():  # as for reading the rows
             found = score_checked(metric, columns, list(reader.ids), left_out, groups)
-        with rows_called("`rows`"), warnings.catch_warnings(record=True) as told:
+        with rows_called("`rows`"), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
             # Each row has separate files, so compare the content of images.
             seen = {"images": [_content_key(cell) for cell in columns.get("images") or ()]}
             warn_of_repeated(list(reader.ids), seen, grouped=groups is not None)
-        return replace(found, notes=[*found.notes, *notes_of(told)])
+        return replace(found, notes=[*found.notes, *notes_of(caught)])
 
 
 def _content_key(cell: Any) -> Any:

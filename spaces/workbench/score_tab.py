@@ -157,8 +157,8 @@ def fill(metric: str, config: str | None, profile: str, number: Any, tokenizer: 
     return updates(loaded, profile, number, tokenizer=chosen)
 
 
-def _example_chosen(metric: str, config: str | None, profile: str, tokenizer: str, told: gr.EventData) -> list[Any]:
-    return fill(metric, config, profile, read_event(told, "number"), tokenizer)
+def _example_chosen(metric: str, config: str | None, profile: str, tokenizer: str, event: gr.EventData) -> list[Any]:
+    return fill(metric, config, profile, read_event(event, "number"), tokenizer)
 
 
 @in_one_sentence

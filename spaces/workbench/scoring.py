@@ -162,16 +162,16 @@ def score_checked(
 ) -> ScoredTable:
     """Score rows that were checked already. Rows left out before are added to the result."""
     own = {column.name: columns.get(column.name) for column in metric.columns}
-    with turn_at(lock_of(metric)), warnings.catch_warnings(record=True) as told:
+    with turn_at(lock_of(metric)), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         result = metric.compute(**own, return_details=True) or {}
     explanation = explain(metric.name, own | {"id": ids}, result, groups=None if groups is None else groups.labels)
-    return ScoredTable(explanation, result, ids, left_out, notes_of(told), groups)
+    return ScoredTable(explanation, result, ids, left_out, notes_of(caught), groups)
 
 
-def notes_of(told: Sequence[warnings.WarningMessage]) -> list[str]:
+def notes_of(caught: Sequence[warnings.WarningMessage]) -> list[str]:
     """Return the messages of the warnings for users, without duplicates."""
-    return list(dict.fromkeys(str(one.message) for one in told if issubclass(one.category, UserWarning)))
+    return list(dict.fromkeys(str(one.message) for one in caught if issubclass(one.category, UserWarning)))
 
 
 def reasons_of(wanted: Sequence[Column], columns: Mapping[str, Sequence[Any] | None], n_rows: int) -> list[str]:

@@ -103,7 +103,7 @@ def _skip(work: Work, *args: Any) -> Any:
     return gr.skip()
 
 
-def stoppable(function: Callable[P, Any], told: Callable[..., Any] = _skip) -> Callable[P, AsyncIterator[Any]]:
+def stoppable(function: Callable[P, Any], interim: Callable[..., Any] = _skip) -> Callable[P, AsyncIterator[Any]]:
     """Convert a function to an event handler that runs it in a thread.
 
     If Gradio closes the handler, because the event was cancelled or the user left the page, the work ends at its next
@@ -111,7 +111,7 @@ def stoppable(function: Callable[P, Any], told: Callable[..., Any] = _skip) -> C
 
     Args:
         function: Function to run.
-        told: Function that returns the interim outputs from the work and the arguments.
+        interim: Function that returns the interim outputs from the work and the arguments.
 
     Returns:
         An asynchronous generator function whose last value is the result.
@@ -129,7 +129,7 @@ def stoppable(function: Callable[P, Any], told: Callable[..., Any] = _skip) -> C
                 if not thread.is_alive():
                     break
                 if look % _LOOKS_PER_MESSAGE == 0:
-                    yield told(work, *args)
+                    yield interim(work, *args)
         finally:
             work.stopped.set()
             while thread.is_alive():

@@ -349,4 +349,4 @@ def test_files_are_found_by_the_end_of_their_path(tmp_path):
 
 def test_rows_of_another_backbone():
     tools = Tools(vlgauge.load, ["pac_s"], "RN50")
-    assert {row.table for row in tools.wanted("flickr8k_cf")} == {"Table 11"}
+    assert {row.table for row in tools.select_rows("flickr8k_cf")} == {"Table 11"}

@@ -311,7 +311,7 @@ def test_an_order_that_turns_is_told():
     with pytest.warns(UserWarning, match=r"10 of 20 rows.*10"):
         compared = only(compare(runs, ["meteor"]))
     assert [one.name for one in compared.systems] == ["a", "b"]
-    assert compared.told[-1] == "with the worst meteor for missing scores, the order changes: b, a"
+    assert compared.notes[-1] == "with the worst meteor for missing scores, the order changes: b, a"
 
 
 def test_the_system_that_costs_most_rows_is_named():
@@ -329,7 +329,7 @@ def test_the_system_that_costs_most_rows_is_named():
 def test_rows_that_every_system_lacks_warn_of_nothing():
     runs = {name: made_run([*own, NAN]) for name, own in {"a": [1, 2, 3], "b": [1, 1, 1]}.items()}
     compared = only(compare(runs, ["rovist_nr"]))
-    assert (compared.told, compared.n, compared.systems[0].undefined) == ((), 3, 1)
+    assert (compared.notes, compared.n, compared.systems[0].undefined) == ((), 3, 1)
 
 
 def test_no_common_row_is_refused():

@@ -215,7 +215,7 @@ def test_rows_that_a_system_lacks_stand_beside_the_means():
         ["silent", "0.7970 [0.7970, 0.7970]", "2", "0.7970", "10", "0.5978", "30 of 40"],
     ]
     assert [row[1].bold for row in table.rows] == [True, False]
-    (told,) = comparison.metrics[0].told
+    (told,) = comparison.metrics[0].notes
     assert f"{told}." in table.notes
 
 

@@ -115,7 +115,7 @@ def test_tables_of_papers_have_the_numbers_names_and_caveats_of_the_comparison(f
     for compared in found.statistics.metrics:
         assert title(compared, spoken=True) in markdown
         assert latex_text(title(compared, spoken=True)) in latex
-        for told in compared.told:
+        for told in compared.notes:
             assert latex_text(told) in latex
             assert told in markdown.replace("\\", "")
         for one in compared.systems:

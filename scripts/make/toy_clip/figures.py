@@ -140,14 +140,14 @@ def region_figures(towers: ToyTowers, chosen: Sequence[Scene]) -> dict[str, floa
     return {"phrase: right crop above the other crop": np.mean(right > cosines[:, [0, 1], [1, 0]])}
 
 
-def story_figures(towers: ToyTowers, told: Sequence[SceneStory]) -> dict[str, float]:
+def story_figures(towers: ToyTowers, stories_scored: Sequence[SceneStory]) -> dict[str, float]:
     """Compare phrases of a story with the boxes of its five images, and with whole images and 3 x 3 cells."""
     values: dict[str, float] = {}
     for source in ("boxes", "grid"):
-        regions = [towers.images(_regions(story, source)) for story in told]
-        outcomes = [_absent_is_lowest(towers, told[i], crops, i) for i, crops in enumerate(regions)]
-        right = [_story_score(towers, told[i], crops) for i, crops in enumerate(regions)]
-        wrong = [_story_score(towers, told[i - 1], crops) for i, crops in enumerate(regions)]
+        regions = [towers.images(_regions(story, source)) for story in stories_scored]
+        outcomes = [_absent_is_lowest(towers, stories_scored[i], crops, i) for i, crops in enumerate(regions)]
+        right = [_story_score(towers, stories_scored[i], crops) for i, crops in enumerate(regions)]
+        wrong = [_story_score(towers, stories_scored[i - 1], crops) for i, crops in enumerate(regions)]
         suffix = "" if source == "boxes" else ", grid regions"
         values |= {
             f"absent object lowest among the objects of a story{suffix}": float(

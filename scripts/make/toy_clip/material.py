@@ -212,9 +212,9 @@ def _story_examples(n: int, seed: int, rng: np.random.Generator) -> Iterator[Tra
     """Yield the images of stories, with the sentence as the first text."""
     for story in stories(n, seed):
         drawn = replace(story, style=_style(rng)).drawings()
-        for scene, told, drawing in zip(story.scenes, story.statements, drawn, strict=True):
+        for scene, statements, drawing in zip(story.scenes, story.statements, drawn, strict=True):
             wrong = [versions(scene, _loose, rng)[1:], *_scene_texts(scene, rng)[1:]]
-            texts = [[told, *wrong[0]], *wrong[1:]]
+            texts = [[statements, *wrong[0]], *wrong[1:]]
             yield TrainingExample("story", pixels_of(drawing.image), scene_row(scene), texts)
 
 

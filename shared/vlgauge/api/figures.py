@@ -133,10 +133,10 @@ def _distribution(axes: Any, column: _Column, scored: SystemScores) -> None:
         words = f"{100 * CONFIDENCE:g}% interval {number.low:.4g} to {number.high:.4g}"
         axes.axvspan(number.low, number.high, facecolor="none", edgecolor=RED, hatch="////", linewidth=0, label=words)
     counts = row_counts(column.name, scored.results[number.metric])
-    told = [f"{len(defined)} rows"]
-    told += [f"{counts.silent} with an undefined score"] if counts.silent else []
-    told += [f"{counts.undefined} undefined"] if counts.undefined else []
-    axes.set_title(", ".join(told), fontsize=9, loc="left")
+    parts = [f"{len(defined)} rows"]
+    parts += [f"{counts.silent} with an undefined score"] if counts.silent else []
+    parts += [f"{counts.undefined} undefined"] if counts.undefined else []
+    axes.set_title(", ".join(parts), fontsize=9, loc="left")
     axes.set_ylabel("rows")
     _score_axis(axes, column)
     if axes.get_legend_handles_labels()[0]:
@@ -156,8 +156,8 @@ def _against_length(axes: Any, column: _Column, texts: Sequence[Any]) -> None:
     axes.plot(lengths, column.scores, linestyle="none", marker="o", markersize=3.5, alpha=0.5, color=BLUE)
     value = coefficient("spearman", column.scores, lengths)
     n = sum(not math.isnan(score + length) for score, length in zip(column.scores, lengths, strict=True))
-    told = "too few different values" if math.isnan(value) else f"Spearman {value:.2f}"
-    axes.set_title(f"{told}, {n} rows", fontsize=9, loc="left")
+    label = "too few different values" if math.isnan(value) else f"Spearman {value:.2f}"
+    axes.set_title(f"{label}, {n} rows", fontsize=9, loc="left")
     axes.set_xlabel("words")
     axes.set_ylabel(column.label.replace(", ", "\n"))
     axes.spines[["top", "right"]].set_visible(False)

@@ -39,13 +39,13 @@ def summarize_pair(comparison: RunComparison, first: str, second: str) -> str:
         return f"Neither is better: {first} and {second} have {TOO_FEW}."
     if not better[lead]:
         return f"Neither is better: no metric distinguishes {first} and {second}."
-    told = (
+    sentence = (
         f"{lead} is better by {in_letters(better[lead])} of {in_letters(n)} metrics" if n > 1 else f"{lead} is better"
     )
-    told += f", {other} by {in_letters(better[other])}" if better[other] else ""
+    sentence += f", {other} by {in_letters(better[other])}" if better[other] else ""
     if rest:
-        told += f"; {in_letters(rest)} {'does' if rest == 1 else 'do'} not distinguish them"
-    return f"{told}."
+        sentence += f"; {in_letters(rest)} {'does' if rest == 1 else 'do'} not distinguish them"
+    return f"{sentence}."
 
 
 def _pairs_of(comparison: RunComparison, first: str, second: str) -> list[tuple[MetricComparison, SystemPair]]:

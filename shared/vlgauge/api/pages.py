@@ -36,7 +36,7 @@ def row_page(explained: Sequence[Explanation], row: int) -> str:
 
 
 def differences_page(
-    comparison: RunComparison, scored: Mapping[str, SystemScores], limit: int, told: Sequence[str] = ()
+    comparison: RunComparison, scored: Mapping[str, SystemScores], limit: int, notes: Sequence[str] = ()
 ) -> str:
     """Return a page about the rows with the largest differences between systems, with explanations side by side."""
     places = {name: {key: row for row, key in enumerate(row_keys(one.ids))} for name, one in scored.items()}
@@ -68,7 +68,7 @@ def differences_page(
             heading.format(safe(summarize_pair(comparison, *one)), forest(comparison, *one))
             for one in names[:MOST_CHARTS]
         ]
-    return differences(headline, tables, pairs, told=told, charts=[*charts, *unfinished_captions(scored)])
+    return differences(headline, tables, pairs, notes=notes, charts=[*charts, *unfinished_captions(scored)])
 
 
 def unfinished_captions(scored: Mapping[str, SystemScores]) -> list[Markup]:
@@ -81,5 +81,5 @@ def unfinished_captions(scored: Mapping[str, SystemScores]) -> list[Markup]:
     }
     if not shares:
         return []
-    told = ", ".join(f"{system} {value:.1%}" for system, value in shares.items())
-    return [Markup("<p>Unfinished captions, which end in a word such as “a” or “with”: {}.</p>").format(safe(told))]
+    listed = ", ".join(f"{system} {value:.1%}" for system, value in shares.items())
+    return [Markup("<p>Unfinished captions, which end in a word such as “a” or “with”: {}.</p>").format(safe(listed))]

@@ -137,7 +137,7 @@ def score(
             of_source: dict[str, Any] = {"split": split, "revision": revision, "skip": skip, "limit": limit}
             of_source["progress"] = progress
             own_titles = titles | {"id": id, "groups": by_title}
-            given, ids, columns, told, loaded, grouped = _of_source(fspath(rows), load, own_titles, **of_source)
+            given, ids, columns, metadata, loaded, grouped = _of_source(fspath(rows), load, own_titles, **of_source)
         else:
             for name, value in {"split": split, "revision": revision}.items():
                 if value is not None:
@@ -152,12 +152,17 @@ def score(
                 given = replace(given, rows=join_references(given.rows, captions, "`annotations`"))
             if suite is not None:
                 loaded = load(given.rows[0])
-            ids, columns, told = *read_given(given, loaded, titles, id), {}
+            ids, columns, metadata = *read_given(given, loaded, titles, id), {}
             grouped = row_groups(given.rows, ids, by_title)
         if isinstance(groups, Mapping):
             grouped = RowGroups("groups", labels_in_order(groups, row_keys(ids)))
         refuse_taken(given.titles, [metric.name for metric in loaded])
-        how: dict[str, Any] = {"rows": given.rows, "captions_per_row": captions_per_row, "seed": seed, "told": told}
+        how: dict[str, Any] = {
+            "rows": given.rows,
+            "captions_per_row": captions_per_row,
+            "seed": seed,
+            "metadata": metadata,
+        }
         how["describe_failure"] = None if suite is None else describe_failure
         how["groups"] = grouped
         scored = score_columns(loaded, ids, columns, details=details, **how)
@@ -297,5 +302,5 @@ def _of_source(
     if reader.left_out:
         warn(f"{sources.describe_skipped(reader)}; {'; '.join(sources.reasons(reader.left_out))}")
     own = ["id", *(name for name, cells in reader.columns.items() if cells is not None)]
-    given, told = GivenTable([{}], own, frame), sources.collect_metadata(reader)
-    return given, reader.ids, reader.columns, told, metrics, sources.groups_of(reader)
+    given, metadata = GivenTable([{}], own, frame), sources.collect_metadata(reader)
+    return given, reader.ids, reader.columns, metadata, metrics, sources.groups_of(reader)

@@ -24,7 +24,7 @@ class SystemScores:
         columns: Scored columns by name.
         results: Results by metric name, with details if they were requested.
         sizes: Numbers of candidates and references of each row, for metrics of caption sets.
-        told: Metadata of the rows, such as their dataset.
+        metadata: Metadata of the rows, such as their dataset.
         failed: Reasons why metrics of a suite have no result, by metric name.
         groups: Groups of rows that belong together. None if rows are independent.
     """
@@ -33,7 +33,7 @@ class SystemScores:
     columns: Mapping[str, list[Any] | None]
     results: Mapping[str, dict[str, Any]]
     sizes: Sequence[tuple[int, int]] | None = None
-    told: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
     failed: Mapping[str, str] = field(default_factory=dict)
     groups: RowGroups | None = None
 
@@ -54,7 +54,11 @@ class SystemScores:
             ``ids``, metadata such as the ``dataset``, optionally ``sizes``, ``groups`` and ``grouped_by``, and the
             values of all results by key.
         """
-        run: dict[str, Any] = {"ids": self.ids, **self.told, **({} if self.groups is None else self.groups.told)}
+        run: dict[str, Any] = {
+            "ids": self.ids,
+            **self.metadata,
+            **({} if self.groups is None else self.groups.metadata),
+        }
         if self.sizes is not None:
             # Set sizes are required to check later whether two systems are comparable.
             run["sizes"] = self.sizes
@@ -72,7 +76,7 @@ def score_columns(
     details: bool = False,
     captions_per_row: int | None = None,
     seed: int = 0,
-    told: Mapping[str, Any] | None = None,
+    metadata: Mapping[str, Any] | None = None,
     describe_failure: Callable[[Exception], str] | None = None,
     groups: RowGroups | None = None,
 ) -> SystemScores:
@@ -98,4 +102,4 @@ def score_columns(
         sizes = count_set_sizes(kept)
         for name, result in results.items():
             results[name] = result | add_set_sizes(result, sizes, ids, there=there, seed=seed)
-    return SystemScores(ids, kept, results, sizes, told or {}, failed, groups)
+    return SystemScores(ids, kept, results, sizes, metadata or {}, failed, groups)

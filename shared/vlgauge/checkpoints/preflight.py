@@ -54,8 +54,8 @@ class Preflight:
             ImportError: If packages are not installed.
             SourcesMissingError: If sources were not passed or do not exist.
         """
-        told = [missing_packages(self.metric, self._packages, self._extra), *dict.fromkeys(self._unusable)]
-        if lacking := "; ".join(filter(None, told)):
+        problems = [missing_packages(self.metric, self._packages, self._extra), *dict.fromkeys(self._unusable)]
+        if lacking := "; ".join(filter(None, problems)):
             raise MissingExtraError(lacking)
         if len(self.sources) == 1:
             raise SourcesMissingError(self.sources[0])
@@ -99,5 +99,5 @@ def look_for_all(metrics: Sequence[Any], columns: Mapping[str, Any] | None = Non
     if sources:
         several = len(metrics) > 1
         raise SourcesMissingError(
-            "; ".join(f"{', '.join(of)}: {told}" if several else told for told, of in sources.items())
+            "; ".join(f"{', '.join(of)}: {reason}" if several else reason for reason, of in sources.items())
         )

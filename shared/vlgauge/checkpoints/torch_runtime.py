@@ -69,8 +69,8 @@ def check_torch(user: str, packages: Sequence[str], extra: str) -> None:
         ImportError: If packages are missing. The message names all of them.
         RuntimeError: If the process was forked after vlgauge had run torch.
     """
-    if told := missing_packages(user, packages, extra):
-        raise MissingExtraError(told)
+    if problem := missing_packages(user, packages, extra):
+        raise MissingExtraError(problem)
     check_fork()
 
 

@@ -160,7 +160,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         unseen = getattr(options, "no_progress", False)
         with (
             _exit_on_sigterm(),
-            plain_warnings(f"vlgauge {options.command}") as options.told,
+            plain_warnings(f"vlgauge {options.command}") as options.warned,
             progress_chosen(False if unseen else None),
             lines_in_logs(not (unseen or getattr(options, "quiet", False))),
             use_sandbox(getattr(options, "untrusted", False)),
@@ -227,13 +227,13 @@ def plain_warnings(program: str) -> Iterator[list[str]]:
     Yields:
         Warnings that were shown so far.
     """
-    told: list[str] = []
+    printed: list[str] = []
 
     def show(message: Any, category: type[Warning], *where: Any, **named: Any) -> None:
         if issubclass(category, UserWarning):
             text = printable(str(message))
-            if text not in told:  # every compared system may raise the same warning
-                told.append(text)
+            if text not in printed:  # every compared system may raise the same warning
+                printed.append(text)
                 sys.stderr.write(f"{program}: warning: {text}\n")
         else:
             usual(message, category, *where, **named)
@@ -241,7 +241,7 @@ def plain_warnings(program: str) -> Iterator[list[str]]:
     with warnings.catch_warnings():
         usual: Any = warnings.showwarning
         warnings.showwarning = show
-        yield told
+        yield printed
 
 
 # Settings of metrics that have a separate option.

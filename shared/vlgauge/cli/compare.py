@@ -138,7 +138,7 @@ def run(options: argparse.Namespace) -> None:
         write_json(options.output, record)
     if options.report:
         pages = import_module("vlgauge.api.pages")
-        page = pages.differences_page(comparison, scored, options.rows_that_differ, options.told)
+        page = pages.differences_page(comparison, scored, options.rows_that_differ, options.warned)
         write_output(options.report, page, "--report")
     if options.plot:
         write_figure(import_module("vlgauge.api.figures").comparison_figure(comparison), options.plot)
@@ -274,9 +274,9 @@ def as_record(comparison: RunComparison, limit: int) -> dict[str, Any]:
     """
     record = {"n_rows": len(comparison.ids)} | plain(comparison)
     del record["ids"]
-    for compared, told in zip(comparison.metrics, record["metrics"], strict=True):
-        del told["scores"], told["noise"]
-        for pair, shown in zip(compared.pairs, told["pairs"], strict=True) if limit else ():
+    for compared, metric_record in zip(comparison.metrics, record["metrics"], strict=True):
+        del metric_record["scores"], metric_record["noise"]
+        for pair, shown in zip(compared.pairs, metric_record["pairs"], strict=True) if limit else ():
             shown["rows_that_differ"] = [
                 {"id": comparison.ids[row]} | {name: compared.scores[name][row] for name in (pair.first, pair.second)}
                 for row in rows_that_differ(compared, pair, limit)

@@ -141,8 +141,8 @@ def warn_of_signatures(sides: Mapping[str, Mapping[str, str]]) -> None:
         for setting, usual in DEFAULTS.get(name, {}).items():
             others = {what: value for what, text in known.items() if (value := _field(text, setting, usual)) != usual}
             if others:
-                told = " and ".join(f"{what} has {name} with {setting}={value}" for what, value in others.items())
-                warn(f"{told}, all published distances with {usual}; score with --set {name}.{setting}={usual}")
+                differing = " and ".join(f"{what} has {name} with {setting}={value}" for what, value in others.items())
+                warn(f"{differing}, all published distances with {usual}; score with --set {name}.{setting}={usual}")
         if len(set(known.values())) > 1:
             warn(
                 f"{' and '.join(known)} have {name} computed in different ways ({_unlike(*known.values())}), which is "

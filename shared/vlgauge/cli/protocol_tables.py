@@ -109,8 +109,8 @@ def _own_cells(name: str, own: Evaluation) -> list[Cell]:
 def _list_published_cells(row: PublishedRow, own: Evaluation) -> list[Cell]:
     shown = []
     for column in own.figures:
-        told = _verdict(row, column, own) if column in row.values else ""
-        short = f" ({told.partition(':')[0]})" if told else ""
+        stated = _verdict(row, column, own) if column in row.values else ""
+        short = f" ({stated.partition(':')[0]})" if stated else ""
         shown.append(Cell(f"{row.text(column)}{short}", right=True))
     return [Cell(f"published: {row.source}"), *shown, *(Cell("", right=True) for _ in range(3))]
 

@@ -191,7 +191,7 @@ def run(options: argparse.Namespace) -> int:
         details=options.details or options.report is not None,
         captions_per_row=options.captions_per_row,
         seed=options.seed,
-        told=None if data_sets is None else data_sets.collect_metadata(reader),
+        metadata=None if data_sets is None else data_sets.collect_metadata(reader),
         describe_failure=None if suite is None else score_suite.describe_failure,
         groups=groups,
     )
@@ -213,7 +213,7 @@ def run(options: argparse.Namespace) -> int:
     # Write the report last, because it is the most likely step to fail.
     if options.report:
         pages = import_module("vlgauge.api.pages")
-        write_output(options.report, pages.report(pages.explanations(scored), told=options.told), "--report")
+        write_output(options.report, pages.report(pages.explanations(scored), notes=options.warned), "--report")
     if scored.failed:
         return 1
     return 0 if data_sets is None else data_sets.code_after(reader)

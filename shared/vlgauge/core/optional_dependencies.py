@@ -44,8 +44,8 @@ def check_version(package: str, least: str, what: str) -> None:
     Raises:
         VersionError: If the installed version is too old.
     """
-    if told := too_old(package, least, what):
-        raise VersionError(f'{told}; run: pip install "{package}>={least}"')
+    if problem := too_old(package, least, what):
+        raise VersionError(f'{problem}; run: pip install "{package}>={least}"')
 
 
 def not_importable(missing: str, error: ImportError) -> str:

@@ -107,8 +107,8 @@ def _name_of(value: Any) -> str:
 def _code_digest(code: CodeType) -> str:
     """Return the SHA-256 hex digest of the behavior of compiled code, independent of its location."""
     names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
-    told = f"{code.co_code.hex()} {names} {code.co_argcount} {code.co_flags} {_constant(code.co_consts)}"
-    return _digest(told)
+    text = f"{code.co_code.hex()} {names} {code.co_argcount} {code.co_flags} {_constant(code.co_consts)}"
+    return _digest(text)
 
 
 def _digest(text: str) -> str:

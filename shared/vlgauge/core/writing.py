@@ -192,6 +192,6 @@ def _disk_error(error: Exception, part: Path) -> int | None:
     if isinstance(error, OSError) and error.filename not in (None, str(part), os.fsencode(part)):
         return None
     number = error.errno if isinstance(error, OSError) else None
-    if number is None and (told := _NUMBER.search(str(error))):
-        number = int(told[1] or told[2])
+    if number is None and (number_match := _NUMBER.search(str(error))):
+        number = int(number_match[1] or number_match[2])
     return number if number in _DISK else None

@@ -70,7 +70,7 @@ def differences(
     tables: Sequence[str],
     pairs: Sequence[SystemDifferences],
     *,
-    told: Sequence[str] = (),
+    notes: Sequence[str] = (),
     charts: Sequence[Markup] = (),
 ) -> str:
     """Render a page that compares systems, with tables and the rows in which each pair of systems differs most.
@@ -81,7 +81,7 @@ def differences(
         title: Headline.
         tables: HTML of the tables, in which every string is already escaped.
         pairs: Comparisons to explain.
-        told: Warnings of the run that scored, shown at the top.
+        notes: Warnings of the run that scored, shown at the top.
         charts: Charts that replace the tables, which are then collapsed at the end of the page.
     """
     table = Markup("").join(
@@ -100,4 +100,4 @@ def differences(
             one.beside = values
     sections = [pair.section() for pair in pairs]
     is_toy = any(pair.explanations[0].is_toy for pair in pairs)
-    return whole_page(sections, names=names, title=title, table=table, told=beside_notices(told, is_toy), end=end)
+    return whole_page(sections, names=names, title=title, table=table, notes=beside_notices(notes, is_toy), end=end)

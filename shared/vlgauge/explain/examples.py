@@ -69,8 +69,8 @@ def _example(row: Mapping[str, Any], place: str) -> Example:
         raise UsageError(f"{place} must have {', '.join(lacking)}, each a string")
     if row["shows"] not in ROLES:
         raise UsageError.about("shows", f"must be one of {', '.join(ROLES)}, got {row['shows']!r} in {place}")
-    told = {*_TEXTS, "config", "toy"}
-    cells = {name: _locate(cell) if name in _FILES else cell for name, cell in row.items() if name not in told}
+    known = {*_TEXTS, "config", "toy"}
+    cells = {name: _locate(cell) if name in _FILES else cell for name, cell in row.items() if name not in known}
     return Example(
         shows=row["shows"],
         id=row["id"],

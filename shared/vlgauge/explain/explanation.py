@@ -366,7 +366,7 @@ def report(
     worst: int = 10,
     best: int = 5,
     title: str = "",
-    told: Sequence[str] = (),
+    notes: Sequence[str] = (),
 ) -> str:
     """Render a complete page about one or several metrics: a table of all, then the worst and best rows of each.
 
@@ -375,7 +375,7 @@ def report(
         worst: Number of rows with the worst scores, per metric.
         best: Number of other rows with the best scores, per metric.
         title: Headline. Empty for a summary of the result.
-        told: Warnings of the run that scored, shown at the top.
+        notes: Warnings of the run that scored, shown at the top.
 
     Raises:
         ValueError: If there is no metric, or a number is not an integer of at least 0.
@@ -391,8 +391,8 @@ def report(
         for one in explanations
     ]
     table = fragment("overview", rows=[_overview(one) for one in explanations]) if several else ""
-    told = beside_notices(told, any(one.is_toy for one in explanations))
-    return whole_page(sections, names=names, title=title, table=table, told=told)
+    notes = beside_notices(notes, any(one.is_toy for one in explanations))
+    return whole_page(sections, names=names, title=title, table=table, notes=notes)
 
 
 def _overview(one: Explanation) -> dict[str, Any]:

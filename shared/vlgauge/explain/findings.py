@@ -35,16 +35,16 @@ def finding_of_rows(metric: Explanation) -> str:
     of = n if len(scored) == n else metric.row_counts.n  # undefined rows may still contribute to summed counts
     over = f"{of:,} of {n:,} rows" if of < n else f"{n:,} row{'' if n == 1 else 's'}"
     mean = "" if whole is None else f" is {number(whole, metric.digits)}"
-    told = f"{name}{mean}{' on average' if metric.is_mean and n > 1 else ''} over {over}"
+    sentence = f"{name}{mean}{' on average' if metric.is_mean and n > 1 else ''} over {over}"
     if len(scored) == 1:
-        return f"{told}."
+        return f"{sentence}."
     worst = _with_the_worst_score(metric)
     score = number(metric.scores[worst[0]], metric.digits)
     if len(worst) == len(scored):
-        return f"{told}; all score the same."
+        return f"{sentence}; all score the same."
     if len(worst) > 1:
-        return f"{told}; {len(worst):,} share the worst score, {score}."
-    return f"{told}; {quote_word(metric.title(worst[0]))} is the worst, with {score}."
+        return f"{sentence}; {len(worst):,} share the worst score, {score}."
+    return f"{sentence}; {quote_word(metric.title(worst[0]))} is the worst, with {score}."
 
 
 def reason_of_the_worst(metric: Explanation) -> Markup:
@@ -60,22 +60,22 @@ def reason_of_the_worst(metric: Explanation) -> Markup:
 def finding_of_metrics(explained: Sequence[Explanation]) -> str:
     """Return a sentence with the rows that have the worst score by most of several metrics."""
     n, m = len(explained[0].scores), in_letters(len(explained))
-    told = f"{n:,} row{'' if n == 1 else 's'} by {m} metrics"
+    text = f"{n:,} row{'' if n == 1 else 's'} by {m} metrics"
     of_each = [_with_the_worst_score(one) for one in explained]
     # If all rows tie, no row is worse than the others.
     of_each = [rows for one, rows in zip(explained, of_each, strict=True) if len(rows) < len(one.worst_first)]
     by_row = Counter(row for rows in of_each for row in rows)
     most = max(by_row.values(), default=0)
     if most < 2:
-        return f"{told}: no row is the worst by two of them." if of_each and n > 1 else f"{told}."
+        return f"{text}: no row is the worst by two of them." if of_each and n > 1 else f"{text}."
     rows = sorted(row for row, count in by_row.items() if count == most)
     by = "all" if most == len(explained) else f"{in_letters(most)} of them"
     first, others = quote_word(explained[0].title(rows[0])), len(rows) - 1
     if others:
         return (
-            f"{told}: {first} and {in_letters(others)} other{'s' if others > 1 else ''} have the worst score by {by}."
+            f"{text}: {first} and {in_letters(others)} other{'s' if others > 1 else ''} have the worst score by {by}."
         )
-    return f"{told}: {first} has the worst score by {by}."
+    return f"{text}: {first} has the worst score by {by}."
 
 
 def _with_the_worst_score(metric: Explanation) -> list[int]:

@@ -62,13 +62,13 @@ class GroundedStory(Explanation):
         shares = self.contributions(row)
         against = [one for one in shares if one.tone == "against"]
         n_found, name = sum(one.tone == "for" for one in shares), self.parts.split("_")[-1]
-        told = safe(f"{n_found} of {len(shares)} {name} are clearly in the images")
+        sentence = safe(f"{n_found} of {len(shares)} {name} are clearly in the images")
         if not against:
-            return told + "; nothing counts against the story."
+            return sentence + "; nothing counts against the story."
         worst = Markup("<em>{}</em>").format(safe(quote_word(against[0].text)))
         if len(against) == 1:
-            return Markup("{}; {} is not, and costs {}.").format(told, worst, number(-against[0].amount))
-        return Markup("{}. {} are not, first of all {}.").format(told, len(against), worst)
+            return Markup("{}; {} is not, and costs {}.").format(sentence, worst, number(-against[0].amount))
+        return Markup("{}. {} are not, first of all {}.").format(sentence, len(against), worst)
 
     def explain_undefined(self, row: int) -> str:
         """Return that the story has no part to search for, or that no image has a region."""

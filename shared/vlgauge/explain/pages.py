@@ -99,14 +99,14 @@ def fragment(template: str, /, *, folder: Path = TEMPLATES, **values: Any) -> Ma
     return Markup(environment(folder).get_template(f"{template}.html.jinja").render(values).strip())
 
 
-def beside_notices(told: Sequence[str], is_toy: bool) -> list[str]:
+def beside_notices(notes: Sequence[str], is_toy: bool) -> list[str]:
     """Filter the warnings of a run for a page.
 
     Args:
-        told: The warnings.
+        notes: The warnings.
         is_toy: Whether the page has its own notices about demo models, so that the warnings about them are left out.
     """
-    return [text for text in told if not (is_toy and TOY_NUMBERS in text)]
+    return [text for text in notes if not (is_toy and TOY_NUMBERS in text)]
 
 
 def whole_page(
@@ -115,7 +115,7 @@ def whole_page(
     names: Sequence[str],
     title: str,
     table: str,
-    told: Sequence[str] = (),
+    notes: Sequence[str] = (),
     end: str = "",
 ) -> str:
     """Render a complete page.
@@ -125,7 +125,7 @@ def whole_page(
         names: Names of the metrics.
         title: Headline.
         table: HTML above the sections.
-        told: Warnings of the run. Only the first ones are shown, with the number of the others.
+        notes: Warnings of the run. Only the first ones are shown, with the number of the others.
         end: HTML below the sections.
     """
     page = fragment(
@@ -134,8 +134,8 @@ def whole_page(
         names=names,
         title=title,
         table=table,
-        told=told[:_MOST_TOLD],
-        n_more=max(0, len(told) - _MOST_TOLD),
+        notes=notes[:_MOST_TOLD],
+        n_more=max(0, len(notes) - _MOST_TOLD),
         end=end,
         version=vlgauge.__version__,
     )

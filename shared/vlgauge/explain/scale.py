@@ -56,9 +56,7 @@ def scale(metric: Explanation, row: int, examples: Sequence[tuple[str, float]], 
         for place, (shows, score) in enumerate(examples)
         if not math.isnan(score)
     ]
-    told = ", ".join(f"{mark['name']} {mark['value']}" for mark in marks)
-    label = (
-        f"{number(metric.scores[row], metric.digits)} on a scale whose right end is better; examples: {told or 'none'}"
-    )
+    listed = ", ".join(f"{mark['name']} {mark['value']}" for mark in marks) or "none"
+    label = f"{number(metric.scores[row], metric.digits)} on a scale whose right end is better; examples: {listed}"
     own = "" if metric.is_undefined(row) else percent(metric.axis.at(metric.scores[row]))
     return fragment("scale", label=label, marks=marks, own=own, ends=metric.axis.ends)

@@ -119,8 +119,8 @@ def number_title(
     kind = [("row" if of_row else "corpus")] if find_counts(name, signature) else []
     toy = ["toy"] if signature and uses_demo_model(signature) else []
     parser = parser_note(name, signature) if called else []
-    told = f" ({', '.join([*parser, *kind, *toy])})" if parser or kind or toy else ""
-    return f"{called or name}{told}{'' if higher_is_better is None else f' {ARROWS[higher_is_better]}'}"
+    suffix = f" ({', '.join([*parser, *kind, *toy])})" if parser or kind or toy else ""
+    return f"{called or name}{suffix}{'' if higher_is_better is None else f' {ARROWS[higher_is_better]}'}"
 
 
 # Scores that published tables compute with the parser of SPICE's authors.

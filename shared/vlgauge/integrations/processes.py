@@ -25,17 +25,17 @@ def on_first_process(find: Callable[[], Found]) -> Found:
     """
     if not several_processes():
         return find()
-    told: list[Any] = [None, None]  # result, or error message
+    outcome: list[Any] = [None, None]  # result, or error message
     failed: BaseException | None = None
     if dist.get_rank() == 0:
         try:
-            told[0] = find()
+            outcome[0] = find()
         except BaseException as error:
             failed = error
-            told[1] = f"{type(error).__name__}: {error}"
-    dist.broadcast_object_list(told, src=0)
+            outcome[1] = f"{type(error).__name__}: {error}"
+    dist.broadcast_object_list(outcome, src=0)
     if failed is not None:
         raise failed
-    if told[1] is not None:
-        raise RuntimeError(f"the first process, which scores for all, ended with {told[1]}")
-    return told[0]
+    if outcome[1] is not None:
+        raise RuntimeError(f"the first process, which scores for all, ended with {outcome[1]}")
+    return outcome[0]

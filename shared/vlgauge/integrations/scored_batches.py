@@ -37,11 +37,11 @@ class ScoredBatches:
     def __init__(self, folder: str | Path, run: Mapping[str, Any]) -> None:
         self.folder = Path(folder).absolute()  # workers may have another working directory
         self.folder.mkdir(parents=True, exist_ok=True)
-        told = json.loads(json.dumps(without_nan(dict(run))))
-        self._run = json.dumps(told, sort_keys=True).encode()
+        run_facts = json.loads(json.dumps(without_nan(dict(run))))
+        self._run = json.dumps(run_facts, sort_keys=True).encode()
         if (self.folder / _RUN).exists():
             found = read_json(self.folder / _RUN, "--parts")
-            other = _differing(told, found) if isinstance(found, dict) else ["all"]
+            other = _differing(run_facts, found) if isinstance(found, dict) else ["all"]
             if other:
                 raise UsageError(
                     f"--parts must be of the same run, got another one in {str(folder)!r}, which differs in "
@@ -50,7 +50,7 @@ class ScoredBatches:
         elif any(path.name != LOCK for path in self.folder.iterdir()):
             raise UsageError(f"--parts must be the folder of a run, or empty, got {str(folder)!r} with other files")
         else:
-            write(self.folder / _RUN, json.dumps(told, indent=1) + "\n")
+            write(self.folder / _RUN, json.dumps(run_facts, indent=1) + "\n")
 
     def add(self, ids: Sequence[Any], scored: pa.Table) -> None:
         """Write a scored batch.

@@ -98,13 +98,13 @@ def describe_undefined(
     ):
         return ()
     of = ", ".join(f"{name} of {count}" for name, count in lacking.items())
-    told = [
+    sentences = [
         f"{metric}: means, order, groups and tests are of the {n_common} of {n_rows} rows of which every system has a "
         f"score; without one: {of}"
     ]
     name, gained = costliest(scores)
     if is_half:
-        told.append(
+        sentences.append(
             f"fewer than half of the rows have scores of every system by {metric}"
             + (f"; {name} alone costs {gained} of them, leave it out" if gained else "")
         )
@@ -112,8 +112,8 @@ def describe_undefined(
     if None not in worst.values():
         counted = {name: value for name, value in worst.items() if value is not None}
         if rank_names(values, higher) != (turned := rank_names(counted, higher)):
-            told.append(f"with the worst {metric} for missing scores, the order changes: {', '.join(turned)}")
-    return tuple(told)
+            sentences.append(f"with the worst {metric} for missing scores, the order changes: {', '.join(turned)}")
+    return tuple(sentences)
 
 
 def rank_names(values: Mapping[str, float], higher_is_better: bool) -> list[str]:

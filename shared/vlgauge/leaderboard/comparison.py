@@ -124,7 +124,7 @@ class MetricComparison:
         n: Number of rows that every system defines.
         systems: Systems from the best to the worst.
         pairs: Tested pairs, in the order of the call.
-        told: Sentences about rows that some systems do not define.
+        notes: Sentences about rows that some systems do not define.
         scores: Scores of all rows by name of the system, in the order of the ids.
         noise: Whether the score of each row differs from 0 only because of constants of the metric, by name of the
             system. An example is BLEU if no four consecutive words match. Two such scores tie. Empty for metrics
@@ -140,7 +140,7 @@ class MetricComparison:
     n: int
     systems: tuple[System, ...]
     pairs: tuple[SystemPair, ...]
-    told: tuple[str, ...]
+    notes: tuple[str, ...]
     scores: Scores
     noise: Noise
     ids: tuple[str, ...]
@@ -250,8 +250,8 @@ def compare(
     pairs = every if baseline is None else _correct_pairs(joined, tested, with_baseline, family, level)
     compared = [_compare_metric(*parts) for parts in zip(joined, tested, every, pairs, strict=True)]
     for one in compared:
-        if one.told:
-            warn("; ".join(one.told))
+        if one.notes:
+            warn("; ".join(one.notes))
     n_groups = None if labels is None else len(set(labels))
     return RunComparison(
         *(tuple(keys), baseline, level, drawn.resamples, test_resamples, family, seed, n_groups, tuple(compared))
@@ -331,11 +331,11 @@ def _compare_metric(
     joined: _Joined, tested: Tested, every: Sequence[SystemPair], pairs: tuple[SystemPair, ...]
 ) -> MetricComparison:
     worst = worst_values(joined.metric, joined.kind, joined.scores)
-    told = describe_undefined(joined.metric, joined.known, tested.values, worst)
+    notes = describe_undefined(joined.metric, joined.known, tested.values, worst)
     kinds = (joined.metric, joined.kind, joined.higher_is_better, joined.signature, len(joined.rows))
     systems = _systems(joined, tested, every, worst)
     silent = {name: sum(math.isnan(own[row]) for row in joined.rows) for name, own in joined.scores.items()}
-    return MetricComparison(*kinds, systems, pairs, told, joined.scores, joined.noise, tuple(joined.keys), silent)
+    return MetricComparison(*kinds, systems, pairs, notes, joined.scores, joined.noise, tuple(joined.keys), silent)
 
 
 def rows_that_differ(compared: MetricComparison, pair: SystemPair, limit: int) -> list[int]:

@@ -165,9 +165,9 @@ def eval_yaml(
                 "tasks": [],
             },
         )
-        told = {"id": task, "config": on.config, "split": on.split}
-        if told not in content["tasks"]:
-            content["tasks"].append(told)
+        entry = {"id": task, "config": on.config, "split": on.split}
+        if entry not in content["tasks"]:
+            content["tasks"].append(entry)
     return [Export("dataset", identity, "eval.yaml", _yaml(content)) for identity, content in found.items()]
 
 

@@ -181,8 +181,8 @@ def name_compared_value(
         if other != own:
             raise UsageError(_unequal(metric, sizes, first, name))
     if len(sizes) < len(runs):
-        told = {name: sizes_signed(str(run[f"{metric}_signature"])) for name, run in runs.items()}
-        known = sorted(set(filter(None, told.values())))
+        set_sizes = {name: sizes_signed(str(run[f"{metric}_signature"])) for name, run in runs.items()}
+        known = sorted(set(filter(None, set_sizes.values())))
         if known and not (len(known) == 1 and are_bound(known[0])):
             raise UsageError.about(
                 "runs",
@@ -190,7 +190,7 @@ def name_compared_value(
                 f"contain, got {' and '.join(known)}",
                 _REMEDY,
             )
-        if all(told.values()):
+        if all(set_sizes.values()):
             return "score"
         warn(
             f"the scores of {metric} can only be compared if every system has the same number of captions per row, "

@@ -87,9 +87,9 @@ def paper_latex(
         label: Label of the float. Empty for no label.
     """
     table = paper_table(comparison, numbers)
-    told = " ".join(latex_text(one) for one in _sentences(comparison, numbers))
+    text = " ".join(latex_text(one) for one in _sentences(comparison, numbers))
     lines = ["\\begin{table}", "\\centering", *latex_lines(table, booktabs=booktabs)]
-    lines += [f"\\caption{{{f'{caption.rstrip()} ' if caption else ''}{told}}}"]
+    lines += [f"\\caption{{{f'{caption.rstrip()} ' if caption else ''}{text}}}"]
     lines += [f"\\label{{{label}}}"] if label else []
     needs = ["% \\usepackage{booktabs}"] if booktabs else []
     # Allow line breaks inside of a signature.

@@ -128,9 +128,9 @@ def _build(kind: type[Any], name: str, content: Any, **more: Check) -> Any:
     lacking = [key for key in needed if key not in content]
     unknown = [key for key in content if key not in checks]
     if lacking or unknown:
-        told = [f"lacks {', '.join(lacking)}"] if lacking else []
-        told += [f"has {', '.join(map(short_repr, unknown))}, which are not valid keys"] if unknown else []
-        raise InvalidRecordError(f"`{name}` {' and '.join(told)}")
+        problems = [f"lacks {', '.join(lacking)}"] if lacking else []
+        problems += [f"has {', '.join(map(short_repr, unknown))}, which are not valid keys"] if unknown else []
+        raise InvalidRecordError(f"`{name}` {' and '.join(problems)}")
     prefix = "" if kind is Record else f"{name}."
     values = {key: checks[key](f"{prefix}{key}", value) for key, value in content.items()}
     return kind(**{key: value for key, value in values.items() if key not in more})
@@ -293,13 +293,13 @@ def parse_record(content: Any) -> Record:
     return record
 
 
-def _refuse_others(record: Record, told: Mapping[str, Any], of: str = "the signature") -> None:
+def _refuse_others(record: Record, stated: Mapping[str, Any], of: str = "the signature") -> None:
     """Check that values of a record match the values in its signature or in the catalog.
 
     Raises:
         InvalidRecordError: If a value differs.
     """
-    for key, value in told.items():
+    for key, value in stated.items():
         if value != getattr(record, key):
             raise InvalidRecordError(
                 f"`{key}` must be that of {of}, {short_repr(value)}, got {short_repr(getattr(record, key))}"
@@ -312,8 +312,8 @@ def _check_facts(record: Record, signed: Mapping[str, str]) -> None:
         facts = score_facts(record.metric)
     except UsageError as error:
         raise InvalidRecordError(f"`metric` {str(error).removeprefix('`name` ')}") from error
-    told = {"title": score_title(record.metric), "higher_is_better": facts.higher_is_better}
-    _refuse_others(record, told, record.metric)
+    stated = {"title": score_title(record.metric), "higher_is_better": facts.higher_is_better}
+    _refuse_others(record, stated, record.metric)
     low, high = facts.bounds_for(signed)
     ends = {} if record.ci is None else {"ci.low": record.ci.low, "ci.high": record.ci.high}
     for name, number in {"value": record.value, **ends}.items():

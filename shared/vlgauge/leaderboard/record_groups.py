@@ -102,7 +102,7 @@ def _compare_column(
     """
     metric = records[0].metric
     names = {_name(record): record for record in records}
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         try:
             found = compare({name: runs[record.key] for name, record in names.items()}, [metric], level=LEVEL)
@@ -116,7 +116,7 @@ def _compare_column(
     said.append(f"{records[0].title}: {groups_told(found)[:-1]}{rest}.")
     said += several_groups(compared.systems)
     said += [f"{describe_draws(found)}."] if found.n_groups is not None else []
-    said += dict.fromkeys(str(one.message) for one in told if issubclass(one.category, UserWarning))
+    said += dict.fromkeys(str(one.message) for one in caught if issubclass(one.category, UserWarning))
     said += own_values(found, Numbers(digits=RECORD_DIGITS))
     return ""
 

@@ -244,13 +244,13 @@ def _caption(record: Record) -> str:
 
 def _summary(records: Sequence[Record]) -> str:
     dates = sorted({record.date for record in records})
-    told = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
+    period = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     intervals = sorted({f"{100 * record.ci.level:g}%" for record in records if record.ci})
     values = values_told(
         {record.metric: record.title for record in records}, {record.metric: record.signature for record in records}
     )
     what = f"{values} with {' or '.join(intervals)} intervals" if intervals else values.removesuffix(",")
-    return f"{what}, {told}."
+    return f"{what}, {period}."
 
 
 def _row(record: Record) -> _Row:

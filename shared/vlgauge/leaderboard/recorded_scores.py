@@ -122,8 +122,8 @@ def _interval_fault(record: Record, run: Run, called: str) -> str:
     ci = record.ci
     if ci is None:
         return "the record has no interval"
-    told = {"method": ci.method, "samples": ci.resamples, "seed": ci.seed, "groups": ci.groups}
-    if lacking := [name for name, value in told.items() if value is None]:
+    expected = {"method": ci.method, "samples": ci.resamples, "seed": ci.seed, "groups": ci.groups}
+    if lacking := [name for name, value in expected.items() if value is None]:
         return f"the record does not contain its {' and '.join(lacking)}"
     assert ci.resamples is not None
     assert ci.seed is not None

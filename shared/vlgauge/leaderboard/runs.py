@@ -137,7 +137,7 @@ class RowGroups:
     labels: Sequence[str]
 
     @property
-    def told(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         """Entries of the groups in a file of scores: ``groups``, the label of each row, and ``grouped_by``."""
         return {GROUPS: list(self.labels), GROUPED_BY: self.name}
 

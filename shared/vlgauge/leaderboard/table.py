@@ -119,8 +119,8 @@ def systems_table(comparison: RunComparison, numbers: Numbers = PLAIN) -> Table:
             text = numbers.text(system.value, system.low, system.high, few=system.few)
             cells += [Cell(text, system.bold, right=True)]
             beside = _beside(compared, system, numbers)
-            told = [groups_text(system), *beside.values(), *([] if is_one else [count])]
-            cells += [Cell(text, right=True) for text in told]
+            texts_of_row = [groups_text(system), *beside.values(), *([] if is_one else [count])]
+            cells += [Cell(text, right=True) for text in texts_of_row]
         rows.append([*cells, *([Cell(counts[0], right=True)] if is_one else [])])
     has_bold = any(system.bold for compared in comparison.metrics for system in compared.systems)
     header += ["n"] if is_one else []
@@ -265,16 +265,16 @@ def differences_table(
         texts: Texts by id, by name of the system. Systems without texts get no column.
     """
     names = (pair.first, pair.second)
-    told = [name for name in names if name in texts]
+    columns = [name for name in names if name in texts]
     rows = []
     for row in rows_that_differ(compared, pair, limit):
         key = comparison.ids[row]
         first, second = (compared.scores[name][row] for name in names)
         better = pair.first if (first > second) == compared.higher_is_better else pair.second
         scores = [Cell(mean_text(value), right=True) for value in (first, second, first - second)]
-        rows.append([Cell(key), *scores, Cell(better), *(Cell(texts[name][key]) for name in told)])
+        rows.append([Cell(key), *scores, Cell(better), *(Cell(texts[name][key]) for name in columns)])
     what = f"Rows in which {pair.first} and {pair.second} differ most by {title(compared, of_row=True)}"
-    header = ["id", *names, "difference", "better", *(f"text of {name}" for name in told)]
+    header = ["id", *names, "difference", "better", *(f"text of {name}" for name in columns)]
     return Table(header, rows, what if rows else f"{what}: none, because all rows tie")
 
 
@@ -385,7 +385,7 @@ def caveats(comparison: RunComparison, numbers: Numbers = PLAIN) -> list[str]:
     return [
         *([f"{', '.join(toys)}: scores of demo models, which {TOY_NUMBERS}."] if toys else []),
         *few_notes(system.few and numbers.intervals for system in systems),
-        *(f"{one}." for compared in comparison.metrics for one in compared.told),
+        *(f"{one}." for compared in comparison.metrics for one in compared.notes),
         *(
             f"{describe_silent_rows(compared.metric, n_rows, of=name)}."
             for compared in comparison.metrics

@@ -336,8 +336,8 @@ def _refuse_other_tokenizer(tokenizer: Any, config: Any, source: str, setting: s
     start, end = (config.bos_token_id, config.eos_token_id) if config.model_type == "roberta" else own
     wanted = {"padding": config.pad_token_id, "start": start, "end": end}
     if other := [name for name, number in wanted.items() if found[name] != number]:
-        told = ", ".join(f"{name} {wanted[name]}" for name in other)
+        listed = ", ".join(f"{name} {wanted[name]}" for name in other)
         got = ", ".join(f"{name} {found[name]}" for name in other)
         raise UsageError.about(
-            setting, f"must have the tokenizer of its model, with the tokens {told}, got {got} in {source!r}"
+            setting, f"must have the tokenizer of its model, with the tokens {listed}, got {got} in {source!r}"
         )

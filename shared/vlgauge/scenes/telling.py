@@ -37,16 +37,16 @@ def tell(plot: Sequence[str], scenes: Sequence[Scene], rng: np.random.Generator)
     """Generate a sentence for each scene of a plot."""
     names: dict[SceneObject, str] = {}
     subject: SceneObject | None = None
-    told = []
+    sentences = []
     for index, (event, scene) in enumerate(zip(plot, scenes, strict=True)):
         template = pick(_TEMPLATES[event], rng)
         hero = scene.objects[0]
         by_pronoun = hero == subject and rng.random() < 0.4
         introduced = index > 0 and plot[index - 1] == "enter" and event == "move" and not by_pronoun
         sentence = _sentence(scene, template, names, by_pronoun, _is_said(index, scenes, event, rng), rng)
-        told.append(_in_sequence(sentence, index, introduced, rng))
+        sentences.append(_in_sequence(sentence, index, introduced, rng))
         subject = hero if template.startswith("{hero}") or index == 0 else scene.objects[-1]
-    return tuple(told)
+    return tuple(sentences)
 
 
 def _is_said(index: int, scenes: Sequence[Scene], event: str, rng: np.random.Generator) -> bool:

@@ -252,8 +252,8 @@ def _stack_counts(counts: Sequence[Floats], groups: Sequence[object] | None) -> 
     arrays = [np.asarray(own, dtype=np.float64) for own in counts]
     shapes = {own.shape for own in arrays}
     if len(shapes) != 1 or any(own.ndim != 2 for own in arrays):
-        told = ", ".join(map(str, sorted(shapes))) or "none"
-        raise UsageError.about("counts", f"must have one shape (items, counts) for every system, got {told}")
+        listed = ", ".join(map(str, sorted(shapes))) or "none"
+        raise UsageError.about("counts", f"must have one shape (items, counts) for every system, got {listed}")
     if any((np.abs(own) > LARGEST).any() for own in arrays):
         raise UsageError.about(
             "counts", f"must contain finite numbers of at most {LARGEST}, or NaN for undefined items, got a larger one"

@@ -48,7 +48,7 @@ def test_defaults_of_the_embedded_profile(stories):
 @pytest.mark.parametrize("source", ["given", "grid"])
 def test_right_stories_and_invented_objects(fit_script, source, monkeypatch):
     monkeypatch.setattr(fit_script, "CHECKED_SEED", 5)
-    found = fit_script.measured(source, N_STORIES)
+    found = fit_script.measure(source, N_STORIES)
     assert found["right"] >= 0.9  # 0.95 on 200 stories
     assert found["lowest"] >= 0.8
     assert found["lower"] >= 0.9

@@ -14,7 +14,7 @@ SHARES = ([0.6, 0.3, 0.1], "the model"), (EXPECTED, "people")
 
 
 def test_what_is_above_the_mean_of_all_splits_is_hatched_only_where_chance_hardly_explains_it():
-    fair, told = rank_columns(SHARES, EXPECTED, told=False), rank_columns(SHARES, EXPECTED, told=True)
+    fair, told = rank_columns(SHARES, EXPECTED, is_surprising=False), rank_columns(SHARES, EXPECTED, is_surprising=True)
     assert "hatch" not in fair
     assert fair.count('class="bar over"') == 1
     assert told.count('class="hatch"') == told.count('class="ex"') == 1
@@ -23,7 +23,7 @@ def test_what_is_above_the_mean_of_all_splits_is_hatched_only_where_chance_hardl
 
 
 def test_the_label_tells_all_shares():
-    label = re.search('aria-label="(.*?)"', rank_columns(SHARES, EXPECTED, told=False))[1]
+    label = re.search('aria-label="(.*?)"', rank_columns(SHARES, EXPECTED, is_surprising=False))[1]
     assert label == (
         "two by the model: shortest 60%, middle 30%, longest 10%; "
         "two by people: shortest 30%, middle 40%, longest 30%. Over all splits: shortest 30%, middle 40%, longest 30%."
@@ -31,13 +31,13 @@ def test_the_label_tells_all_shares():
 
 
 def test_the_dashes_are_at_the_mean_of_all_splits():
-    heights = re.findall(r'class="third".*? y1="(.*?)" y2="(.*?)"', rank_columns(SHARES, EXPECTED, told=False))
+    heights = re.findall(r'class="third".*? y1="(.*?)" y2="(.*?)"', rank_columns(SHARES, EXPECTED, is_surprising=False))
     assert heights == [(f"{134 - 104 * share:.1f}",) * 2 for share in EXPECTED * 2]
 
 
 def test_no_element_needs_an_id():
-    assert " id=" not in rank_columns(SHARES, EXPECTED, told=True)
-    assert "url(#" not in rank_columns(SHARES, EXPECTED, told=True)
+    assert " id=" not in rank_columns(SHARES, EXPECTED, is_surprising=True)
+    assert "url(#" not in rank_columns(SHARES, EXPECTED, is_surprising=True)
 
 
 def test_shares_are_those_of_the_details():

@@ -270,10 +270,10 @@ def pac_s_assets(backbone: str, kind: str = "pac_s") -> list[Asset]:
     steps = f"{manual_step(backbone, kind)}; they go to {path}"
     release = RELEASES[kind].get(architecture_of(backbone).name)
     known_by = "`vlgauge convert`, which compares its tensors with those of CLIP; no digest was published"
-    told = About(release.link, release.size, _NONE_STATED, known_by) if release else None
+    facts = About(release.link, release.size, _NONE_STATED, known_by) if release else None
     what = f"weights of {TITLES[kind]} for {backbone}"
     url = release.link if release else ""
-    return [clip_files(backbone), ManualDownload(what, steps, path.is_file, about=told, setting="checkpoint", url=url)]
+    return [clip_files(backbone), ManualDownload(what, steps, path.is_file, about=facts, setting="checkpoint", url=url)]
 
 
 def detector_files(name: str) -> HubFiles | Download:
@@ -299,13 +299,13 @@ def detector_files(name: str) -> HubFiles | Download:
         return find_published_file(name).path.is_file() if find_spec("torchvision") is not None else None
 
     steps = "from torchvision's server to torch's folder of checkpoints; or regions=\"grid\", or boxes"
-    told = About(
+    facts = About(
         "https://docs.pytorch.org/vision/stable/models.html",
         "167 MB" if name == _DETECTOR.partition(":")[2] else "printed by `vlgauge prefetch`",
         "BSD-3-Clause of torchvision, which states no separate license; trained on COCO",
         "the first digits of its sha256, which are in its name",
     )
-    return Download(f"detector {name} of torchvision", steps, is_there, lambda: fetch_published(name), told)
+    return Download(f"detector {name} of torchvision", steps, is_there, lambda: fetch_published(name), facts)
 
 
 _POLOS = ManualDownload(

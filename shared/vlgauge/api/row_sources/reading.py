@@ -145,11 +145,11 @@ class RowReader:
                 cells = {column: _replace_bytes(cell, files) for column, cell in cells.items()}
         except Exception as error:
             self._n_bytes = before
-            told = files.forgotten(str(error))
+            reason = files.forgotten(str(error))
             is_of_row = is_of_item(error) or (isinstance(error, OSError) and not isinstance(error, UsageError))
             if isinstance(error, RunTooLargeError) or not is_of_row:
                 raise
-            self.left_out.append(SkippedRow(name, " ".join(told.split())))
+            self.left_out.append(SkippedRow(name, " ".join(reason.split())))
             return
         self.ids.append(name)
         if self.titles.get("groups"):

@@ -332,9 +332,9 @@ def _requests(host: str, about: str = "") -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if (told := _network_error(error, host, about)) is None:
+        if (problem := _network_error(error, host, about)) is None:
             raise
-        raise told from error
+        raise problem from error
     finally:
         session.timeout = before
 

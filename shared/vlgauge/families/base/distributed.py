@@ -202,8 +202,8 @@ def remove(path: str) -> None:
     """Remove the row file of a process and its messages. The lock is removed by its owner."""
     # Remove the round file first, because late processes remove their files once it is gone. Remove the row file last,
     # because `sweep` needs its name to find partially written files.
-    told = (path + _ROUND, path + _ROWS)
-    for file in (*told, *(part.path for beside in told for part in parts_of(beside)), path):
+    written = (path + _ROUND, path + _ROWS)
+    for file in (*written, *(part.path for beside in written for part in parts_of(beside)), path):
         with suppress(FileNotFoundError):
             os.unlink(file)
 

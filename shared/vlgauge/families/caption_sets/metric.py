@@ -217,8 +217,8 @@ class CaptionSetMetric(Metric):
             # These are rows of a larger corpus. Their tests are added to its tests.
             self._tested = tested
         extra = {key: value for name, one in tested.items() for key, value in one.keys(name, self.test.pvalue).items()}
-        told = details if return_details else None
-        return self.result(tested[""].scores.tolist(), made_with=made_with, details=told, **extra)
+        row_details = details if return_details else None
+        return self.result(tested[""].scores.tolist(), made_with=made_with, details=row_details, **extra)
 
     def extremes(self) -> dict[str, str]:
         """Return the values that are evidence against the null hypothesis, "large" or "small", by name of a statistic.

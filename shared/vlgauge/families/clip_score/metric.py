@@ -141,8 +141,8 @@ class ClipScoreMetric(Metric):
         if self.calibration is not None:
             scored = replace(scored, scores=self.calibration.scores([note["cosine"] for note in scored.details]))
         self._warn(rows, scored)
-        told = scored.details if return_details else None
-        record = self.result(scored.scores.tolist(), made_with=self.fields(made_with, more), details=told)
+        row_details = scored.details if return_details else None
+        record = self.result(scored.scores.tolist(), made_with=self.fields(made_with, more), details=row_details)
         if scored.reference_scores is None:
             return record
         found = scored.reference_scores.tolist()
@@ -302,8 +302,8 @@ class ClipScoreMetric(Metric):
             The number if it is more than 5% of at least 20 cosines, and otherwise 0. Always 0 for the demo model, whose
             scores have no meaning.
         """
-        told = self.config_name == "image" and self.calibration is None and self.profile != "embedded"
-        if not told or len(scored.details) < FEW_COSINES:
+        is_counted = self.config_name == "image" and self.calibration is None and self.profile != "embedded"
+        if not is_counted or len(scored.details) < FEW_COSINES:
             return 0
         count = sum(note["cosine"] < 0 for note in scored.details)
         return count if count > CLAMPED * len(scored.details) else 0

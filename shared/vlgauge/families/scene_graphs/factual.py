@@ -129,11 +129,11 @@ def _cut(batch: Sequence[Sequence[int]], longest: int) -> list[list[int]]:
 
 def _graph(text: str) -> Graph | None:
     """Parse a graph from the output of a model, without truncated facts. None if there is no graph."""
-    told = _MARKS.sub("", text.replace(_PROMPT.strip(), "")).strip()
-    if not told:
+    graph_text = _MARKS.sub("", text.replace(_PROMPT.strip(), "")).strip()
+    if not graph_text:
         return Graph(())
     # If a single fact is truncated, the authors' code keeps its object.
-    facts = facts_in(told) or facts_in(f"{told.partition(',')[0]} )" if told.startswith("(") else "")
+    facts = facts_in(graph_text) or facts_in(f"{graph_text.partition(',')[0]} )" if graph_text.startswith("(") else "")
     return Graph.of(map(_lemmas, facts)) if facts else None
 
 

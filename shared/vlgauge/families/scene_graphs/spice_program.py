@@ -143,12 +143,12 @@ def find_java(java: str | PathLike[str]) -> str:
 def _java_version(_: FileState, path: str) -> int | None:
     """Return the major version of Java. None for another program."""
     try:
-        told = subprocess.run(
+        completed = subprocess.run(
             [path, "-version"], stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", errors="replace"
         )
     except OSError:
         return None
-    version = _VERSION.search(told.stderr)
+    version = _VERSION.search(completed.stderr)
     return int(version[1]) if version else None
 
 
@@ -220,8 +220,8 @@ def _run(program: _Program, captions: Sequence[str]) -> list[Graph]:
 
 def _read_graphs(path: Path, n: int) -> list[Graph]:
     try:
-        told = json.loads(path.read_text("utf-8"))
-        found = {one["image_id"]: Graph.of(tuple(part["tuple"]) for part in one["test_tuples"]) for one in told}
+        parsed = json.loads(path.read_text("utf-8"))
+        found = {one["image_id"]: Graph.of(tuple(part["tuple"]) for part in one["test_tuples"]) for one in parsed}
         return [found[i] for i in range(n)]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(

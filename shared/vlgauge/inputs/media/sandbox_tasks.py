@@ -28,12 +28,12 @@ def picture(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
     how = {name: settings[name] for name in ("convert", "max_pixels", "shown")}
     image, animated = decode_image({"bytes": content, "path": None}, settings["place"], **how)
     transparency = image.info.get("transparency")
-    told: dict[str, Any] = {"size": image.size, "mode": image.mode, "animated": animated, "palette": None}
-    told["transparency"] = transparency.hex() if isinstance(transparency, bytes) else transparency
+    facts: dict[str, Any] = {"size": image.size, "mode": image.mode, "animated": animated, "palette": None}
+    facts["transparency"] = transparency.hex() if isinstance(transparency, bytes) else transparency
     if image.mode in ("P", "PA"):
         mode = image.im.getpalettemode() if image.mode == "P" else "RGB"
-        told |= {"palette_mode": mode, "palette": image.im.getpalette(mode, mode).hex()}
-    yield told, b""
+        facts |= {"palette_mode": mode, "palette": image.im.getpalette(mode, mode).hex()}
+    yield facts, b""
     for top in range(0, image.height, _ROWS):
         bottom = min(top + _ROWS, image.height)
         band = image.crop((0, top, image.width, bottom)).tobytes()

@@ -40,18 +40,18 @@ def picture(content: bytes, place: str, **how: Any) -> Decoded:
     most = _BYTES_PER_PIXEL * how["max_pixels"] + MEGABYTE
     parts = run(f"{_TASKS}:picture", {"place": place, **how}, content, subject=f"`{place}`", most_bytes=most)
     with closing(parts):
-        told = next(parts).facts
-        image = Image.new(told["mode"], told["size"])
-        if told["palette"] is not None:
-            image.putpalette(bytes.fromhex(told["palette"]), told["palette_mode"])
-        if (transparency := told["transparency"]) is not None:
+        facts = next(parts).facts
+        image = Image.new(facts["mode"], facts["size"])
+        if facts["palette"] is not None:
+            image.putpalette(bytes.fromhex(facts["palette"]), facts["palette_mode"])
+        if (transparency := facts["transparency"]) is not None:
             read: dict[type, Any] = {str: bytes.fromhex, list: tuple, int: int}
             image.info["transparency"] = read[type(transparency)](transparency)
         # Paste bands to avoid a second copy of all pixels.
         for part in parts:
             size = (image.width, part.facts["n_rows"])
             image.paste(Image.frombytes(image.mode, size, part.body), (0, part.facts["top"]))
-    return Decoded(image, told["animated"])
+    return Decoded(image, facts["animated"])
 
 
 def check_file_size(path: str, place: str) -> None:

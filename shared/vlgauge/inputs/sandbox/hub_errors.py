@@ -32,8 +32,8 @@ def in_words(identity: str) -> Iterator[None]:
             raise UsageError.about("dataset", f"must have data files, got {identity!r}, which is a script") from error
         if (failed := _network_error(error, identity)) is not None:
             raise failed from error
-        told = " ".join(str(error).split())[:200]
-        problem = f"must be readable, got {identity!r} ({type(error).__name__}: {told})"
+        text = " ".join(str(error).split())[:200]
+        problem = f"must be readable, got {identity!r} ({type(error).__name__}: {text})"
         raise UsageError.about("dataset", problem) from error
 
 

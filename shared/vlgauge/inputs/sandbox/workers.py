@@ -180,11 +180,11 @@ def run(
         OSError: If the function raised one.
     """
     module, _, function = task.partition(":")
-    told = _task(function, settings, memory, seconds, is_stream=False)
+    request = _task(function, settings, memory, seconds, is_stream=False)
     with _turns:
-        worker = _begin_task((module,), told, content, subject)
-        with _keep_worker(worker), worker.deadline(_wall_clock(told["seconds"])):
-            yield from _parts(worker, told, subject, most_bytes)
+        worker = _begin_task((module,), request, content, subject)
+        with _keep_worker(worker), worker.deadline(_wall_clock(request["seconds"])):
+            yield from _parts(worker, request, subject, most_bytes)
 
 
 def stream(
@@ -215,12 +215,12 @@ def stream(
         OSError: If the function raised one.
     """
     module, _, function = task.partition(":")
-    told = _task(function, settings, memory, seconds, is_stream=True)
-    worker = _begin_task(_key(module, environment), told, b"", subject)
+    request = _task(function, settings, memory, seconds, is_stream=True)
+    worker = _begin_task(_key(module, environment), request, b"", subject)
     with _keep_worker(worker):
-        parts = _parts(worker, told, subject, most_bytes)
+        parts = _parts(worker, request, subject, most_bytes)
         while True:
-            with worker.deadline(_wall_clock(told["seconds"])):
+            with worker.deadline(_wall_clock(request["seconds"])):
                 part = next(parts, None)
             if part is None:
                 return
@@ -251,8 +251,8 @@ def stop_idle() -> None:
 def _task(
     function: str, settings: Mapping[str, Any], memory: int, seconds: float | None, *, is_stream: bool
 ) -> dict[str, Any]:
-    told = {"function": function, "settings": dict(settings), "memory": memory, "is_stream": is_stream}
-    return told | {"seconds": SECONDS if seconds is None else seconds}
+    task = {"function": function, "settings": dict(settings), "memory": memory, "is_stream": is_stream}
+    return task | {"seconds": SECONDS if seconds is None else seconds}
 
 
 def _wall_clock(seconds: float) -> float:

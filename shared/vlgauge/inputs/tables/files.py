@@ -140,8 +140,8 @@ def rows_of_file(settings: dict[str, Any], data: bytes) -> Iterator[tuple[None, 
         some = rows[start : start + _ROWS_AT_A_TIME]
         lines = [row.line for row in some if isinstance(row, CsvRow)]
         cells = some if titles is None else [list(row.values()) for row in some]
-        told = json.dumps([titles, lines, cells], ensure_ascii=False, separators=(",", ":"))
-        yield None, told.encode("utf-8", "surrogatepass")
+        encoded = json.dumps([titles, lines, cells], ensure_ascii=False, separators=(",", ":"))
+        yield None, encoded.encode("utf-8", "surrogatepass")
 
 
 _TITLED = ("csv", "tsv", "txt")
@@ -273,13 +273,13 @@ def refuse_lists_as_text(name: str, rows: Sequence[Any], *, may_be_texts: bool =
     found = [row for row, text in enumerate(texts) if reads_as_list(text)]
     if not found:
         return
-    told = f"{len(found)} of {len(texts)} rows that look like a list of strings, the first, in row {found[0]}, is "
-    told += f"{texts[found[0]]!r:.{_SHOWN_CHARACTERS}}"
+    problem = f"{len(found)} of {len(texts)} rows that look like a list of strings, the first, in row {found[0]}, is "
+    problem += f"{texts[found[0]]!r:.{_SHOWN_CHARACTERS}}"
     if 2 * len(found) > len(texts) and not may_be_texts:
         raise UsageError.about(
-            name, f"must have strings or lists of strings, got {told}", "parse them with ast.literal_eval first"
+            name, f"must have strings or lists of strings, got {problem}", "parse them with ast.literal_eval first"
         )
-    warn(f"`{name}` has {told}; each is scored as one text; parse them with ast.literal_eval first")
+    warn(f"`{name}` has {problem}; each is scored as one text; parse them with ast.literal_eval first")
 
 
 def without_blanks(rows: Sequence[Any]) -> list[Any]:

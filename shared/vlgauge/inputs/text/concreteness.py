@@ -241,8 +241,8 @@ def wordnet_lemmas() -> Callable[[str], list[str]]:
         MissingExtraError: If NLTK cannot be imported.
         WeightsNotFoundError: If NLTK does not find its dataset wordnet.
     """
-    told = '`lemmatizer="wordnet"` requires NLTK, which cannot be imported; run: pip install "vlgauge[punkt]"'
-    with importing(told):
+    message = '`lemmatizer="wordnet"` requires NLTK, which cannot be imported; run: pip install "vlgauge[punkt]"'
+    with importing(message):
         from nltk.stem import WordNetLemmatizer
     lemmatizer = WordNetLemmatizer()
     try:

@@ -50,8 +50,8 @@ def import_spacy() -> Any:
     Raises:
         MissingExtraError: If spaCy cannot be imported.
     """
-    told = 'noun phrases and nouns require spaCy, which cannot be imported; run: pip install "vlgauge[english]"'
-    with importing(told):
+    message = 'noun phrases and nouns require spaCy, which cannot be imported; run: pip install "vlgauge[english]"'
+    with importing(message):
         import spacy
     return spacy
 

@@ -146,8 +146,8 @@ def check_installed(tokenizer: Tokenizer | str) -> None:
     """
     kind = _KINDS.get(tokenizer) if isinstance(tokenizer, str) else None
     modules = [module for module, _ in kind.packages] if kind else []
-    if kind and (told := missing_packages(as_setting("tokenizer", tokenizer), modules, kind.extra)):
-        raise MissingExtraError(told)
+    if kind and (problem := missing_packages(as_setting("tokenizer", tokenizer), modules, kind.extra)):
+        raise MissingExtraError(problem)
 
 
 def is_installed(tokenizer: str) -> bool:

@@ -116,8 +116,12 @@ def build_vit(state: Mapping[str, torch.Tensor]) -> Any:
     missing, surplus = sorted(names.keys() - own.keys()), sorted(own.keys() - names.keys())
     wrong = [name for name in names.keys() & own.keys() if names[name].shape != own[name].shape]
     if missing or surplus or wrong:
-        told = ", ".join([*(f"{n} is missing" for n in missing), *(f"{n} is unexpected" for n in surplus), *wrong][:3])
-        raise UsageError.about("checkpoint", f"must contain the tensors of a vision transformer, got others: {told}")
+        differences = ", ".join(
+            [*(f"{n} is missing" for n in missing), *(f"{n} is unexpected" for n in surplus), *wrong][:3]
+        )
+        raise UsageError.about(
+            "checkpoint", f"must contain the tensors of a vision transformer, got others: {differences}"
+        )
     model.load_state_dict(own)
     return model.eval().requires_grad_(False)
 

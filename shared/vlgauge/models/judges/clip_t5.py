@@ -51,8 +51,8 @@ def load_clip_t5(files: JudgeFiles, tower: JudgeFiles, dtype: Any, device: str) 
     own = {name: value for name, value in files.config.items() if name not in ("model_type", "architectures")}
     config = transformers.T5Config(**own)
     read: Any = transformers.CLIPVisionModel.from_pretrained
-    seeing, told = read(str(tower.folder), use_safetensors=True, output_loading_info=True, **common)
-    if unread := sorted(map(str, told["missing_keys"])):
+    seeing, info = read(str(tower.folder), use_safetensors=True, output_loading_info=True, **common)
+    if unread := sorted(map(str, info["missing_keys"])):
         # The library initializes them randomly, and reports this only in its log.
         raise UsageError(f"the image tower must have the tensors of its configuration, got no {', '.join(unread[:3])}")
     model: Any = transformers.T5ForConditionalGeneration(config)

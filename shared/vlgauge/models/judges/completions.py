@@ -61,15 +61,15 @@ class TokenLogprobs:
         because they cannot be distinguished.
         """
         spelled = [text for text, _ in self.likeliest]
-        told = [spelled.count(str(digit)) for digit in range(10)]
-        if max(told) > 1:
+        counts = [spelled.count(str(digit)) for digit in range(10)]
+        if max(counts) > 1:
             return np.full(10, math.nan)
         found = np.zeros(10)
         for text, chance in self.likeliest:
             if _DIGIT.fullmatch(text):
                 found[int(text)] = chance
         rest = max(0.0, 1 - sum(chance for _, chance in self.likeliest))
-        max_unlisted_probability = min(told.count(0) * self.max_unlisted_probability, rest)
+        max_unlisted_probability = min(counts.count(0) * self.max_unlisted_probability, rest)
         return np.full(10, math.nan) if max_unlisted_probability > MOST_UNTOLD * found.sum() else found
 
     def chance_of(self, spelled: str) -> float | None:
@@ -101,17 +101,17 @@ class Completion:
     names: tuple[str, ...]
 
 
-def read_completion(told: Any, longest: int) -> Completion:
+def read_completion(answer: Any, longest: int) -> Completion:
     """Parse a response whose tokens spell its text, each being the most likely token at its position.
 
     Args:
-        told: The decoded JSON of the response.
+        answer: The decoded JSON of the response.
         longest: Maximum number of tokens that were requested.
 
     Raises:
         InvalidResponseError: If the response does not have this form.
     """
-    choice = _first(told, "choices")
+    choice = _first(answer, "choices")
     message = choice.get("message")
     text = message.get("content") if isinstance(message, dict) else None
     if not isinstance(text, str):
@@ -136,13 +136,15 @@ def read_completion(told: Any, longest: int) -> Completion:
         raise InvalidResponseError(
             "returned tokens that do not spell the answer; disable its reasoning parser, or its reasoning"
         )
-    names = tuple(one for one in (told.get("model"), told.get("system_fingerprint")) if isinstance(one, str) and one)
+    names = tuple(
+        one for one in (answer.get("model"), answer.get("system_fingerprint")) if isinstance(one, str) and one
+    )
     written = _HALF_A_LETTER.sub("\N{REPLACEMENT CHARACTER}", text).strip()
     return Completion(written, tuple(tokens), reason == "stop", names)
 
 
-def _first(told: Any, name: str) -> dict[str, Any]:
-    rows = told.get(name) if isinstance(told, dict) else None
+def _first(answer: Any, name: str) -> dict[str, Any]:
+    rows = answer.get(name) if isinstance(answer, dict) else None
     if not isinstance(rows, list) or not rows or not isinstance(rows[0], dict):
         raise InvalidResponseError("returned JSON that is not a chat completion")
     return rows[0]

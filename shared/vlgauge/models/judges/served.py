@@ -105,10 +105,10 @@ class ServedJudge:
         The reported names are in parentheses, together with a digest of custom `fields`. They can be empty before the
         first request.
         """
-        told = sorted(self._names - {self._model})
+        others = sorted(self._names - {self._model})
         if self._body != json.dumps(dict(VLLM_FIELDS), sort_keys=True):
-            told.append(f"fields-{hashlib.sha256(self._body.encode()).hexdigest()[:8]}")
-        more = f"({','.join(_NO_NAME.sub('_', one)[:60] for one in told)})" if told else ""
+            others.append(f"fields-{hashlib.sha256(self._body.encode()).hexdigest()[:8]}")
+        more = f"({','.join(_NO_NAME.sub('_', one)[:60] for one in others)})" if others else ""
         return f"served/{self._model}{more}"
 
     @property
@@ -200,7 +200,7 @@ class ServedJudge:
         first = {key: i for i, key in reversed(list(enumerate(keys)))}
         # Remove them, because another thread may take them at the same time.
         taken = {key: self._kept.pop(key, None) for key in first}
-        found: dict[Hashable, Any] = {key: told for key, told in taken.items() if told is not None}
+        found: dict[Hashable, Any] = {key: answers for key, answers in taken.items() if answers is not None}
         asked: dict[Future[Result], Hashable] = {}
         pool = ThreadPoolExecutor(batch_size)
         try:
@@ -231,32 +231,32 @@ class ServedJudge:
         return [found[key] for key in keys]
 
     def _answer(self, question: Question, longest: int) -> Answer:
-        told = self._complete(question, longest)
-        at, digits = digits_of(told.tokens)
-        if any(one.joins_digits for one in told.tokens):
+        answer = self._complete(question, longest)
+        at, digits = digits_of(answer.tokens)
+        if any(one.joins_digits for one in answer.tokens):
             self._joins_digits = True
-        return Answer(told.text, np.array(at, dtype=np.int64), np.array(digits).reshape(-1, 10), told.ended)
+        return Answer(answer.text, np.array(at, dtype=np.int64), np.array(digits).reshape(-1, 10), answer.ended)
 
     def _first_chance(self, question: Question, answer: str) -> float:
         """Return the log-probability of an answer as the first token. See `chances` for NaN and minus infinity."""
-        told = self._complete(question, 1)
-        if not told.tokens:
+        completion = self._complete(question, 1)
+        if not completion.tokens:
             raise NetworkError(f"{host_of(self._url)} returned no token, but one was requested")
         try:
-            chance = told.tokens[0].chance_of(answer)
+            chance = completion.tokens[0].chance_of(answer)
         except InvalidResponseError as error:
             raise self._unreadable(error) from None
         if chance is None:
-            return -math.inf if told.tokens[0].max_unlisted_probability <= MOST_UNTOLD else math.nan
+            return -math.inf if completion.tokens[0].max_unlisted_probability <= MOST_UNTOLD else math.nan
         return math.log(chance) if chance > 0 else -math.inf
 
     def _complete(self, question: Question, longest: int) -> Completion:
         method = {"logprobs": True, "top_logprobs": N_LIKELIEST, "temperature": 0, "seed": 0, "max_tokens": longest}
         asked = {"model": self._model, "messages": _turns(question), "stream": False, "n": 1}
         body = {**self._fields, **asked, **method}
-        told = complete(self._url, body, key_from=self._key_from, seconds=self._seconds)
+        answer = complete(self._url, body, key_from=self._key_from, seconds=self._seconds)
         try:
-            found = read_completion(told, longest)
+            found = read_completion(answer, longest)
         except InvalidResponseError as error:
             raise self._unreadable(error) from None
         self._names.update(found.names)

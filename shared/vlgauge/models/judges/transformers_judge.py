@@ -326,8 +326,8 @@ class LoadedJudge:
         found = []
         for row, (own, one) in enumerate(zip(places, batch, strict=True)):
             chances = torch.log_softmax(logits[row, [kept.index(place) for place in own]].float(), dim=-1)
-            told = [chances[i, token] for i, token in enumerate(one.answer)]
-            found.append(torch.stack([*told, torch.logsumexp(chances[-1, self._stops], dim=0)]))
+            tokens = [chances[i, token] for i, token in enumerate(one.answer)]
+            found.append(torch.stack([*tokens, torch.logsumexp(chances[-1, self._stops], dim=0)]))
         return found
 
     def _collate(self, batch: Sequence[_Prepared], *, left: bool) -> dict[str, torch.Tensor]:

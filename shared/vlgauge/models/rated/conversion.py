@@ -81,11 +81,11 @@ def _check_settings(content: Any, source: str) -> None:
     Raises:
         ValueError: If a setting differs.
     """
-    told = content.get("hyper_parameters") if isinstance(content, Mapping) else None
-    told = told if isinstance(told, Mapping) else {}
+    stored = content.get("hyper_parameters") if isinstance(content, Mapping) else None
+    stored = stored if isinstance(stored, Mapping) else {}
     for name, wanted in _SETTINGS.items():
         # The class in the authors' code has another default for the last one.
-        found = told.get(name, "Sigmoid" if name == "final_activation" else wanted)
+        found = stored.get(name, "Sigmoid" if name == "final_activation" else wanted)
         if found != wanted and str(found) != str(wanted):
             raise UsageError.about(
                 "checkpoint",

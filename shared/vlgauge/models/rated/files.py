@@ -80,9 +80,11 @@ def head_of(tensors: Mapping[str, Any], metadata: Mapping[str, str], source: str
     names += [f"scalar_mix.scalar_parameters.{number}" for number in range(max(len(scalars), 1))] + [GAMMA]
     if set(arrays) != set(names):
         lacking, more = sorted(set(names) - set(arrays)), sorted(set(arrays) - set(names))
-        told = [f"{', '.join(some[:3])} {what}" for some, what in ((lacking, "missing"), (more, "too much")) if some]
+        problems = [
+            f"{', '.join(some[:3])} {what}" for some, what in ((lacking, "missing"), (more, "too much")) if some
+        ]
         raise UsageError.about(
-            "checkpoint", f"must have three linear layers and a weight per layer, got {'; '.join(told)} in {source}"
+            "checkpoint", f"must have three linear layers and a weight per layer, got {'; '.join(problems)} in {source}"
         )
     matrices = tuple(arrays[f"ff.0.ff.linear_{number}.weight"] for number in layers)
     biases = tuple(arrays[f"ff.0.ff.linear_{number}.bias"] for number in layers)

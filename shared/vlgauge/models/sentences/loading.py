@@ -84,15 +84,15 @@ def check_tensors(model: Any, folder: Path) -> None:
     kind = known_tensors.SENTENCE_OF_TOKENS if "Pooling" in kinds else known_tensors.SENTENCE
     for entry, module in zip(json.loads((folder / "modules.json").read_text("utf-8")), model, strict=False):
         lacking, surplus = _other_tensors(module, folder / (entry.get("path") or ""), kind)
-        told = [
+        problems = [
             f"{', '.join(names[:3])}{f' and {len(names) - 3} more' * (len(names) > 3)} {what}"
             for names, what in ((lacking, "missing"), (surplus, "too much"))
             if names
         ]
-        if told:
+        if problems:
             raise UsageError.about(
                 "encoder",
-                f"must have the tensors of its {type(module).__name__} and no others, got {'; '.join(told)} in "
+                f"must have the tensors of its {type(module).__name__} and no others, got {'; '.join(problems)} in "
                 f"{str(folder)!r}",
             )
 

@@ -98,10 +98,10 @@ def read_coco_systems(
     names = [result.stem for result in results]
     if len(set(names)) < len(names):
         raise UsageError(f"DATA must have distinct file names for the captioners, got {', '.join(names)}")
-    told = {result.stem: _captions(records, result) for result, records in results.items()}
+    described = {result.stem: _captions(records, result) for result, records in results.items()}
     known = coco_captions(content, path)
-    wanted = next(iter(told.values()))
-    for name, own in told.items():
+    wanted = next(iter(described.values()))
+    for name, own in described.items():
         if own.keys() != wanted.keys():
             other = next(image for image in (*wanted, *own) if (image in own) != (image in wanted))
             raise UsageError(
@@ -119,7 +119,8 @@ def read_coco_systems(
     seen = {"images": [folder.image(files_of[image]) for image in wanted]} if wanted.keys() <= files_of.keys() else {}
     theirs = [known[image] for image in wanted]
     columns = {
-        name: columns_of([own[image] for image in wanted], theirs, references, **seen) for name, own in told.items()
+        name: columns_of([own[image] for image in wanted], theirs, references, **seen)
+        for name, own in described.items()
     }
     return CocoSystems(columns, {"references": "all" if references is None else references})
 

@@ -62,8 +62,8 @@ def read_saved_rows(folder: Path) -> list[dict[str, Any]]:
         OSError: If a file cannot be read.
     """
     state = folder / "state.json"
-    told = entry(read_json(state), "_data_files", list, f"`{state}`")
-    names = [entry(one, "filename", str, f"file {number} of `{state}`") for number, one in enumerate(told)]
+    entries = entry(read_json(state), "_data_files", list, f"`{state}`")
+    names = [entry(one, "filename", str, f"file {number} of `{state}`") for number, one in enumerate(entries)]
     if wrong := [name for name in names if PurePosixPath(name).name != name or not name.endswith(".arrow")]:
         raise UsageError.about(str(state), f"must name .arrow files in the same folder, got {wrong[0]!r}")
     parts = (

@@ -107,5 +107,5 @@ def check_packages(recipe: str, packages: Sequence[str], *, plot: bool) -> None:
         ImportError: If a package is missing.
     """
     wanted = (*packages, "matplotlib") if plot else packages
-    if told := missing_packages(f"vlgauge train {recipe}", wanted, "train"):
-        raise MissingExtraError(f"{told}, or pass --no-plot" if "matplotlib" in told else told)
+    if problem := missing_packages(f"vlgauge train {recipe}", wanted, "train"):
+        raise MissingExtraError(f"{problem}, or pass --no-plot" if "matplotlib" in problem else problem)

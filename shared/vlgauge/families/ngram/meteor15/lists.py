@@ -105,9 +105,9 @@ def read_lists(path: Path) -> WordLists:
         with zipfile.ZipFile(path) as jar:
             words, prefixes, synsets, exceptions = (_lines(jar, name, path) for name in names)
     except (zipfile.BadZipFile, KeyError, EOFError) as error:
-        told = str(error.args[0] if isinstance(error, KeyError) else error)
+        reason = str(error.args[0] if isinstance(error, KeyError) else error)
         raise UsageError.about(
-            "lists", f"must be a meteor-1.5.jar, a zip file with {', '.join(names)}, got {str(path)!r} ({told})"
+            "lists", f"must be a meteor-1.5.jar, a zip file with {', '.join(names)}, got {str(path)!r} ({reason})"
         ) from None
     forms: dict[str, list[str]] = {}
     for lemma, irregular in _pairs(exceptions):

@@ -107,11 +107,11 @@ def draw_rows(n: int, seed: int, split: str) -> list[Rated]:
     for number, scene in enumerate(every):
         own = 1_000_003 * seed + number
         rng = np.random.default_rng([own, 5])
-        told = captions(scene, own + 1, n=2 + int(rng.integers(4)))
+        candidates = captions(scene, own + 1, n=2 + int(rng.integers(4)))
         picture = ScenePicture(scene, own)
         other = every[(number + 1 + int(rng.integers(max(1, n - 1)))) % n]
         for text, quality in [*_word_captions(scene, own, rng), (captions(other, own)[0], _likeness(scene, other))]:
-            references = tuple(one for one in told if one != text) or (told[0],)
+            references = tuple(one for one in candidates if one != text) or (candidates[0],)
             found.append(Rated(picture, text, references, _simulate_rating(quality, rng), number))
     return found
 

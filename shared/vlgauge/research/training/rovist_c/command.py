@@ -168,14 +168,14 @@ def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
 
 def data_digest(base: str, training: stories.Encoded, validation: stories.Encoded) -> str:
     """Return a digest of the base, and of the samples for training and validation."""
-    told = [base, *([side.ids, side.labels.tolist()] for side in (training, validation))]
-    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+    content = [base, *([side.ids, side.labels.tolist()] for side in (training, validation))]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
-def encode_stories(tokenizer: Any, model: Any, told: stories.Stories) -> stories.Encoded:
+def encode_stories(tokenizer: Any, model: Any, story_texts: stories.Stories) -> stories.Encoded:
     """Encode the samples of the stories for the model."""
     maximum = longest_input(tokenizer, model.config)
-    return stories.encode_samples(tokenizer, stories.samples(told), maximum, segments=takes_segments(model))
+    return stories.encode_samples(tokenizer, stories.samples(story_texts), maximum, segments=takes_segments(model))
 
 
 def measure_model(

@@ -137,8 +137,8 @@ def word_vectors(options: argparse.Namespace, found: Sequence[pairs.PhraseRegion
         options.output.mkdir(parents=True, exist_ok=True)
         path = options.output / VECTORS
         write_vectors(path, pairs.index_words([pair.phrase for pair in found], options.seed))
-        told = [story.sentences for story in stories(options.scenes, SCENES_SEED, "train")]
-        fit_idf(told).save(options.output / IDF)
+        story_texts = [story.sentences for story in stories(options.scenes, SCENES_SEED, "train")]
+        fit_idf(story_texts).save(options.output / IDF)
         return word_vector_file(path, argument="--glove")
     return word_vector_file(require_option(options.glove, "--glove"), argument="--glove")
 
@@ -214,8 +214,8 @@ def with_vectors(
 def data_digest(found: Sequence[pairs.PhraseRegion], vectors: WordVectorFile, config: Mapping[str, Any]) -> str:
     """Return a digest of the training data with 16 hexadecimal digits. Images are identified by name and content."""
     rows = [(pair.image, pair.picture.place, pair.picture.key.hex(), pair.phrase) for pair in found]
-    told = [vectors.sha256, sorted(config.items()), rows]
-    return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
+    content = [vectors.sha256, sorted(config.items()), rows]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 
 
 def image_side(

@@ -26,10 +26,13 @@ def measure_held_out(folder: Path, vectors: Path, idf: Path | None, n_stories: i
         as many or more nouns. Also the share of stories in which the noun of an absent object has the lowest cosine of
         all objects. "all shapes known" is an upper bound for any heads. See `knowing`.
     """
-    told = stories(n_stories, SEED, "test")
-    drawings = [story.drawings() for story in told]
-    swapped = [story.retell_with(other) for story, other in zip(told, [*told[1:], told[0]], strict=True)]
-    wrong = [story.with_hallucination(SEED + i) for i, story in enumerate(told)]
+    stories_drawn = stories(n_stories, SEED, "test")
+    drawings = [story.drawings() for story in stories_drawn]
+    swapped = [
+        story.retell_with(other)
+        for story, other in zip(stories_drawn, [*stories_drawn[1:], stories_drawn[0]], strict=True)
+    ]
+    wrong = [story.with_hallucination(SEED + i) for i, story in enumerate(stories_drawn)]
     metric: Any = vlgauge.load(
         "rovist_vg",
         checkpoint=folder,
@@ -41,12 +44,12 @@ def measure_held_out(folder: Path, vectors: Path, idf: Path | None, n_stories: i
     )
     found: dict[str, float] = {}
     for kind in ("boxes", "grid"):
-        right, others = (_details(metric, each, drawings, kind) for each in (told, swapped))
+        right, others = (_details(metric, each, drawings, kind) for each in (stories_drawn, swapped))
         found |= _above(kind, metric.rescore, right, others)
         details = _details(metric, [story for story, _ in wrong], drawings, kind)
         lowest = [_is_lowest(each, phrase.split()[-1]) for each, (_, phrase) in zip(details, wrong, strict=True)]
         found[f"{kind}: absent object lowest"] = sum(lowest) / n_stories
-    return found | _above("all shapes known", metric.rescore, right, others, list(map(knowing, told)))
+    return found | _above("all shapes known", metric.rescore, right, others, list(map(knowing, stories_drawn)))
 
 
 def knowing(story: SceneStory) -> Callable[[str], float]:
@@ -88,10 +91,12 @@ def _above(
     return shares
 
 
-def _details(metric: Any, told: Sequence[SceneStory], drawings: Sequence[Sequence[Drawing]], kind: str) -> list[Detail]:
+def _details(
+    metric: Any, stories_drawn: Sequence[SceneStory], drawings: Sequence[Sequence[Drawing]], kind: str
+) -> list[Detail]:
     boxes = [[{"boxes": drawing.boxes} for drawing in each] for each in drawings] if kind == "boxes" else None
     result: dict[str, Any] = metric.compute(
-        predictions=[story.sentences for story in told],
+        predictions=[story.sentences for story in stories_drawn],
         images=[[drawing.image for drawing in each] for each in drawings],
         regions=boxes,
         return_details=True,
