@@ -17,13 +17,13 @@ BUGS = [KeyError("scores_of_rows"), TypeError("bug"), ValueError("bug"), IndexEr
 SCORE = {
     "command": "vlgauge.cli.score.print_results",
     "numbers": "vlgauge.api.numbers.numbers_of",
-    "columns": "vlgauge.families.base.metric.Metric._stored",
+    "columns": "vlgauge.families.base.metric.Metric._store_rows",
     "reader": "vlgauge.inputs.tables.files._record",
     "formula": "vlgauge.families.ngram.cider.length_penalties",
     "metric": "vlgauge.families.base.metric.Metric.signature",
 }
 COMPARE = {
-    "statistics": "vlgauge.stats.comparison._bounds",
+    "statistics": "vlgauge.stats.paired._bounds",
     "leaderboard": "vlgauge.leaderboard.comparison.rank_groups",
 }
 

@@ -76,8 +76,13 @@ def imports(path):
 
 
 def late_imports(path):
-    """Return the modules of the package that are imported below the top level, such as inside a function."""
-    inner = [names for node, names in imports(path) if node.col_offset and node not in of_types_only(path)]
+    """Return the modules of the package that are imported below the top level, without a comment that says why."""
+    lines = path.read_text("utf-8").splitlines()
+    inner = [
+        names
+        for node, names in imports(path)
+        if node.col_offset and node not in of_types_only(path) and "  # " not in lines[node.lineno - 1]
+    ]
     return [name for names in inner for name in names if name.split(".")[0].startswith("vlgauge")]
 
 
@@ -195,7 +200,7 @@ def test_no_modules_import_each_other_in_a_circle():
     assert {name: sorted(graph[name] & reached) for name in sorted(reached)} == {}
 
 
-def test_nothing_of_the_packages_is_imported_inside_a_function():
+def test_an_import_inside_a_function_says_why():
     found = {name_of(path): late_imports(path) for path in FILES}
     assert {path: names for path, names in found.items() if names} == {}
 

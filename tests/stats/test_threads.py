@@ -6,7 +6,7 @@ import threading
 import numpy as np
 import pytest
 
-from vlgauge.stats import comparison, intervals, threads
+from vlgauge.stats import intervals, paired, threads
 from vlgauge.stats.threads import one_blas_thread
 
 threadpoolctl = pytest.importorskip("threadpoolctl")
@@ -94,8 +94,8 @@ def test_resampling_and_random_signs_run_on_one_thread(two_threads, monkeypatch)
         return spy
 
     monkeypatch.setattr(intervals, "draw_sums", spied(intervals.draw_sums))
-    monkeypatch.setattr(comparison, "random_signs", spied(comparison.random_signs))
+    monkeypatch.setattr(paired, "random_signs", spied(paired.random_signs))
     first, second = np.random.default_rng(0).normal(size=(2, 40))
     intervals.bootstrap_interval(first, resamples=10)
-    comparison.paired_test(first, second, resamples=10)
+    paired.paired_test(first, second, resamples=10)
     assert seen == [("resampled_sums", 1), ("random_signs", 1)]

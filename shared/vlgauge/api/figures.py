@@ -46,7 +46,7 @@ def empty_figure(width: float, height: float) -> Any:
     with importing(NEEDS_MATPLOTLIB):
         from matplotlib.figure import Figure
 
-    class LazyImage(Figure):
+    class NotebookFigure(Figure):
         """Figure that notebooks show as PNG."""
 
         def _repr_png_(self) -> bytes:
@@ -58,7 +58,7 @@ def empty_figure(width: float, height: float) -> Any:
             shows = escape("; ".join(axes.get_xlabel() or axes.get_ylabel() for axes in self.axes))
             return f'<img alt="{shows}" src="data:image/png;base64,{base64.b64encode(self._repr_png_()).decode()}">'
 
-    return LazyImage(figsize=(width, height), layout="constrained", facecolor="white")
+    return NotebookFigure(figsize=(width, height), layout="constrained", facecolor="white")
 
 
 @dataclass(frozen=True)

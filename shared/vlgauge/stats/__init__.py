@@ -1,7 +1,7 @@
 """Permutation tests, p-values of a corpus, confidence intervals, and comparisons of systems."""
 
-from vlgauge.stats.comparison import PairedTest, differences, holm, paired_test, paired_tests
 from vlgauge.stats.intervals import FEW, FEW_MARK, FEW_NOTE, METHOD, Interval, bootstrap_interval, bootstrap_intervals
+from vlgauge.stats.paired import PairedTest, differences, holm, paired_test, paired_tests
 from vlgauge.stats.permutation import (
     PVALUE_MODES,
     SIGNS,

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.core.errors import UsageError
-from vlgauge.stats.comparison import Ints, PairedTest, differences, sign_tests
 from vlgauge.stats.drawing import check_labels, check_level, check_resamples, every_sign, random_signs, unit_sums
 from vlgauge.stats.intervals import Interval, effect_intervals, turn
+from vlgauge.stats.paired import Ints, PairedTest, differences, sign_tests
 from vlgauge.stats.scores import LARGEST, Floats
 
 # Maximum number of counts of pairs in each of several arrays in memory.
