@@ -8,7 +8,7 @@ Ints = npt.NDArray[np.int64]
 
 
 def compute_weighted_means(values: Floats, weights: Floats, sizes: Ints) -> Floats:
-    """Compute the weighted mean of the best similarities of each text, the paper's P and R with idf weights.
+    """Compute the weighted mean of the best similarities of each text, P or R with idf weights (Zhang et al., 2020).
 
     Args:
         values: Best similarity of each token of n texts, concatenated, shape ``(n_tokens,)``.
@@ -27,7 +27,7 @@ def compute_weighted_means(values: Floats, weights: Floats, sizes: Ints) -> Floa
 
 
 def f_measure(precision: Floats, recall: Floats) -> Floats:
-    """Compute F = 2 P R / (P + R) of each pair, and 0 unless P and R have the same sign."""
+    """Compute F = 2 P R / (P + R) of each pair (Zhang et al., 2020), and 0 unless P and R have the same sign."""
     same = precision * recall > 0
     return np.where(same, 2 * precision * recall / np.where(same, precision + recall, 1.0), 0.0)
 

@@ -64,7 +64,14 @@ def component_distances(human: Floats, model: Floats, *, apply_tanh: bool = True
 
 
 def human_distance(parts: Floats) -> Floats:
-    """Compute d_HM = (d_G + d_C + d_R) / 3 of each story, shape ``(n,)``, from its parts, shape ``(n, 3)``."""
+    """Compute d_HM = (d_G + d_C + d_R) / 3 of each story (Surikuchi et al., 2024).
+
+    Args:
+        parts: d_G, d_C and d_R, shape ``(n, 3)``.
+
+    Returns:
+        Shape ``(n,)``.
+    """
     total: Floats = parts[:, 0] + parts[:, 1] + parts[:, 2]
     return total / 3.0
 

@@ -73,7 +73,7 @@ def self_cider(spectrum: Floats) -> Floats:
 
 
 def div_n(texts: TokenIds, example: Ints, max_order: int = 2) -> Floats:
-    """Compute Div-n: the number of distinct n-grams of the captions of a row, divided by the number of their words.
+    """Compute Div-n (Shetty et al., 2017): number of distinct n-grams of the captions of a row, per word.
 
     Args:
         texts: Captions of a row, then of the next row.

@@ -40,13 +40,13 @@ Examples:
 
 
 def specs_scores(cosines: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Compute max((c + 1) / 2, 0) of cosine similarities c, as in the authors' code. Range [0, 1].
+    """Compute SPECS (Chen et al., 2025), max((c + 1) / 2, 0) of cosine similarities c, as in the authors' code.
 
     Args:
         cosines: c, shape ``(n,)``.
 
     Returns:
-        Shape ``(n,)``, float64. NaN for NaN.
+        Shape ``(n,)``, float64, in [0, 1]. NaN for NaN.
     """
     return np.maximum((np.asarray(cosines, dtype=np.float64) + 1) / 2, 0.0)
 

@@ -60,6 +60,8 @@ def clip_scores(cosines: npt.ArrayLike, w: float) -> Floats:
 def reference_scores(scores: npt.ArrayLike, similarities: npt.ArrayLike, *, clamp: bool) -> Floats:
     """Compute 2 P s / (P + s), the harmonic mean of score and reference similarity (Sarto et al., 2023, Eq. 4).
 
+    With scores of CLIP-S, it is RefCLIP-S (Hessel et al., 2021).
+
     Args:
         scores: P, from `clip_scores`, shape ``(n,)``.
         similarities: s, maximum cosine of the caption and a reference, shape ``(n,)``. NaN without references.

@@ -84,7 +84,7 @@ def summands(statistics: Floats) -> Floats:
 
 
 def scores_of(statistics: Floats) -> Floats:
-    """Compute METEOR 1.5 from statistics of pairs, or from sums of `summands` over a corpus.
+    """Compute METEOR 1.5 of pairs, or of sums of `summands` over a corpus (Denkowski and Lavie, 2014).
 
     Args:
         statistics: Shape ``(..., 21)``, in the order of `COLUMNS`.
