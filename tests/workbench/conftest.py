@@ -1,5 +1,6 @@
 """The workbench on the loopback. These tests are skipped if gradio is missing."""
 
+import gc
 import importlib
 import json
 import time
@@ -33,7 +34,13 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(autouse=True, scope="module")
 def nothing_of_gradio_is_left():
-    """Collect the garbage after each file, so that no file of tests affects the next one."""
+    """Collect the garbage after each file, so that no file of tests affects the next one.
+
+    Many tests search for garbage. Objects that exist before the file are excluded, because they would take a second.
+    """
+    with loops_of_gradio_left_open():
+        pass
+    gc.freeze()
     yield
     with loops_of_gradio_left_open():
         pass  # the garbage is collected at its end
