@@ -76,6 +76,11 @@ def do(settings, content):
     yield {"n": len(content), "process": os.getpid(), "scratch": os.environ["TMPDIR"]}, content
 
 
+def label(settings, content):
+    """Yield facts of many characters."""
+    yield "x" * settings["n"], b""
+
+
 def flood(settings, content):
     """Yield messages without end."""
     while True:

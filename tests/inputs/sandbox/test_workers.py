@@ -160,6 +160,9 @@ def test_an_error_keeps_its_argument():
 def test_a_result_is_bounded():
     with pytest.raises(SandboxError):
         list(run("sandbox_tasks:flood", {}, subject="`x`", most_bytes=5 * 2**20))
+    assert [len(part.facts) for part in run("sandbox_tasks:label", {"n": 2**20}, subject="`x`")] == [2**20]
+    with pytest.raises(SandboxError):
+        list(run("sandbox_tasks:label", {"n": 2**24}, subject="`x`"))
 
 
 def test_many_threads_and_one_that_breaks_workers_harms_no_other():

@@ -7,6 +7,8 @@ import json
 from collections.abc import Mapping
 from typing import IO, Any
 
+_LONGEST_HEAD = 2**24
+
 
 def send(stream: IO[bytes], head: Mapping[str, Any], body: bytes | bytearray | memoryview = b"") -> None:
     """Write a message."""
@@ -22,9 +24,9 @@ def receive(stream: IO[bytes], most_bytes: float = float("inf")) -> tuple[dict[s
         Header of the message without the number of bytes, and its body.
 
     Raises:
-        EOFError: If the other process ended, or the body has more bytes than `most_bytes`.
+        EOFError: If the other process ended, the header has more than 16 MiB, or the body more bytes than `most_bytes`.
     """
-    line = stream.readline()
+    line = stream.readline(_LONGEST_HEAD)
     if not line.endswith(b"\n"):
         raise EOFError
     head = json.loads(line)
