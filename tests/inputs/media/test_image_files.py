@@ -150,6 +150,15 @@ def test_text_is_no_image_and_its_message_shows_no_address():
         open_image(cell(b"text"), "x")
 
 
+def test_an_error_without_a_message_is_named(monkeypatch):
+    def fail(*_, **__):
+        raise EOFError
+
+    monkeypatch.setattr(Image, "open", fail)
+    with pytest.raises(ValueError, match=r"^`x` must be a readable image, got 4 bytes \(error: EOFError\)$"):
+        open_image(cell(b"text"), "x")
+
+
 def test_file_deleted_after_it_was_added_is_refused(tmp_path):
     with pytest.raises(ValueError, match=r"^`x`.*gone\.png"):
         open_image({"bytes": None, "path": str(tmp_path / "gone.png")}, "x")

@@ -423,5 +423,6 @@ def _unreadable_refused(place: str, shown: str) -> Iterator[None]:
         yield
     except Exception as error:
         # Pillow's message for an unknown format contains the address of a buffer.
-        why = "an unknown image format" if isinstance(error, UnidentifiedImageError) else f"error: {error}"
+        is_unknown = isinstance(error, UnidentifiedImageError)
+        why = "an unknown image format" if is_unknown else f"error: {str(error) or type(error).__name__}"
         raise UsageError.about(place, f"must be a readable image, got {shown} ({why})") from error

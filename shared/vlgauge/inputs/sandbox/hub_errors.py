@@ -1,5 +1,6 @@
 """Conversion of errors of `huggingface_hub` and `datasets` into messages about a dataset."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -32,7 +33,8 @@ def in_words(identity: str) -> Iterator[None]:
             raise UsageError.about("dataset", f"must have data files, got {identity!r}, which is a script") from error
         if (failed := _network_error(error, identity)) is not None:
             raise failed from error
-        text = " ".join(str(error).split())[:200]
+        # `datasets` names its files by their paths in the folder of the worker.
+        text = " ".join(str(error).replace(f"{os.getcwd()}{os.sep}", "").split())[:200]
         problem = f"must be readable, got {identity!r} ({type(error).__name__}: {text})"
         raise UsageError.about("dataset", problem) from error
 
