@@ -15,7 +15,8 @@ from vlgauge import scenes
 from vlgauge.cli import main, protocol, protocol_tables
 from vlgauge.core.files import DATA
 from vlgauge.core.results import to_json
-from vlgauge.research.protocols import PROTOCOLS, flickr8k, hallucination, metric_scores, read_flickr8k_expert
+from vlgauge.research.protocols import PROTOCOLS, flickr8k, hallucination, read_flickr8k_expert
+from vlgauge.research.protocols.scoring import metric_scores
 
 pytestmark = pytest.mark.usefixtures("no_sockets")
 

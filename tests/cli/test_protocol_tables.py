@@ -14,7 +14,7 @@ from vlgauge.api import computing
 from vlgauge.cli import main
 from vlgauge.core.pool import pool
 from vlgauge.families.aggregation import corpus_interval
-from vlgauge.models.clip.encoder import ClipEncoder
+from vlgauge.models.clip.towers import ClipTowers
 from vlgauge.research.protocols import read_flickr8k_expert
 
 pytestmark = pytest.mark.usefixtures("no_sockets", "few_documents")
@@ -62,8 +62,8 @@ def protocol(drawn, capsys, monkeypatch, tmp_path):
 
 
 def test_six_metrics_have_the_scores_of_each_alone_and_one_pass_over_the_images(drawn, protocol, monkeypatch):
-    seen, passes = ClipEncoder._seen, []
-    monkeypatch.setattr(ClipEncoder, "_seen", lambda self, *a: passes.append(len(a[0])) or seen(self, *a))
+    image, passes = ClipTowers.image, []
+    monkeypatch.setattr(ClipTowers, "image", lambda self, *a: passes.append(len(a[0])) or image(self, *a))
     pool.unload()
     words = ("--metric", "clip_s,pac_s", "--baselines", "--profile", "embedded", "--resamples", 0, "--format", "json")
     record = json.loads(protocol(*words))

@@ -106,7 +106,8 @@ def test_protocols_of_files_with_new_content(verified, tmp_path):
     code, record = verified("rouge_l", "length", "--data", tmp_path)
     assert code == 1
     found = {(one["table"], one["protocol"], one["column"]): one["ours"] for one in record["compared"]}
-    from vlgauge.research.protocols import metric_scores, read_flickr8k_cf
+    from vlgauge.research.protocols import read_flickr8k_cf
+    from vlgauge.research.protocols.scoring import metric_scores
 
     task = read_flickr8k_cf([tmp_path])
     (scores,) = metric_scores([vlgauge.load("rouge_l")], task.columns)

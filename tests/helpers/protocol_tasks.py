@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from vlgauge.research.protocols import CaptionPairs, RatedCaptions, judge
+from vlgauge.research.protocols.evaluation import judge
+from vlgauge.research.protocols.pairs import CaptionPairs
+from vlgauge.research.protocols.ratings import RatedCaptions
 
 
 def rated(ratings, groups=None, **more):

@@ -10,8 +10,7 @@ from vlgauge.cli.outputs import write_json
 from vlgauge.core.errors import UsageError
 from vlgauge.core.results import plain, to_json
 from vlgauge.leaderboard.table import Cell, Table, render
-from vlgauge.research.protocols import CocoSystems, SystemValue, read_coco_systems, system_values
-from vlgauge.research.protocols.coco_systems import NAME
+from vlgauge.research.protocols.coco_systems import NAME, CocoSystems, SystemValue, read_coco_systems, system_values
 from vlgauge.stats import RESAMPLES
 
 RULES = ("images", "references")

@@ -20,14 +20,15 @@ from vlgauge.core.catalog import WITH_REFERENCES
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import DATA
 from vlgauge.core.results import to_json
-from vlgauge.research import protocols
-from vlgauge.research.protocols.evaluation import check_resamples
+from vlgauge.research.protocols import PROTOCOLS, scoring
+from vlgauge.research.protocols.corpora import read_corpus
+from vlgauge.research.protocols.evaluation import Task, check_resamples, judge
 
 RULES = (
     *("images", "videos", "references", "average", "unanimous", "draws", "vote_ties", "score_ties", "zero"),
     "independent",
 )
-NAMES = [*protocols.PROTOCOLS, coco_systems.NAME]
+NAMES = [*PROTOCOLS, coco_systems.NAME]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +51,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_limits(parser)
     words = "metrics, separated by commas (see `vlgauge list`), or length"
     parser.add_argument("--metric", metavar="METRIC,...", help=words)
-    parser.add_argument("--baselines", action="store_true", help=f"also {', '.join(protocols.BASELINES)}")
+    parser.add_argument("--baselines", action="store_true", help=f"also {', '.join(scoring.BASELINES)}")
     words = "compare the others with this one (bleu_1, pac_s, ref_pac_s, ...), not all pairs"
     parser.add_argument("--against", metavar="NAME", help=words)
     add_shared(parser, "set", "profile", set=SET_SOME)
@@ -116,9 +117,9 @@ def run(options: argparse.Namespace) -> None:
     print(to_json(record) if options.format == "json" else render_tables(judged, options.format))
 
 
-def _tasks(options: argparse.Namespace) -> dict[str | None, protocols.Task]:
+def _tasks(options: argparse.Namespace) -> dict[str | None, Task]:
     """Return the dataset for each number of references. The only key is None for a single one."""
-    reader = protocols.PROTOCOLS[options.name]
+    reader = PROTOCOLS[options.name]
     known = list(inspect.signature(reader).parameters)
     _refuse_rules(options, known)
     rules = {name: getattr(options, name) for name in RULES if getattr(options, name) is not None}
@@ -130,17 +131,17 @@ def _tasks(options: argparse.Namespace) -> dict[str | None, protocols.Task]:
     return tasks if len(tasks) > 1 else {None: next(iter(tasks.values()))}
 
 
-def _judge_scores(task: protocols.Task, metrics: Sequence[Any], options: argparse.Namespace) -> JudgedTask:
+def _judge_scores(task: Task, metrics: Sequence[Any], options: argparse.Namespace) -> JudgedTask:
     """Return the scores of a task and their evaluation.
 
     A metric that requires references is left out if the rows have none. If it is the only one, it is kept and raises an
     error itself.
     """
     readable = [metric for metric in metrics if "references" in task.columns or not _needs_references(metric)]
-    found = protocols.read_released_scores(task)
-    found += [protocols.length_scores(task.columns)] if protocols.LENGTH in _names(options) else []
+    found = scoring.read_released_scores(task)
+    found += [scoring.length_scores(task.columns)] if scoring.LENGTH in _names(options) else []
     if options.scores:
-        found += protocols.read_scores(Path(options.scores))
+        found += scoring.read_scores(Path(options.scores))
     elif readable or not found:
         readable = readable or list(metrics)
         names = [*(scores.name for scores in found), *families_of([], readable)]
@@ -151,22 +152,22 @@ def _judge_scores(task: protocols.Task, metrics: Sequence[Any], options: argpars
         with warnings.catch_warnings():
             # Each table is scored in one call, so the references of other tables do not matter.
             warnings.filterwarnings("ignore", message="CIDEr-D counts n-grams in the references of a call")
-            found += protocols.metric_scores(readable, task.columns, missing=options.missing)
+            found += scoring.metric_scores(readable, task.columns, missing=options.missing)
     how = {"level": options.level, "resamples": options.resamples, "seed": options.seed}
     values = {scores.name: scores.values for scores in found}
     left_out = [metric for metric in metrics if metric not in readable]
     unscored = [metric.name for metric in left_out]
     if options.against and options.against in families_of([], left_out):
         # There is no baseline in this table. It exists in the tables with references.
-        return JudgedTask(task, found, replace(protocols.judge(task, values, **how), differences=[]), unscored)
+        return JudgedTask(task, found, replace(judge(task, values, **how), differences=[]), unscored)
     if options.against:
         _check_against(options.against, list(values))
-    return JudgedTask(task, found, protocols.judge(task, values, against=options.against, **how), unscored)
+    return JudgedTask(task, found, judge(task, values, against=options.against, **how), unscored)
 
 
 def families_of(names: Sequence[str], metrics: Sequence[Any]) -> list[str]:
     """Return the families of scores that the metrics can return, and the length if it is one of the names."""
-    found = [protocols.LENGTH] if protocols.LENGTH in names else []
+    found = [scoring.LENGTH] if scoring.LENGTH in names else []
     for metric in metrics:
         scored_with_references = [f"ref_{metric.name}"] if metric.configs else []
         found += ["bleu_1", "bleu_4"] if metric.name == "bleu" else [metric.name, *scored_with_references]
@@ -184,7 +185,7 @@ def _needs_references(metric: Any) -> bool:
 
 def _names(options: argparse.Namespace) -> list[str]:
     given = names_in(options.metric)
-    return [*given, *(name for name in protocols.BASELINES if options.baselines and name not in given)]
+    return [*given, *(name for name in scoring.BASELINES if options.baselines and name not in given)]
 
 
 def _is_requested(options: argparse.Namespace) -> bool:
@@ -198,10 +199,10 @@ def _check(options: argparse.Namespace) -> None:
     if not options.metric and (options.profile or options.idf or (options.set and not options.baselines)):
         raise UsageError("--set, --profile and --idf require --metric")
     names = _names(options)
-    if names.count(protocols.LENGTH) > 1:
-        raise UsageError(f"METRIC must name each metric once, got {protocols.LENGTH!r} more than once")
-    if names != [protocols.LENGTH] and not options.scores and _is_requested(options):
-        metric_list(",".join(name for name in names if name != protocols.LENGTH))
+    if names.count(scoring.LENGTH) > 1:
+        raise UsageError(f"METRIC must name each metric once, got {scoring.LENGTH!r} more than once")
+    if names != [scoring.LENGTH] and not options.scores and _is_requested(options):
+        metric_list(",".join(name for name in names if name != scoring.LENGTH))
     several = options.references is not None and len(options.references) > 1
     for option in ("plot", "scores", "write_rows"):
         if getattr(options, option) and several != (option == "plot"):
@@ -222,7 +223,7 @@ def _refuse_rules(options: argparse.Namespace, known: Sequence[str]) -> None:
 
 def _metrics(options: argparse.Namespace, *, video: bool) -> list[Any]:
     """Load the metrics of the options. For data of videos, use the configuration for videos of metrics that have it."""
-    names = [name for name in _names(options) if name != protocols.LENGTH]
+    names = [name for name in _names(options) if name != scoring.LENGTH]
     if not names:
         return []
     settings = settings_by_metric(options.set, names)
@@ -231,14 +232,14 @@ def _metrics(options: argparse.Namespace, *, video: bool) -> list[Any]:
         for name in weighing:
             if "idf" in settings[name]:
                 raise UsageError("--idf cannot be combined with --set idf=...")
-            settings[name]["idf"] = protocols.read_corpus(options.idf)
+            settings[name]["idf"] = read_corpus(options.idf)
         if not weighing:
             raise UsageError(f"--idf requires a metric that weighs words, got {', '.join(names)}")
     config = "video" if video and any("video" in load_metric(name).configs for name in names) else None
     return load_metrics(settings, config=config, profile=options.profile)
 
 
-def _write_rows(task: protocols.Task, target: str) -> None:
+def _write_rows(task: Task, target: str) -> None:
     if any(isinstance(image, Mapping) and image.get("bytes") for image in task.columns.get("images", [])):
         raise UsageError("--write-rows is not supported if DATA contains the images, which cannot be written as JSON")
     cells = zip(*task.columns.values(), strict=True)

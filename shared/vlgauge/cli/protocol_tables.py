@@ -7,7 +7,8 @@ from typing import Any
 
 from vlgauge.core.results import plain, pvalue_text
 from vlgauge.leaderboard.table import Cell, Table, render
-from vlgauge.research.protocols import Evaluation, Figure, Judgement, Task, TaskScores
+from vlgauge.research.protocols.evaluation import Evaluation, Figure, Judgement, Task
+from vlgauge.research.protocols.scoring import TaskScores
 from vlgauge.research.studies.published import PublishedRow, rows_beside, verdict
 from vlgauge.stats import alpha
 

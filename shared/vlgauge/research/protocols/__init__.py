@@ -15,28 +15,14 @@ from collections.abc import Callable
 
 from vlgauge.research.protocols.abstract50s import read_abstract50s
 from vlgauge.research.protocols.activitynet_foil import read_activitynet_foil
-from vlgauge.research.protocols.coco_systems import CocoSystems, SystemValue, read_coco_systems, system_values
 from vlgauge.research.protocols.composite import read_composite
-from vlgauge.research.protocols.corpora import read_corpus
 from vlgauge.research.protocols.dsg_tifa160 import read_dsg_tifa160
-from vlgauge.research.protocols.evaluation import Evaluation, Figure, Judgement, Task, judge
+from vlgauge.research.protocols.evaluation import Task
 from vlgauge.research.protocols.flickr8k import read_flickr8k_cf, read_flickr8k_expert
 from vlgauge.research.protocols.foil import read_foil
 from vlgauge.research.protocols.hallucination import read_hat, read_nocaps_foil
-from vlgauge.research.protocols.pairs import CaptionPairs
 from vlgauge.research.protocols.pascal50s import read_pascal50s
 from vlgauge.research.protocols.polaris import read_nebula, read_polaris
-from vlgauge.research.protocols.ratings import RatedCaptions
-from vlgauge.research.protocols.scoring import (
-    BASELINES,
-    LENGTH,
-    TEXT_FAMILIES,
-    TaskScores,
-    length_scores,
-    metric_scores,
-    read_released_scores,
-    read_scores,
-)
 from vlgauge.research.protocols.sdci import read_sdci
 from vlgauge.research.protocols.thumb import read_thumb
 from vlgauge.research.protocols.vatex_eval import read_vatex_eval
@@ -59,42 +45,3 @@ PROTOCOLS: dict[str, Callable[..., Task]] = {
     "dsg_tifa160": read_dsg_tifa160,
 }
 """Readers by name. Their keyword arguments are the rules of a protocol."""
-
-__all__ = [
-    "BASELINES",
-    "LENGTH",
-    "PROTOCOLS",
-    "TEXT_FAMILIES",
-    "CaptionPairs",
-    "CocoSystems",
-    "Evaluation",
-    "Figure",
-    "Judgement",
-    "RatedCaptions",
-    "SystemValue",
-    "Task",
-    "TaskScores",
-    "judge",
-    "length_scores",
-    "metric_scores",
-    "read_abstract50s",
-    "read_activitynet_foil",
-    "read_coco_systems",
-    "read_composite",
-    "read_corpus",
-    "read_dsg_tifa160",
-    "read_flickr8k_cf",
-    "read_flickr8k_expert",
-    "read_foil",
-    "read_hat",
-    "read_nebula",
-    "read_nocaps_foil",
-    "read_pascal50s",
-    "read_polaris",
-    "read_released_scores",
-    "read_scores",
-    "read_sdci",
-    "read_thumb",
-    "read_vatex_eval",
-    "system_values",
-]

@@ -8,7 +8,7 @@ from typing import Any
 from vlgauge.core.results import mean_of_defined
 from vlgauge.families.style import StyleTable
 from vlgauge.inputs.tables.files import make_paths_absolute, read_rows, take_column
-from vlgauge.research.protocols import read_coco_systems, system_values
+from vlgauge.research.protocols.coco_systems import read_coco_systems, system_values
 from vlgauge.research.protocols.files import entry, read_json
 from vlgauge.research.studies.component_tables import read_column
 from vlgauge.research.studies.published import PublishedRow

@@ -10,8 +10,8 @@ from typing import Any
 
 from vlgauge.core.errors import MissingFileError, UsageError
 from vlgauge.core.files import FilePath
-from vlgauge.research.protocols import TEXT_FAMILIES
 from vlgauge.research.protocols.evaluation import Draws
+from vlgauge.research.protocols.scoring import TEXT_FAMILIES
 from vlgauge.research.studies.published import PublishedRow, rows, spread_of_draws, verdict
 
 # Exceptions for missing weights, packages or data, and for invalid files.

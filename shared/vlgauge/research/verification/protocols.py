@@ -5,17 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from vlgauge.research.protocols import (
-    LENGTH,
-    PROTOCOLS,
-    Task,
-    TaskScores,
-    judge,
-    length_scores,
-    metric_scores,
-    read_corpus,
-    read_released_scores,
-)
+from vlgauge.research.protocols import PROTOCOLS
+from vlgauge.research.protocols.corpora import read_corpus
+from vlgauge.research.protocols.evaluation import Task, judge
+from vlgauge.research.protocols.scoring import LENGTH, TaskScores, length_scores, metric_scores, read_released_scores
 from vlgauge.research.studies.published import REFERENCE_FREE, PublishedRow
 from vlgauge.research.verification.findings import (
     TEXT_METRICS,

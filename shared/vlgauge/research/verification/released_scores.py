@@ -10,7 +10,8 @@ import numpy as np
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import read_text
-from vlgauge.research.protocols import judge, read_flickr8k_expert
+from vlgauge.research.protocols import read_flickr8k_expert
+from vlgauge.research.protocols.evaluation import judge
 from vlgauge.research.studies.published import PublishedRow
 from vlgauge.research.verification.findings import Data, Finding, Tools, Unchecked, attempt_check, compare_values
 

@@ -10,8 +10,9 @@ from protocol_tasks import evaluated
 
 from vlgauge.cli import main
 from vlgauge.families.judged.question_graphs import apply_dependencies, dsg_score, parents_of
-from vlgauge.research.protocols import judge, read_dsg_tifa160
+from vlgauge.research.protocols import read_dsg_tifa160
 from vlgauge.research.protocols.dsg_tifa160 import ANSWERS, QUESTIONS_FILE, RATINGS_FILE
+from vlgauge.research.protocols.evaluation import judge
 from vlgauge.research.studies.published import rows
 
 MODELS = ("sd1", "vq")

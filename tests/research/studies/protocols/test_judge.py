@@ -8,7 +8,7 @@ import pytest
 from protocol_tasks import evaluated, pairs, rated, values
 from scipy.stats import kendalltau, spearmanr
 
-from vlgauge.research.protocols import judge
+from vlgauge.research.protocols.evaluation import judge
 from vlgauge.research.protocols.pairs import RIGHT
 from vlgauge.research.protocols.ratings import ANNOTATORS, TAUS
 from vlgauge.stats import bootstrap_pvalue, compute_grouped_samples

@@ -12,7 +12,6 @@ from vlgauge.research.protocols import (
     PROTOCOLS,
     read_abstract50s,
     read_composite,
-    read_corpus,
     read_flickr8k_cf,
     read_flickr8k_expert,
     read_foil,
@@ -21,6 +20,7 @@ from vlgauge.research.protocols import (
     read_polaris,
     read_vatex_eval,
 )
+from vlgauge.research.protocols.corpora import read_corpus
 
 pytestmark = pytest.mark.usefixtures("no_sockets")
 

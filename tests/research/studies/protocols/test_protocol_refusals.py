@@ -9,7 +9,8 @@ import protocol_files as made
 import pytest
 from scipy.io import savemat
 
-from vlgauge.research.protocols import PROTOCOLS, read_corpus, read_foil
+from vlgauge.research.protocols import PROTOCOLS, read_foil
+from vlgauge.research.protocols.corpora import read_corpus
 from vlgauge.research.protocols.files import Folder, texts
 
 pytestmark = pytest.mark.usefixtures("no_sockets")
