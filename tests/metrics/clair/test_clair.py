@@ -244,7 +244,7 @@ def test_a_tiny_language_model(tmp_path, printed):
     chances = [torch.softmax(one[0].double(), dim=-1)[digits].numpy() for one in made.logits[: len(text)]]
     means = [float(one @ np.arange(10) / one.sum()) for one in chances]
     assert 100 * result["clair"] == pytest.approx(sum(10**k * one for k, one in enumerate(means[::-1])), rel=1e-5)
-    assert result["clair_signature"].endswith("|turn:chat")
+    assert result["clair_signature"].endswith("|chat_template:chat")
 
 
 def test_t5_and_llava_read_text_alone(tmp_path):

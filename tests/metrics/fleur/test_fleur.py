@@ -331,7 +331,7 @@ def test_scores_of_a_tiny_llava_are_those_of_the_released_loop(tmp_path, printed
         assert result["fleur_scores"][row] == pytest.approx(expected, abs=1e-5)
     assert 0 < result["fleur_scores"][0] < float(printed) + 0.2
     assert "|prep:square|" in result["fleur_signature"]
-    assert result["fleur_signature"].endswith("|turn:llava_v1")
+    assert result["fleur_signature"].endswith("|chat_template:llava_v1")
 
 
 def test_captions_references_and_reasons_see_a_picture_once(tmp_path):

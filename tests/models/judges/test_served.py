@@ -101,7 +101,7 @@ def test_scores_are_those_of_the_judge_behind_the_server(serving, way):
     for key in [key for key in there if key.endswith("_signature")]:
         fields = parse_signature(there[key])[1]
         assert fields["enc"] == ("served/toy" if name == "vqascore" else "served/toy(f1)")
-        assert (fields["dtype"], fields["turn"]) == ("served", "chat")
+        assert (fields["dtype"], fields["chat_template"]) == ("served", "chat")
 
 
 def test_a_request_is_what_the_protocol_wants_and_shows_the_picture_as_it_is(serving):

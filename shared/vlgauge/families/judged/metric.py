@@ -108,10 +108,10 @@ class JudgeMetric(Metric):
         """Return the signature fields of a judge model.
 
         Returns:
-            ``enc`` (identity), ``dtype``, ``prep`` (preparation of images) and ``turn`` (digest of the template).
+            ``enc`` (identity), ``dtype``, ``prep`` (preparation of images) and ``chat_template`` (its digest or name).
         """
         names = {"enc": judge.identity, "dtype": judge.dtype, "prep": judge.preparation}
-        return {**names, "turn": judge.opening(self.opening)}
+        return {**names, "chat_template": judge.opening(self.opening)}
 
     def warn_escaped(self, judge: Judge, questions: Sequence[Question]) -> int:
         """Count the questions with captions that spell special tokens, and warn if the count is not 0.
