@@ -5,6 +5,7 @@ import struct
 
 import numpy as np
 import pytest
+from hostile_media import GIF, GIF_FRAME
 from image_samples import RGB, encoded, pixels
 from PIL import Image
 
@@ -50,3 +51,31 @@ def test_an_array_becomes_the_file_that_pillow_would_write(shape):
 def test_a_picture_is_decoded_without_a_second_copy(monkeypatch):
     monkeypatch.setattr(Image.Image, "copy", lambda _: pytest.fail("a copy"))
     assert pixels(opened(encoded(RGB, "PNG"))) == pixels(RGB)
+
+
+def comment(n_bytes):
+    return b"\x21\xfe" + (b"\xff" + b"c" * 255) * (n_bytes // 255) + b"\0"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        GIF + comment(2_000_000) + GIF_FRAME,
+        GIF + GIF_FRAME + comment(2_000_000) + GIF_FRAME,
+        GIF + GIF_FRAME + comment(100) * 1_100_000,
+        GIF + b"\1" * 2_000_000 + GIF_FRAME,
+    ],
+    ids=["before", "between", "many", "no blocks"],
+)
+def test_long_comments_are_refused_before_they_are_joined(data, monkeypatch):
+    monkeypatch.setattr(Image, "open", lambda *_, **__: pytest.fail("opened by Pillow"))
+    with pytest.raises(ValueError, match=r"^`images\[1\]`.*\(error: more than 1,048,576 bytes of comments\)$"):
+        opened(data)
+
+
+@pytest.mark.filterwarnings("ignore:.*more than one frame")
+def test_other_blocks_of_a_gif_are_not_counted():
+    colors = b"\x2c\0\0\0\0\x01\0\x01\0\x80!!!\xfe\xfe\xfe\x02\x02\x44\x01\0"  # own colors with the bytes of a comment
+    unknown = b"\x21\x55" + (b"\xff" + b"c" * 255) * 8_000 + b"\0"
+    for data in (GIF + colors, GIF + unknown + GIF_FRAME, GIF + GIF_FRAME + GIF_FRAME + comment(2_000_000)):
+        assert opened(data + b";").size == (1, 1)
