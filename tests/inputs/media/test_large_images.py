@@ -1,6 +1,7 @@
 """Large images are decoded one at a time, and small ones in parallel."""
 
 import contextlib
+import io
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +10,9 @@ import pytest
 from PIL import Image
 
 from vlgauge.inputs.media import large_images
+from vlgauge.inputs.media.images import open_image
 from vlgauge.inputs.media.pictures import WholeImage
+from vlgauge.inputs.sandbox import use_sandbox
 from vlgauge.models.clip import pixels
 from vlgauge.models.clip.architectures import TABLE
 
@@ -89,6 +92,22 @@ def test_a_child_has_a_turn_of_its_own():
     assert os.waitpid(child, 0)[1] == 0
     done.set()
     thread.join()
+
+
+@pytest.mark.parametrize(("size", "is_alone"), [(100, False), (3700, True)])
+def test_large_pictures_of_workers_keep_the_turn(size, is_alone):
+    stream = io.BytesIO()
+    Image.new("1", (size, size)).save(stream, "PNG")
+
+    def is_free():
+        free = large_images._lock.acquire(blocking=False)
+        if free:
+            large_images._lock.release()
+        return free
+
+    with use_sandbox(), large_images.keep_large_until_done():
+        assert open_image({"bytes": stream.getvalue(), "path": None}, "x").size == (size, size)
+        assert ThreadPoolExecutor(1).submit(is_free).result() != is_alone
 
 
 def test_large_pictures_are_made_small_one_at_a_time(tmp_path, monkeypatch):

@@ -20,7 +20,7 @@ from vlgauge.core.files import is_address, read_bytes
 from vlgauge.core.validation import as_list
 from vlgauge.inputs.media import headers, sandboxed
 from vlgauge.inputs.media.animations import note_animation
-from vlgauge.inputs.media.large_images import decode_alone_if_large
+from vlgauge.inputs.media.large_images import decode_alone_if_large, is_large
 from vlgauge.inputs.media.limits import MAX_PIXELS
 from vlgauge.inputs.sandbox import is_sandboxed
 
@@ -327,6 +327,10 @@ def _content(cell: Mapping[str, Any], place: str) -> bytes:
         return read_bytes(path, f"`{place}`")
 
 
+class LargeImageError(UsageError):
+    """Raised if an image is so large that it must be decoded alone."""
+
+
 def decode_image(
     cell: Mapping[str, Any],
     place: str,
@@ -334,6 +338,7 @@ def decode_image(
     convert: Literal["early", "late"],
     max_pixels: int,
     shown: str = "",
+    may_be_large: bool = True,
 ) -> tuple[Image.Image, bool]:
     """Decode a cell in this process, even if it is untrusted. See `open_image` for the arguments.
 
@@ -341,11 +346,14 @@ def decode_image(
         The image, and whether its file has several frames.
 
     Raises:
+        LargeImageError: If the image is large, unless `may_be_large` is true.
         UsageError: If the image cannot be read, is too large, or has a mode that is not supported.
     """
     with open_image_file(cell, place, max_pixels=max_pixels, shown=shown) as image:
         _refuse_deep(_find_stored_mode(image), place)
         weight = image.width * image.height * headers.bytes_per_pixel(image)
+        if not may_be_large and is_large(weight, MAX_PIXELS * _BYTES_PER_PIXEL):
+            raise LargeImageError(f"`{place}` must be decoded alone")
         alone = decode_alone_if_large(weight, MAX_PIXELS * _BYTES_PER_PIXEL)
         with alone, _unreadable_refused(place, shown or _shorten_value(cell)):
             animated = bool(getattr(image, "is_animated", False))

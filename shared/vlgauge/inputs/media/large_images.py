@@ -36,6 +36,11 @@ def keep_large_until_done() -> Iterator[None]:
             _of_thread.stack = outer
 
 
+def is_large(size: int, max_size: int) -> bool:
+    """Return whether an image is so large that it must be decoded alone. See `decode_alone_if_large`."""
+    return size > max_size * _LARGE
+
+
 @contextmanager
 def decode_alone_if_large(size: int, max_size: int) -> Iterator[None]:
     """Wait until no other thread decodes a large image, if this image is large.
@@ -45,7 +50,7 @@ def decode_alone_if_large(size: int, max_size: int) -> Iterator[None]:
         max_size: Maximum size of an image.
     """
     with ExitStack() as own:
-        if size > max_size * _LARGE:
+        if is_large(size, max_size):
             stack = getattr(_of_thread, "stack", None) or own
             stack.enter_context(_lock)
             # Blocks of this size are returned to the system. Smaller ones stay with the thread.

@@ -8,10 +8,10 @@ from typing import Any, TypeAlias
 
 from PIL import Image
 
-from vlgauge.inputs.media.images import decode_image, read_head
+from vlgauge.inputs.media.images import LargeImageError, decode_image, read_head
 from vlgauge.inputs.media.video_decoder import VideoSource, upright_pixels
 
-_Part: TypeAlias = tuple[dict[str, Any], bytes | memoryview]
+_Part: TypeAlias = tuple[dict[str, Any] | None, bytes | memoryview]
 
 _ROWS = 256
 
@@ -20,13 +20,17 @@ Image.init()
 
 
 def picture(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
-    """Decode an image and yield its header, then bands of its rows.
+    """Decode an image and yield its header, then bands of its rows. None if it is large and may not be.
 
     Raises:
         UsageError: If the image cannot be read or is too large.
     """
-    how = {name: settings[name] for name in ("convert", "max_pixels", "shown")}
-    image, animated = decode_image({"bytes": content, "path": None}, settings["place"], **how)
+    how = {name: settings[name] for name in ("convert", "max_pixels", "shown", "may_be_large")}
+    try:
+        image, animated = decode_image({"bytes": content, "path": None}, settings["place"], **how)
+    except LargeImageError:
+        yield None, b""
+        return
     transparency = image.info.get("transparency")
     facts: dict[str, Any] = {"size": image.size, "mode": image.mode, "animated": animated, "palette": None}
     facts["transparency"] = transparency.hex() if isinstance(transparency, bytes) else transparency

@@ -12,6 +12,7 @@ from PIL import Image
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import read_bytes
+from vlgauge.inputs.media.large_images import decode_alone_if_large
 from vlgauge.inputs.media.limits import MAX_FRAME_PIXELS
 from vlgauge.inputs.sandbox import MEGABYTE, Part, run
 
@@ -37,10 +38,23 @@ def picture(content: bytes, place: str, **how: Any) -> Decoded:
     Raises:
         UsageError: If the image cannot be read or is too large.
     """
+    found = _picture(content, place, may_be_large=False, **how)
+    if found is None:
+        # Wait before the task begins, because its time is limited.
+        with decode_alone_if_large(1, 1):
+            found = _picture(content, place, may_be_large=True, **how)
+        assert found is not None
+    return found
+
+
+def _picture(content: bytes, place: str, **how: Any) -> Decoded | None:
     most = _BYTES_PER_PIXEL * how["max_pixels"] + MEGABYTE
     parts = run(f"{_TASKS}:picture", {"place": place, **how}, content, subject=f"`{place}`", most_bytes=most)
     with closing(parts):
         facts = next(parts).facts
+        if facts is None:
+            next(parts, None)
+            return None
         image = Image.new(facts["mode"], facts["size"])
         if facts["palette"] is not None:
             image.putpalette(bytes.fromhex(facts["palette"]), facts["palette_mode"])
