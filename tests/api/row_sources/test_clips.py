@@ -10,7 +10,7 @@ from hub_data_sets import Repository
 from made_data_sets import COMMITS, archive, parquet_of_clips, picture
 from small_videos import write_video
 
-from vlgauge.api.row_sources import RowLimits, RowReader, guess_titles, kept_files
+from vlgauge.api.row_sources import RowLimits, RowReader, guess_titles, kept_files, reading
 from vlgauge.api.row_sources.grouped_files import tar_rows
 from vlgauge.api.row_sources.hub import HubRows, pin_dataset
 from vlgauge.api.row_sources.tables import folder_rows, read_uploaded_rows
@@ -187,6 +187,37 @@ def test_a_damaged_upload_and_a_clip_without_frames_are_left_out(tmp_path):
     reader.read(9)
     assert "must be a readable video" in reader.left_out[0].reason
     assert reader.left_out[1].reason == "`videos` must have at least one frame, got none"
+
+
+def test_files_with_the_same_content_are_checked_once(clips, tmp_path, monkeypatch):
+    files = {"bad1.png": b"no image", "bad2.png": b"no image", "red1.png": picture("red"), "red2.png": picture("red")}
+    files |= {"bad1.mp4": b"no clip", "bad2.mp4": b"no clip", "a1.mp4": clips["a.mp4"], "a2.mp4": clips["a.mp4"]}
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    cells = [*files, "gone.png", {"path": "a1.mp4", "start": 0.1}, {"path": "a2.mp4", "start": 9.0}]
+    cells = [[cell] if str(cell).endswith("png") else cell for cell in cells]
+    rows = [{"predictions": "A clip.", "videos": cell} for cell in cells]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    source = read_uploaded_rows(str(tmp_path / "rows.jsonl"), [str(tmp_path / name) for name in files])
+    checked = []
+    for name in ("check_image", "check_video"):
+        check = getattr(reading, name)
+
+        def checking(cell, place, check=check, **how):
+            checked.append(cell["path"] and Path(cell["path"]).name)
+            check(cell, place, **how)
+
+        monkeypatch.setattr(reading, name, checking)
+    reader = RowReader(source, COLUMNS, {"predictions": ["predictions"], "videos": ["videos"]}, SMALL)
+    reader.read(99)
+    assert [one for one in checked if one] == ["bad1.png", "red1.png", "bad1.mp4", "a1.mp4", "a1.mp4", "a2.mp4"]
+    assert reader.ids == [2, 3, 6, 7, 9]
+    reasons = [one.reason for one in reader.left_out]
+    assert [one.id for one in reader.left_out] == [0, 1, 4, 5, 8, 10]
+    for number, name in enumerate(("bad1.png", "bad2.png", "bad1.mp4", "bad2.mp4")):
+        assert (
+            f"must be a readable {'image' if 'png' in name else 'video'}, got '{tmp_path / name}' (" in reasons[number]
+        )
 
 
 @pytest.mark.streaming

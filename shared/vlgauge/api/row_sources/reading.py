@@ -1,10 +1,11 @@
 """Incremental reading of rows for metrics, which records skipped rows with reasons."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from vlgauge.api.row_sources.kept_files import KeptFiles, RunTooLargeError
 from vlgauge.api.row_sources.source import Source
@@ -14,12 +15,18 @@ from vlgauge.families.base.video_columns import Videos
 from vlgauge.inputs.media.frames import check_video
 from vlgauge.inputs.media.images import check_image
 from vlgauge.inputs.media.limits import RowLimits
+from vlgauge.inputs.media.pictures import content_digest
+from vlgauge.inputs.media.video_decoder import VideoSource
 from vlgauge.inputs.sandbox import use_sandbox
 from vlgauge.inputs.tables.files import AS_JSON, NO_PYTHON_LIST, PICTURED, is_missing, is_python_list, side_by_side
 from vlgauge.stats.drawing import is_unlabeled
 
 Titles = Mapping[str, Sequence[str]]
 _FILE = ("bytes", "path")
+_PATH = "\0"
+
+CheckedFiles: TypeAlias = dict[tuple[Any, ...], UsageError | None]
+"""Errors of checked images and videos by place and content, None for valid ones."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +77,7 @@ class RowReader:
     left_out: list[SkippedRow] = field(default_factory=list)
     _n_bytes: int = 0
     _kept: KeptFiles = field(default_factory=KeptFiles)
+    _checked: CheckedFiles = field(default_factory=dict)
     _rows: Iterator[Mapping[str, Any]] | None = None
 
     def __post_init__(self) -> None:
@@ -140,7 +148,9 @@ class RowReader:
                     )
                 label = str(row[titles[0]])
             given = {column: self._read_cell(column, row, files) for column in self.columns}
-            cells = {one.name: check_cell(one, given[one.name], one.name, self.limits) for one in self.wanted}
+            cells = {
+                one.name: check_cell(one, given[one.name], one.name, self.limits, self._checked) for one in self.wanted
+            }
             if self.in_files:
                 cells = {column: _replace_bytes(cell, files) for column, cell in cells.items()}
         except Exception as error:
@@ -250,7 +260,7 @@ def _replace_bytes(cell: Any, files: _RowFiles) -> Any:
     return files.add(cell) if isinstance(cell, bytes) else cell
 
 
-def check_cell(column: Column, cell: Any, place: str, limits: RowLimits) -> Any:
+def check_cell(column: Column, cell: Any, place: str, limits: RowLimits, checked: CheckedFiles | None = None) -> Any:
     """Check that a metric can score a cell: images and videos are readable and texts are short enough.
 
     Args:
@@ -258,6 +268,7 @@ def check_cell(column: Column, cell: Any, place: str, limits: RowLimits) -> Any:
         cell: Cell in the form that the metric accepts.
         place: Position of the cell, for error messages.
         limits: Limits of the content of a row.
+        checked: Results for images and videos of previous cells, to which those of this cell are added.
 
     Returns:
         The unchanged cell.
@@ -274,12 +285,35 @@ def check_cell(column: Column, cell: Any, place: str, limits: RowLimits) -> Any:
     longest = max((len(text) for text in texts if isinstance(text, (str, list))), default=0)
     if longest > limits.characters:
         raise UsageError.about(place, f"must have at most {limits.characters:,} characters, got {longest:,}")
+    checked = {} if checked is None else checked
     stored = column.store(cell, place)
     if isinstance(column, Images):
         for picture in stored or ():
-            check_image(picture, place, max_pixels=limits.pixels)
+            _check_picture(picture, place, limits, checked)
     if isinstance(column, Videos) and stored:
         for picture in stored["frames"] or ():
-            check_image(picture, place, max_pixels=limits.pixels)
-        check_video({**stored, "path": stored["path"] or None}, place)
+            _check_picture(picture, place, limits, checked)
+        if path := stored["path"]:
+            key = (place, VideoSource(path, place).digest, stored["start"], stored["end"])
+            _check_once(key, checked, path, partial(check_video, stored, place))
+        else:
+            check_video({**stored, "path": None}, place)
     return cell
+
+
+def _check_picture(cell: Mapping[str, Any], place: str, limits: RowLimits, checked: CheckedFiles) -> None:
+    key = (place, content_digest(cell, place))
+    _check_once(key, checked, cell["path"], partial(check_image, cell, place, max_pixels=limits.pixels))
+
+
+def _check_once(key: tuple[Any, ...], checked: CheckedFiles, path: str | None, check: Callable[[], None]) -> None:
+    """Check a file unless its content is known, because a table may name a slow file in every row."""
+    if key not in checked:
+        try:
+            check()
+            checked[key] = None
+        except UsageError as error:
+            # Without its traceback, which keeps the content.
+            checked[key] = error.with_message(str(error).replace(repr(path), _PATH))
+    if (known := checked[key]) is not None:
+        raise known.with_message(str(known).replace(_PATH, repr(path)))
