@@ -1,11 +1,13 @@
 """Caption files of COCO, pycocoevalcap, lmms-eval and VLMEvalKit."""
 
 import json
+import zipfile
 
 import pytest
 
 from vlgauge.cli import main
 from vlgauge.core.errors import UsageError
+from vlgauge.inputs.tables import files
 from vlgauge.inputs.tables.caption_files import join_references, parse_list, references_by_id
 from vlgauge.inputs.tables.files import read_rows
 
@@ -132,6 +134,27 @@ def test_a_cell_far_from_the_others_is_refused(tmp_path, monkeypatch, cell, part
     book.save(tmp_path / "a.xlsx")
     with pytest.raises(UsageError, match=f"{part}"):
         read_rows(str(tmp_path / "a.xlsx"))
+
+
+def test_a_workbook_is_loaded_once_and_its_texts_have_a_limit(tmp_path, monkeypatch):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (["predictions", "n", "sum"], *([f"a dog {number}", number, "=1+1"] for number in range(99))):
+        book.active.append(row)
+    book.save(tmp_path / "a.xlsx")
+    with zipfile.ZipFile(tmp_path / "a.xlsx", "a") as packed:
+        packed.writestr("xl/sharedStrings.xml", "<sst>" + "<x:si><x:t>a</x:t></x:si>" * 50 + "<si/>" * 51 + "</sst>")
+    loaded, load = [], openpyxl.load_workbook
+    monkeypatch.setattr(openpyxl, "load_workbook", lambda *given, **how: loaded.append(1) or load(*given, **how))
+    rows = read_rows(str(tmp_path / "a.xlsx"))
+    assert rows[98] == {"predictions": "a dog 98", "n": 98, "sum": None}
+    assert (len(rows), len(loaded)) == (99, 1)
+    # 101 texts count 500 bytes each, and the workbook has about 30,000 bytes when it is decompressed.
+    for limit, what in ((45_000, "of lists, objects"), (10_000, "when it is decompressed")):
+        monkeypatch.setattr(files, "limit_unpacked_size", lambda _, limit=limit: limit)
+        with pytest.raises(UsageError, match=rf"at most {limit:,} bytes {what}"):
+            read_rows(str(tmp_path / "a.xlsx"))
+    assert len(loaded) == 1
 
 
 def test_rows_of_any_other_layout_stay(write):

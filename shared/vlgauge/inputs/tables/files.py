@@ -7,6 +7,7 @@ import io
 import json
 import math
 import re
+import zipfile
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from contextvars import ContextVar
@@ -56,6 +57,11 @@ _PYTHON_LIST = re.compile(rf"\[\s*+(?:{_QUOTED}(?:\s*+,?\s*+{_QUOTED})*+\s*+,?\s
 _PYTHON_TUPLE = re.compile(rf"\(\s*+(?:{_QUOTED}\s*+,\s*+(?:{_QUOTED}\s*+,?\s*+)*+)?\)", re.DOTALL)
 _NOTHING = ("", "nan", "null", "none")
 _LONGEST_LIST = 10**6  # maximum number of characters of a cell that is checked
+
+# Texts of a workbook, which cells name by their number, and the memory and time of 500 bytes of cells for each.
+_SHARED_TEXT = re.compile(rb"<(?:[^<>\s:]*:)?si[\s/>]")
+_BYTES_PER_SHARED_TEXT = 500
+_PIECE = 2**20
 
 
 def rows_called(name: str) -> AbstractContextManager[None]:
@@ -453,6 +459,23 @@ def _read_txt(data: bytes, path: str) -> Rows:
     return [{"predictions": line.removesuffix("\r")} for line in limit_rows(lines, name_of_rows(), path)]
 
 
+def _check_workbook(data: bytes, limit: int, path: str) -> None:
+    """Check the unpacked size of a workbook and its texts, for which openpyxl creates objects even if no cell has them.
+
+    Raises:
+        ValueError: If the workbook exceeds the limits of `vlgauge.core.files`, or is not a zip archive.
+    """
+    n_texts = 0
+    with zipfile.ZipFile(io.BytesIO(data)) as book:
+        if sum(one.file_size for one in book.infolist()) > limit:
+            refuse(name_of_rows(), limit, "bytes when it is decompressed", "max_unpacked", path)
+        for one in book.infolist():
+            with book.open(one) as part:
+                while piece := part.read(_PIECE):
+                    n_texts += len(_SHARED_TEXT.findall(piece.replace(b"\0", b"")))  # UTF-16 has zeros
+                    check_objects(_BYTES_PER_SHARED_TEXT * n_texts, limit, name_of_rows(), path)
+
+
 def _check_sheet(sheet: Any, limit: int, path: str) -> None:
     """Check the size of a sheet including its empty cells, because one cell far from the first makes a large table.
 
@@ -476,10 +499,13 @@ def _read_sheet(data: bytes, path: str) -> Rows:
         import openpyxl
     import pandas as pd
 
+    limit = limit_unpacked_size(len(data))
     try:
-        with closing(openpyxl.load_workbook(io.BytesIO(data), read_only=True)) as book:
-            _check_sheet(book.worksheets[0], limit_unpacked_size(len(data)), path)
-        frame = pd.read_excel(io.BytesIO(data), dtype=object, keep_default_na=False, engine="openpyxl")
+        _check_workbook(data, limit, path)
+        book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)
+        with closing(book), pd.ExcelFile(book, engine="openpyxl") as opened:
+            _check_sheet(book.worksheets[0], limit, path)
+            frame = pd.read_excel(opened, dtype=object, keep_default_na=False)
     except FileLimitError:
         raise
     except Exception as error:  # openpyxl raises nearly any exception for damaged files
