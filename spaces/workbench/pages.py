@@ -9,7 +9,7 @@ from markupsafe import Markup, escape
 from vlgauge.api.forest import forest, summarize_pair
 from vlgauge.api.row_sources import Origin
 from vlgauge.core.catalog import metric_title
-from vlgauge.core.signatures import TOY_NUMBERS, uses_demo_model
+from vlgauge.core.signatures import DEMO_NUMBERS, uses_demo_model
 from vlgauge.explain import Explanation
 from vlgauge.explain.plots import Axis
 from vlgauge.leaderboard import MetricComparison, RunComparison, rows_that_differ
@@ -107,7 +107,7 @@ def page_of_compared(compared: Compared, asked: Asked, pair: int = 0, rows_by: s
         n_rows=len(comparison.ids),
         is_toy=any(uses_demo_model(one.signature) for one in comparison.metrics),
         is_bundled=asked.is_bundled,
-        notes=[note for note in compared.notes if TOY_NUMBERS not in note],
+        notes=[note for note in compared.notes if DEMO_NUMBERS not in note],
         left_out=compared.left_out,
         beside=[_beside(one, names) for one in comparison.metrics if lack_others(one)],
         metrics=[(one.metric, metric_title(one.metric)) for one in comparison.metrics],

@@ -4,7 +4,7 @@ from vlgauge.api.prefetch.assets import HubFiles, ManualDownload, assets_of, des
 from vlgauge.api.prefetch.fetching import is_there
 from vlgauge.core.catalog import metric_title
 from vlgauge.core.errors import UsageError
-from vlgauge.core.signatures import TOY_NUMBERS
+from vlgauge.core.signatures import DEMO_NUMBERS
 
 PROFILES = {
     "Embedded: no downloads": "embedded",
@@ -12,7 +12,8 @@ PROFILES = {
 }
 
 TOY = (
-    f"**Demo model:** a small model trained on synthetic scenes replaces the published model. Its scores {TOY_NUMBERS}."
+    "**Demo model:** a small model trained on synthetic scenes replaces the published model. "
+    f"Its scores {DEMO_NUMBERS}."
 )
 
 

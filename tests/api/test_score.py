@@ -18,7 +18,7 @@ import vlgauge
 from vlgauge.api.numbers import numbers_table, summary
 from vlgauge.cli import main
 from vlgauge.core.catalog import metric_names
-from vlgauge.core.signatures import TOY_NUMBERS
+from vlgauge.core.signatures import DEMO_NUMBERS
 from vlgauge.leaderboard import read_records
 from vlgauge.leaderboard.runs import read_run
 from vlgauge.models.clip.encoder import ClipEncoder
@@ -312,7 +312,7 @@ def test_the_notebook_shows_numbers_without_a_colour_of_its_own():
 def test_a_toy_is_named_beside_its_numbers_in_the_terminal_too():
     scores = vlgauge.score(str(EXAMPLES / "captioned_scenes.jsonl"), "clip_s,rouge_l", profile="embedded", limit=2)
     toys = [line for line in repr(scores).splitlines() if "demo models" in line]
-    assert toys == [f"clip_s: scores of demo models, which {TOY_NUMBERS}"]
+    assert toys == [f"clip_s: scores of demo models, which {DEMO_NUMBERS}"]
 
 
 def test_a_small_pvalue_of_the_corpus_is_not_shown_as_zero():

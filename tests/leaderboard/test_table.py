@@ -3,7 +3,7 @@ import dataclasses
 import pytest
 from made_runs import bleu_run, made_run, three_systems
 
-from vlgauge.core.signatures import TOY_NUMBERS
+from vlgauge.core.signatures import DEMO_NUMBERS
 from vlgauge.families.aggregation import COUNTED
 from vlgauge.leaderboard import compare
 from vlgauge.leaderboard.table import Cell, Table, differences_table, pairs_table, render, systems_table
@@ -65,7 +65,7 @@ def test_the_first_group_is_bold_and_arrows_point_to_the_better_scores(compariso
 def test_scores_of_toys_are_called_so_in_every_form():
     toy = {"clip_s_signature": "clip_s|v:0.1.0|profile:embedded|enc:vlgauge-toy-clip@0"}
     found = compare({name: run | toy for name, run in three_systems("clip_s").items()}, ["clip_s"])
-    note = f"clip_s: scores of demo models, which {TOY_NUMBERS}."
+    note = f"clip_s: scores of demo models, which {DEMO_NUMBERS}."
     assert note in systems_table(found).notes
     whole = {"rovist_signature": "rovist|v:0.1.0|profile:embedded|scale_vg:False|parts:5daf87e0"}
     rovist = compare({name: run | whole for name, run in three_systems("rovist").items()}, ["rovist"])

@@ -14,7 +14,7 @@ from markupsafe import escape
 from script_modules import script_module
 
 from vlgauge.core.catalog import metric_names
-from vlgauge.core.signatures import TOY_NUMBERS
+from vlgauge.core.signatures import DEMO_NUMBERS
 from vlgauge.explain.examples import ROLES
 
 # Metrics of four families that do not import torch, and the page of these metrics.
@@ -143,7 +143,7 @@ def test_toys_are_named_in_table_and_section(page, sections):
     toys = {name for name, section in sections.items() if section.is_toy}
     of_pictures = {"clip_s", "pac_s", "polos", "specs", "fleur", "vqascore", "dsg", "clair"}
     assert toys == {"rovist_c", "groovist", "rovist_vg", "rovist", "d_hm"} | of_pictures
-    assert page.count(f"They {escape(TOY_NUMBERS)}.") == len(toys)
+    assert page.count(f"They {escape(DEMO_NUMBERS)}.") == len(toys)
 
 
 # The contents of one row of three cards begin at the same height.

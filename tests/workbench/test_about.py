@@ -14,7 +14,7 @@ from starlette.requests import Request
 import vlgauge
 from vlgauge.api.prefetch import assets
 from vlgauge.core.catalog import metric_facts, metric_names
-from vlgauge.core.signatures import TOY_NUMBERS
+from vlgauge.core.signatures import DEMO_NUMBERS
 from vlgauge.explain.examples import PICTURES
 from vlgauge_workbench import about, inputs, profiles, scoring
 
@@ -97,7 +97,7 @@ def test_missing_models_are_named_and_not_fetched(monkeypatch):
     with pytest.raises(ValueError, match=r"^`profile`.*'embedded'.*1 missing"):
         scoring.metric_of("clip_s", "paper")
     assert "- **missing**: timm/vit_base_patch32" in profiles.profile_note("clip_s", "paper")
-    assert f"Its scores {TOY_NUMBERS}." in profiles.profile_note("clip_s", "embedded")
+    assert f"Its scores {DEMO_NUMBERS}." in profiles.profile_note("clip_s", "embedded")
 
 
 @pytest.mark.parametrize(

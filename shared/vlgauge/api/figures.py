@@ -15,7 +15,7 @@ from vlgauge.api.scored import SystemScores
 from vlgauge.core.catalog import metric_names, score_facts
 from vlgauge.core.errors import UsageError
 from vlgauge.core.optional_dependencies import importing
-from vlgauge.core.signatures import TOY_NUMBERS, uses_demo_model
+from vlgauge.core.signatures import DEMO_NUMBERS, uses_demo_model
 from vlgauge.core.validation import check_choice, nearest
 from vlgauge.families.aggregation import find_counts, number_title, row_counts
 from vlgauge.leaderboard.comparison import MetricComparison, RunComparison
@@ -294,4 +294,4 @@ def _is_score(name: str, wanted: Sequence[str] | None) -> bool:
 def _tell_of_toys(figure: Any, signatures: Sequence[str]) -> None:
     """Add a note below the figure if a demo model computed a score."""
     if any(map(uses_demo_model, signatures)):
-        figure.supxlabel(f"demo model: scores that {TOY_NUMBERS}", fontsize=8, color=_GREY)
+        figure.supxlabel(f"demo model: scores that {DEMO_NUMBERS}", fontsize=8, color=_GREY)

@@ -7,7 +7,7 @@ from typing import Any
 from vlgauge.api.columns import shorten
 from vlgauge.core.catalog import direction_of, score_facts
 from vlgauge.core.results import DIGITS, INTERVAL, format_value, to_cell, to_table
-from vlgauge.core.signatures import TOY_NUMBERS, uses_demo_model
+from vlgauge.core.signatures import DEMO_NUMBERS, uses_demo_model
 from vlgauge.families.aggregation import (
     corpus_interval,
     describe_silent_rows,
@@ -162,7 +162,7 @@ def numbers_table(
 
 def _toys_of(results: Mapping[str, Mapping[str, Any]]) -> list[str]:
     toys = [name for name, result in results.items() if uses_demo_model(str(result[f"{name}_signature"]))]
-    return [f"{', '.join(toys)}: scores of demo models, which {TOY_NUMBERS}"] if toys else []
+    return [f"{', '.join(toys)}: scores of demo models, which {DEMO_NUMBERS}"] if toys else []
 
 
 def notes_of(results: Mapping[str, Mapping[str, Any]], groups: RowGroups | None = None) -> list[str]:

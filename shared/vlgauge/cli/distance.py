@@ -15,7 +15,7 @@ from vlgauge.cli.scoring import settings_by_metric
 from vlgauge.core.catalog import metric_facts
 from vlgauge.core.errors import UsageError
 from vlgauge.core.results import to_json, to_table
-from vlgauge.core.signatures import parse_signature, unlike_fields
+from vlgauge.core.signatures import describe_differences, parse_signature
 from vlgauge.core.validation import short_repr, warn
 from vlgauge.inputs.tables.files import make_paths_absolute, read_rows
 from vlgauge.leaderboard import read_run
@@ -162,7 +162,7 @@ def _field(signature: str, key: str, otherwise: str) -> str:
 def _unlike(one: str, other: str) -> str:
     """Describe the difference of two signatures, parsed if possible."""
     try:
-        return unlike_fields(one, other) or "in order"
+        return describe_differences(one, other) or "in order"
     except UsageError:
         return f"{short_repr(one)} and {short_repr(other)}"
 

@@ -16,7 +16,7 @@ from vlgauge.core.errors import UsageError
 _PLAIN = "!\"#$&'()*+,-./:;<=>?@[\\]^_`{}~"
 
 
-TOY_NUMBERS = "rank synthetic scenes and are meaningless for photographs and human stories"
+DEMO_NUMBERS = "rank synthetic scenes and are meaningless for photographs and human stories"
 """Warning about scores of demo models. See `uses_demo_model`."""
 
 
@@ -25,7 +25,7 @@ def format_signature(name: str, fields: Mapping[str, Any]) -> str:
 
     Args:
         name: Name of a metric or of a protocol.
-        fields: Values by key, each formatted by `named`.
+        fields: Values by key, each formatted by `signature_value`.
     """
     shown = [f"{_encode(key, colon=False)}:{_encode(str(signature_value(value)))}" for key, value in fields.items()]
     return "|".join([_encode(name), *shown])
@@ -47,7 +47,7 @@ def parse_signature(text: str) -> tuple[str, dict[str, str]]:
     return _decode(name), fields
 
 
-def unlike_fields(one: str, other: str) -> str:
+def describe_differences(one: str, other: str) -> str:
     """Describe the fields in which two signatures differ, such as "context pair and prefix". Empty if all are equal.
 
     Raises:

@@ -11,7 +11,7 @@ import vlgauge
 from vlgauge.core.catalog import metrics_root
 from vlgauge.core.optional_dependencies import importing
 from vlgauge.core.results import visible
-from vlgauge.core.signatures import TOY_NUMBERS
+from vlgauge.core.signatures import DEMO_NUMBERS
 
 with importing('`vlgauge.explain` needs Jinja2; run: pip install "vlgauge[explain]"'):
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -86,7 +86,7 @@ def environment(folder: Path = TEMPLATES) -> Environment:
         lstrip_blocks=True,
     )
     found.filters.update(number=number, signed=format_signed, signs=signs, cut=cut, quoted=quote_word)
-    found.globals.update(style=Markup((TEMPLATES / "style.css").read_text("utf-8")), toy_numbers=TOY_NUMBERS)
+    found.globals.update(style=Markup((TEMPLATES / "style.css").read_text("utf-8")), demo_numbers=DEMO_NUMBERS)
     return found
 
 
@@ -106,7 +106,7 @@ def beside_notices(notes: Sequence[str], is_toy: bool) -> list[str]:
         notes: The warnings.
         is_toy: Whether the page has its own notices about demo models, so that the warnings about them are left out.
     """
-    return [text for text in notes if not (is_toy and TOY_NUMBERS in text)]
+    return [text for text in notes if not (is_toy and DEMO_NUMBERS in text)]
 
 
 def whole_page(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from vlgauge.core.catalog import metric_of_score, score_facts
 from vlgauge.core.errors import UsageError
 from vlgauge.core.results import mean_of_defined, row_keys
-from vlgauge.core.signatures import parse_signature, unlike_fields
+from vlgauge.core.signatures import describe_differences, parse_signature
 from vlgauge.core.validation import short_repr, warn
 from vlgauge.families.aggregation import find_counts
 from vlgauge.families.set_sizes import (
@@ -150,7 +150,7 @@ def common_signature(metric: str, runs: Mapping[str, Run]) -> str:
     for name, other in others:
         if without_sizes(other) == without_sizes(signature):
             continue
-        unlike = unlike_fields(without_sizes(signature), without_sizes(other)) or "order"
+        unlike = describe_differences(without_sizes(signature), without_sizes(other)) or "order"
         raise UsageError.about(
             "runs",
             f"must have been scored in the same way by {metric}, {first} and {name} differ in {unlike}",

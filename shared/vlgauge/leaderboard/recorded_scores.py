@@ -14,7 +14,7 @@ from typing import Any
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.results import row_keys
-from vlgauge.core.signatures import unlike_fields
+from vlgauge.core.signatures import describe_differences
 from vlgauge.families.aggregation import corpus_interval, corpus_value, find_counts, row_counts
 from vlgauge.leaderboard.joined_runs import is_same_mean
 from vlgauge.leaderboard.record import Record
@@ -78,7 +78,7 @@ def check_scores(record: Record, run: Run, *, what: str = "", interval: bool = T
     """
     metric, called = record.metric, what or f"the scores of {record.model.id} by {record.metric}"
     if record.signature != (signature := str(run.get(f"{metric}_signature", ""))):
-        unlike = unlike_fields(record.signature, signature) or "order"
+        unlike = describe_differences(record.signature, signature) or "order"
         raise UsageError(f"{called} must have been computed as recorded, but differ in {unlike}")
     score_columns(run, metric, what)
     rows = row_counts(metric, run)

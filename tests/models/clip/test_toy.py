@@ -13,7 +13,7 @@ import vlgauge
 from vlgauge.cli import main
 from vlgauge.core.errors import WeightsNotFoundError
 from vlgauge.core.pool import pool
-from vlgauge.core.signatures import TOY_NUMBERS
+from vlgauge.core.signatures import DEMO_NUMBERS
 from vlgauge.models.clip import toy
 
 
@@ -164,4 +164,4 @@ def test_the_command_line_says_it_in_one_line(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(toy, "_TOLD", set())
     assert main(["score", "clip_s", str(data), "--profile", "embedded"]) == 0
     told = [line for line in capsys.readouterr().err.splitlines() if "demo CLIP" in line]
-    assert told == [f"vlgauge score: warning: the scores of the demo CLIP of the embedded profile {TOY_NUMBERS}"]
+    assert told == [f"vlgauge score: warning: the scores of the demo CLIP of the embedded profile {DEMO_NUMBERS}"]

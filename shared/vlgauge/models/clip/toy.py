@@ -15,7 +15,7 @@ from vlgauge.checkpoints.files import sha256_of
 from vlgauge.core.errors import UsageError, WeightsNotFoundError
 from vlgauge.core.files import DATA
 from vlgauge.core.optional_dependencies import importing
-from vlgauge.core.signatures import TOY_NUMBERS
+from vlgauge.core.signatures import DEMO_NUMBERS
 from vlgauge.core.validation import warn
 from vlgauge.models.clip.architectures import ClipArchitecture
 
@@ -47,12 +47,12 @@ _TOLD: set[str] = set()
 
 def tell_of_pictures() -> None:
     """Warn, once per process, that images are encoded by the demo CLIP."""
-    _tell_once(f"the scores of the demo CLIP of the embedded profile {TOY_NUMBERS}")
+    _tell_once(f"the scores of the demo CLIP of the embedded profile {DEMO_NUMBERS}")
 
 
 def tell_of_stories() -> None:
     """Warn, once per process, that stories are scored by the demo sentence-order model."""
-    _tell_once(f"the scores of the demo sentence-order model of the embedded profile {TOY_NUMBERS}")
+    _tell_once(f"the scores of the demo sentence-order model of the embedded profile {DEMO_NUMBERS}")
 
 
 def _tell_once(text: str) -> None:
