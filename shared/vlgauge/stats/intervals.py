@@ -151,7 +151,7 @@ def bootstrap_intervals(
     check_resamples(resamples)
     values = side_by_side([finite_or_nan("scores", column) for column in columns])
     # The interval of the differences b - a mirrors that interval for a - b only if both are sampled with the same sign.
-    signs = np.array([turn(column[~np.isnan(column)]) for column in values.T])
+    signs = np.array([choose_sign(column[~np.isnan(column)]) for column in values.T])
     values = values * signs
     # Equal scores differ from their minimum by exactly 0, and so do their means.
     centres = np.array([min(column[~np.isnan(column)].tolist(), default=0.0) for column in values.T])
@@ -259,7 +259,7 @@ def _compute_studentized_quantiles(
     return np.quantile(studentised, [(1 - level) / 2, (1 + level) / 2], axis=1)
 
 
-def turn(column: Floats) -> float:
+def choose_sign(column: Floats) -> float:
     """Return the sign with which numbers are sampled, 1.0 or -1.0.
 
     It is the sign of the sum of minimum and maximum, or of the next inner pair whose sum is not 0, or 1 without such a

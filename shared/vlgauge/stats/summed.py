@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from vlgauge.core.errors import UsageError
 from vlgauge.stats.drawing import check_labels, check_level, check_resamples, every_sign, random_signs, unit_sums
-from vlgauge.stats.intervals import Interval, effect_intervals, turn
+from vlgauge.stats.intervals import Interval, choose_sign, effect_intervals
 from vlgauge.stats.paired import Ints, PairedTest, differences, sign_tests
 from vlgauge.stats.scores import LARGEST, Floats
 
@@ -106,7 +106,7 @@ def count_statistic_intervals(
             continue
         values = np.array([value for value, _ in columns.values()])
         effects = np.stack([_effects(without) for _, without in columns.values()], axis=1)
-        signs, there = np.array([turn(column) for column in effects.T]), np.ones(effects.shape, dtype=np.bool_)
+        signs, there = np.array([choose_sign(column) for column in effects.T]), np.ones(effects.shape, dtype=np.bool_)
         ends = effect_intervals(values, effects * signs, there, signs, **how)
         for index, interval in zip(columns, ends, strict=True):
             found[index] = interval
