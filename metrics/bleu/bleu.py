@@ -88,5 +88,5 @@ class Bleu(base.TokenMetric):
         )
         columns = [column.astype(int).tolist() for column in counts.columns()]
         named = dict(zip(bleu.COUNT_COLUMNS, columns, strict=True))
-        found = base.of_every_row(len(predictions), rows, scores, details if return_details else None, counts=named)
+        found = base.fill_rows(len(predictions), rows, scores, details if return_details else None, counts=named)
         return self.result(**found) | self._corpus(counts.total(), len(rows))

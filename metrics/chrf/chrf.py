@@ -94,7 +94,7 @@ class Chrf(base.CaptionMetric):
                 *(own, theirs, found.per_reference, found.best, summed), strict=True
             )
         )
-        of_rows = base.of_every_row(
+        of_rows = base.fill_rows(
             *(len(predictions), rows, f_score(summed), details if return_details else None),
             counts=dict(zip(COUNT_COLUMNS, found.columns.T.tolist(), strict=True)),
         )

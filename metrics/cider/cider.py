@@ -124,7 +124,7 @@ class Cider(base.TokenMetric):
             }
             for i, (own, *theirs) in enumerate(texts.iter_groups(example))
         )
-        found = base.of_every_row(len(predictions), rows, scores, details if return_details else None)
+        found = base.fill_rows(len(predictions), rows, scores, details if return_details else None)
         if return_details:
             found["unfinished"] = float(np.mean(unfinished)) if unfinished else math.nan
         return self.result(**found, made_with={"df": name})

@@ -118,7 +118,7 @@ class Clair(judged.JudgeMetric):
         if self.variant == "expected":
             self.warn_missing_digits(n_untold, len(answers))
         return self.result(
-            **base.of_every_row(len(predictions), rows, scores, details if return_details else None),
+            **base.fill_rows(len(predictions), rows, scores, details if return_details else None),
             made_with=self.signature_extra(judge),
             unread=sum(map(math.isnan, scores)),
             altered=altered,

@@ -81,7 +81,7 @@ class Meteor(base.TokenMetric):
     @property
     def tokenizers(self) -> Sequence[str]:
         """Names of the tokenizers that the settings support."""
-        return tokenizers.OF_SPACED if self.version == "1.5" else super().tokenizers
+        return tokenizers.WORD_TOKENIZERS if self.version == "1.5" else super().tokenizers
 
     @property
     def uses_models(self) -> bool:
@@ -131,7 +131,7 @@ class Meteor(base.TokenMetric):
         others = [[" ".join(tokens) for tokens in captions] for captions in theirs]
         with base.progress_bar(len(rows), "Scoring captions", self.progress) as advance:
             found = meteor15.scoring.coco_rows(texts, others, opened, advance, rows)
-        of_rows = base.of_every_row(
+        of_rows = base.fill_rows(
             len(predictions),
             rows,
             found.scores.tolist(),
@@ -154,7 +154,7 @@ class Meteor(base.TokenMetric):
                 scores.append(max(parts))
                 details.append({"tokens": candidate, "references": captions, "per_reference": parts})
                 advance(1)
-        of_rows = base.of_every_row(len(predictions), rows, scores, details if return_details else None)
+        of_rows = base.fill_rows(len(predictions), rows, scores, details if return_details else None)
         return self.result(**of_rows, made_with={"variant": meteor.VARIANT})
 
 

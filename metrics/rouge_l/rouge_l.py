@@ -75,4 +75,4 @@ class RougeL(base.TokenMetric):
             for (own, *captions), (lengths, precision, recall) in zip(texts.iter_groups(example), parts, strict=True)
         )
         scores = rouge_l.coco_rouge_l(precisions, recalls)
-        return self.result(**base.of_every_row(len(predictions), rows, scores, details if return_details else None))
+        return self.result(**base.fill_rows(len(predictions), rows, scores, details if return_details else None))

@@ -100,7 +100,7 @@ class Spider(base.TokenMetric):
     @property
     def tokenizers(self) -> Sequence[str]:
         """Names of the tokenizers that the parser supports."""
-        return tokenizers.OF_SPACED if isinstance(self.parser, str) else super().tokenizers
+        return tokenizers.WORD_TOKENIZERS if isinstance(self.parser, str) else super().tokenizers
 
     def signature_fields(self) -> dict[str, Any]:
         """Return the settings for the signature by name, omitting `eos` if it is not set."""

@@ -166,7 +166,7 @@ class Trm(caption_sets.CaptionSetMetric):
     def tokenizers(self) -> Sequence[str]:
         """Names of the tokenizers that the distance supports. Empty if it uses none."""
         if self.distance == METEOR_15:
-            return tokenizers.OF_SPACED
+            return tokenizers.WORD_TOKENIZERS
         return tokenizers.NAMES if self._reads_tokens() else ()
 
     @property
@@ -235,7 +235,7 @@ class Trm(caption_sets.CaptionSetMetric):
         if self.distance != "precomputed" and distances is not None:
             raise UsageError.about("distances", "requires distance='precomputed'")
         named = self.distance in NGRAM_DISTANCES and self.distance != METEOR_15
-        if self.tokenizer in tokenizers.OF_SPACED and named:
+        if self.tokenizer in tokenizers.WORD_TOKENIZERS and named:
             tokenizers.warn_of_unparted(dict.fromkeys(chain.from_iterable(pooled)), self.tokenizers)
         examples: Sequence[Any] = check_matrices(distances, pooled) if self.distance == "precomputed" else pooled
         tokens = lru_cache(2**16)(tokenizers.check_tokenizer(self.tokenizer))

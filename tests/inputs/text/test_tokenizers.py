@@ -19,7 +19,7 @@ from vlgauge.core.pool import pool
 from vlgauge.families.ngram.cider import DocumentFrequency
 from vlgauge.inputs.text.tokenizers import (
     NAMES,
-    OF_SPACED,
+    WORD_TOKENIZERS,
     check_installed,
     open_tokenizer,
     tokens_name,
@@ -187,7 +187,7 @@ def test_metrics_of_a_suite_share_tokens_by_tokenizer(name):
 def test_the_warning_of_a_metric_of_english_only_names_others():
     message = r"pass a function .*, or choose chrf, or bleu, cider or rouge_l with tokenizer=\"zh\"$"
     with pytest.warns(UserWarning, match=message):
-        warn_of_unparted(["一只狗在草地上跑"], OF_SPACED)
+        warn_of_unparted(["一只狗在草地上跑"], WORD_TOKENIZERS)
 
 
 # -- document frequencies ---------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ lean_import("evaluate")
 
 from vlgauge.core.progress import progress_bar, report_progress
 from vlgauge.core.validation import check_bool, check_choice, check_float, check_int, plain_number, valid_unicode
-from vlgauge.families.base.captions import SAMPLED_COLUMNS, CaptionMetric, TokenMetric, of_every_row
+from vlgauge.families.base.captions import SAMPLED_COLUMNS, CaptionMetric, TokenMetric, fill_rows
 from vlgauge.families.base.columns import Captions, Column, Images, References, Story, Text
 from vlgauge.families.base.components import ComponentMetric, Components
 from vlgauge.families.base.metric import NEEDS_SENTENCES, ImageMetric, Metric, StoryMetric
@@ -39,7 +39,7 @@ __all__ = [
     "check_choice",
     "check_float",
     "check_int",
-    "of_every_row",
+    "fill_rows",
     "plain_number",
     "progress_bar",
     "report_progress",

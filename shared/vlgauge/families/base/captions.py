@@ -17,7 +17,7 @@ from vlgauge.inputs.text.ptb.tokens import ptb_tokens
 from vlgauge.inputs.text.tokenizers import (
     DEFAULT,
     NAMES,
-    OF_SPACED,
+    WORD_TOKENIZERS,
     check_tokenizer,
     look_for_tokenizer,
     open_tokenizer,
@@ -44,7 +44,7 @@ def _listing(tokenizer: Callable[[str], Sequence[str]]) -> Callable[[str], Token
     return tokens
 
 
-def of_every_row(
+def fill_rows(
     n_rows: int,
     rows: Sequence[int],
     scores: Iterable[float],
@@ -151,7 +151,7 @@ class TokenMetric(Metric):
 
     def _tokenize_captions(self, captions: Sequence[str]) -> TokenIds:
         # Metrics of English warn about all captions in other scripts.
-        if self.tokenizer in OF_SPACED and (self.checks_words or ANY_LANGUAGE in self.languages_of_call()):
+        if self.tokenizer in WORD_TOKENIZERS and (self.checks_words or ANY_LANGUAGE in self.languages_of_call()):
             warn_of_unparted(captions, self.tokenizers)
         if self.tokenizer == DEFAULT:
             found = number_shared(captions, map(ptb_tokens, self._report_captions(captions)), DEFAULT)

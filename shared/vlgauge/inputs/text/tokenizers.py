@@ -55,7 +55,7 @@ _KINDS = {
 DEFAULT, TREEBANK = "ptb", "treebank"
 NAMES = tuple(_KINDS)
 """Names of the tokenizers: "ptb", the tokens of the COCO caption evaluation, and so on."""
-OF_SPACED = (DEFAULT, TREEBANK, "13a", "intl")
+WORD_TOKENIZERS = (DEFAULT, TREEBANK, "13a", "intl")
 """Names of the tokenizers that find words only between spaces and punctuation."""
 
 _OWN_FUNCTIONS = ((DEFAULT, coco_tokens), (TREEBANK, treebank_tokens))
@@ -111,11 +111,11 @@ def check_english(tokenizer: Tokenizer | str, user: str, instead: str) -> None:
     Raises:
         UsageError: If it is a tokenizer for another language, or of characters.
     """
-    if isinstance(tokenizer, str) and tokenizer in NAMES and tokenizer not in OF_SPACED:
+    if isinstance(tokenizer, str) and tokenizer in NAMES and tokenizer not in WORD_TOKENIZERS:
         raise UsageError.about(
             "tokenizer",
-            f"must be one of {', '.join(map(repr, OF_SPACED))} or a function for {user}, which supports English only, "
-            f"got {tokenizer!r}",
+            f"must be one of {', '.join(map(repr, WORD_TOKENIZERS))} or a function for {user}, which supports English "
+            f"only, got {tokenizer!r}",
             instead,
         )
 
