@@ -51,6 +51,7 @@ def test_it_loads_like_any_metric(checkout, like):
         check(folder)
     assert (folder / "__init__.py").is_file()
     assert explanation_of("my_metric").reading[0].startswith("TODO")
+    assert explanation_of("my_metric").__name__ == "MyMetricExplanation"
     assert [one.shows for one in examples_of("my_metric")] == list(ROLES)
     assert "my-metric" in (checkout / "setup.cfg").read_text().partition("\nall =\n")[2].partition("\n")[0]
 
