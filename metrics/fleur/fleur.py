@@ -218,7 +218,7 @@ class Fleur(judged.JudgeMetric):
             places = find_smoothed_places(number, answer.digit_at.tolist())
             score = compute_smoothed_score(number, places, answer.digits, self.variant)
             scores.append(score)
-            shown = None if math.isnan(number) else number
+            value = None if math.isnan(number) else number
             is_told = not np.isnan(answer.digits[places]).any()
             n_untold += not is_told
             digits = [[round(p, 9) for p in answer.digits[i].tolist()] for i in places if is_told]
@@ -226,7 +226,7 @@ class Fleur(judged.JudgeMetric):
                 {
                     "question": question.text(),
                     "answer": answer.text,
-                    "number": shown,
+                    "number": value,
                     "digits": digits,
                     "ended": answer.ended,
                 }

@@ -95,19 +95,19 @@ class MeteorExplanation(ReferencedCaption):
         Returns:
             The variables of `ReferencedCaption.values`.
         """
-        shown = super().values(row)
+        values = super().values(row)
         detail = self.details[row]
         if "matches" not in detail:
-            return shown
+            return values
         best = detail["best"]
         theirs = detail["references"][best]
-        shown["pieces"] = _mark_text(self.predictions[row], detail["tokens"], "tokens", detail)
+        values["pieces"] = _mark_text(self.predictions[row], detail["tokens"], "tokens", detail)
         texts = self.columns.get("references")
         given = None if texts is None else [texts[row]] if isinstance(texts[row], str) else texts[row]
         text = given[best] if given is not None and len(given) == len(detail["references"]) else " ".join(theirs)
         # The first reference with the highest score is the best one.
-        shown["closest"][0]["pieces"] = _mark_text(text, theirs, "reference", detail)
-        return shown
+        values["closest"][0]["pieces"] = _mark_text(text, theirs, "reference", detail)
+        return values
 
 
 def costs_of(statistics: Any) -> dict[str, float]:

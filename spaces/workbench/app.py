@@ -153,8 +153,8 @@ def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: boo
         changed = [*chosen.inputs, chosen.form, *chosen.pickers, *fields, chosen.tokenizer]
 
         def addressed(name: str, config: str, profile: str, request: gr.Request) -> list[Any]:
-            shown = _open_address(name, config, profile, request)
-            first = shown if isinstance(shown, list) else [gr.skip()] * len(changed)
+            updates = _open_address(name, config, profile, request)
+            first = updates if isinstance(updates, list) else [gr.skip()] * len(changed)
             return [*first, *compare.open_address(request.query_params)]
 
         opened = page.load(addressed, chosen.inputs, [*changed, *comparing.addressed], **QUICK)

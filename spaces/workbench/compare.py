@@ -100,7 +100,7 @@ def add_tab(hosting: Hosting) -> Tab:
             button = gr.Button("Compare", variant="primary", elem_id="compare-systems")
     page = html("", "set", elem_id="compared", label="Comparison")
     # Index of the pair of systems, and the metric whose rows are shown.
-    part, shown = gr.State((0, "")), gr.State(None, time_to_live=_KEPT_SECONDS)
+    part, result = gr.State((0, "")), gr.State(None, time_to_live=_KEPT_SECONDS)
 
     @in_one_sentence
     def bundled_shown(names: Sequence[str], wanted: Sequence[str], profile: str, own_part: Any) -> list[Any]:
@@ -113,7 +113,7 @@ def add_tab(hosting: Hosting) -> Tab:
     def opened(before: Shown | None, *words: Any) -> list[Any]:
         return [gr.skip(), gr.skip(), gr.skip()] if before is not None else bundled_shown(*words)
 
-    outputs = [page, shown, part]
+    outputs = [page, result, part]
     chosen = [bundled, metrics, models, part]
     options: dict[str, Any] = {"api_visibility": "private", "show_progress": "minimal", "show_progress_on": page}
     options |= MODEL
@@ -128,8 +128,8 @@ def add_tab(hosting: Hosting) -> Tab:
     for answer in answers:
         # Clear the page, because an old result next to an error would be taken for the new result.
         answer.failure(_empty, None, outputs, **QUICK)
-    page.set(_part_chosen, [shown, part], [page, part], **QUICK)
-    on_open = {"fn": stoppable(opened), "inputs": [shown, *chosen], "outputs": outputs} | options | MODEL
+    page.set(_part_chosen, [result, part], [page, part], **QUICK)
+    on_open = {"fn": stoppable(opened), "inputs": [result, *chosen], "outputs": outputs} | options | MODEL
     return Tab([bundled, metrics, models, part], on_open)
 
 
@@ -209,26 +209,26 @@ def _fits_bundled(name: str) -> bool:
     return all(column.name in there and "texts" in KINDS[type(column)] for column in needed)
 
 
-def _with_page(shown: Shown, part: Any) -> list[Any]:
-    part = _within(shown, part)
-    return [page_of_compared(shown.compared, shown.asked, *part), shown, part]
+def _with_page(result: Shown, part: Any) -> list[Any]:
+    part = _within(result, part)
+    return [page_of_compared(result.compared, result.asked, *part), result, part]
 
 
-def _within(shown: Shown, part: Any) -> tuple[int, str]:
+def _within(result: Shown, part: Any) -> tuple[int, str]:
     """Return the requested pair and metric, or defaults if they do not exist."""
-    metrics = [one.metric for one in shown.compared.comparison.metrics]
+    metrics = [one.metric for one in result.compared.comparison.metrics]
     pair, rows_by = part if isinstance(part, (list, tuple)) and len(part) == 2 else (0, "")
-    is_number = isinstance(pair, int) and 0 <= pair < len(shown.compared.pairs)
+    is_number = isinstance(pair, int) and 0 <= pair < len(result.compared.pairs)
     return pair if is_number else 0, rows_by if rows_by in metrics else metrics[0]
 
 
-def _part_chosen(shown: Shown | None, part: Any, event: gr.EventData) -> list[Any]:
+def _part_chosen(result: Shown | None, part: Any, event: gr.EventData) -> list[Any]:
     """Show another pair of the same systems, or rows by another metric."""
-    if shown is None:
+    if result is None:
         return [gr.skip(), gr.skip()]
     pair, rows_by = read_event(event, "pair"), read_event(event, "rows")
     number = int(pair) if isinstance(pair, str) and pair.isdecimal() and len(pair) < 4 else part[0]
-    page, _, part = _with_page(shown, (number, rows_by if isinstance(rows_by, str) else part[1]))
+    page, _, part = _with_page(result, (number, rows_by if isinstance(rows_by, str) else part[1]))
     return [page, part]
 
 

@@ -174,11 +174,11 @@ class _Tab:
 
     def connect(self) -> None:
         """Connect the events of the components."""
-        shown = [self.data_set, self.source, self.config, self.split, self.commit, *self.columns, self.preview]
+        outputs = [self.data_set, self.source, self.config, self.split, self.commit, *self.columns, self.preview]
         metric = [self.chosen.metric, self.chosen.config]
         titled = [*self.columns, self.preview, self.rows, self.questions]
         found = {"fn": self._guess_columns, "inputs": [*metric, self.source], "outputs": titled} | HUB | PRIVATE
-        cleared = {"fn": _clear, "outputs": [*shown, *self.changed]} | PRIVATE
+        cleared = {"fn": _clear, "outputs": [*outputs, *self.changed]} | PRIVATE
         of_hub, of_split = [self.data_set, self.config], [self.data_set, self.config, self.split]
         self.kind.input(_kind_chosen, self.kind, [self.of_hub, self.of_file, self.model], **PRIVATE).then(**cleared)
         self.repository.key_up(
@@ -388,9 +388,9 @@ def guess_columns(metric: str, config: str | None, source: Source | None) -> lis
         value: Any = own if several else own[0] if own else NONE
         choices: Any = titles if several else [(NONE, NONE), *titles]
         found.append(_column(name, visible=name in likely, choices=choices, value=value))
-    shown = list(first[0]) if first else []
+    known = list(first[0]) if first else []
     rows = [[_shorten(cell) for cell in row.values()] for row in first]
-    return [*found, gr.Dataframe(value=rows, headers=shown or ["no texts"], datatype="str", visible=bool(rows))]
+    return [*found, gr.Dataframe(value=rows, headers=known or ["no texts"], datatype="str", visible=bool(rows))]
 
 
 def _first_rows(source: Source) -> list[dict[str, Any]]:

@@ -54,23 +54,23 @@ def add_tab(chosen: Selection, loaded: Metric) -> list[Any]:
             videos = gr.Video(sources=["upload"], height=140, elem_id="clip", **look["videos"])
             button = gr.Button("Score", variant="primary", elem_id="go")
         with gr.Column(min_width=300, scale=2, elem_id="result"):
-            shown = html(show_first(name, "embedded", config, number_first), "", elem_id="shown", label="Result")
+            page = html(show_first(name, "embedded", config, number_first), "", elem_id="shown", label="Result")
     number = gr.State(number_first)
     fields = [predictions, references, styles, images, videos]
-    tab = [deck, *fields, shown, number]
+    tab = [deck, *fields, page, number]
     deck.chosen(_example_chosen, [*chosen.inputs, chosen.tokenizer], tab, **QUICK)
     answered = button.click(
         stoppable(score_fields),
         [*chosen.inputs, *fields, number, chosen.tokenizer],
-        [shown, deck],
+        [page, deck],
         show_progress="minimal",
-        show_progress_on=shown,
+        show_progress_on=page,
         api_visibility="private",
         **MODEL,
     )
     answered.success(None, js=_TO_RESULT, **QUICK)
     # Clear the page, because an old result next to an error would be taken for the new result.
-    answered.failure(lambda: "", None, shown, **QUICK)
+    answered.failure(lambda: "", None, page, **QUICK)
     return tab
 
 

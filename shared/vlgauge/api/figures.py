@@ -180,7 +180,7 @@ def _correlation(columns: Sequence[_Column]) -> Any:
     figure = empty_figure(max(_WIDTH, side + 1.2), side)
     axes = figure.subplots()
     values = [[coefficient("spearman", one.scores, other.scores) for other in columns] for one in columns]
-    shown = axes.imshow(values, vmin=-1, vmax=1, cmap="PuOr_r")
+    drawing = axes.imshow(values, vmin=-1, vmax=1, cmap="PuOr_r")
     for row, own in enumerate(values):
         for place, value in enumerate(own):
             text = "-" if math.isnan(value) else f"{value:.2f}"
@@ -188,7 +188,7 @@ def _correlation(columns: Sequence[_Column]) -> Any:
     names = [number_title(one.name, of_row=True, higher_is_better=one.higher_is_better) for one in columns]
     axes.set_xticks(range(n), names, rotation=40, ha="right")
     axes.set_yticks(range(n), names)
-    bar = figure.colorbar(shown, ax=axes, shrink=0.8)
+    bar = figure.colorbar(drawing, ax=axes, shrink=0.8)
     bar.set_label("Spearman's coefficient over rows")
     if len({one.higher_is_better for one in columns}) > 1:
         axes.set_title("scores with ↑ and ↓ that agree have negative values", fontsize=8, loc="left")

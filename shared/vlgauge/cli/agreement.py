@@ -193,8 +193,8 @@ def as_table(
         for coefficient in COEFFICIENTS:
             correlation = one.correlations[coefficient]
             ends = (correlation.low, correlation.high)
-            shown = (None, None) if math.isnan(ends[0]) else ends
-            cells.append(Cell(mean_text(correlation.value, *shown, few=one.is_of_few), right=True))
+            interval = (None, None) if math.isnan(ends[0]) else ends
+            cells.append(Cell(mean_text(correlation.value, *interval, few=one.is_of_few), right=True))
         tested = one.correlations["tau_b"]
         cells.append(Cell(pvalue_text(tested.pvalue, least=tested.least_pvalue), right=True))
         rows.append([*cells, Cell(str(one.n), right=True)])

@@ -276,8 +276,8 @@ def as_record(comparison: RunComparison, limit: int) -> dict[str, Any]:
     del record["ids"]
     for compared, metric_record in zip(comparison.metrics, record["metrics"], strict=True):
         del metric_record["scores"], metric_record["noise"]
-        for pair, shown in zip(compared.pairs, metric_record["pairs"], strict=True) if limit else ():
-            shown["rows_that_differ"] = [
+        for pair, pair_record in zip(compared.pairs, metric_record["pairs"], strict=True) if limit else ():
+            pair_record["rows_that_differ"] = [
                 {"id": comparison.ids[row]} | {name: compared.scores[name][row] for name in (pair.first, pair.second)}
                 for row in rows_that_differ(compared, pair, limit)
             ]

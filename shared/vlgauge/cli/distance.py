@@ -206,12 +206,12 @@ def intervals(result: Mapping[str, Any], options: argparse.Namespace) -> dict[st
 
 def summary(record: Mapping[str, Any], paired: PairedRows, limit: int) -> str:
     """Return the table of distances, followed by means, 95% intervals and signatures, including those of the scores."""
-    shown = len(paired.ids) if limit <= 0 else min(limit, len(paired.ids))
+    n_rows = len(paired.ids) if limit <= 0 else min(limit, len(paired.ids))
     details = record[f"{NAME}_details"]
-    rows = [[paired.ids[i], details[i]["score"], *(details[i][part] for part in PARTS)] for i in range(shown)]
+    rows = [[paired.ids[i], details[i]["score"], *(details[i][part] for part in PARTS)] for i in range(n_rows)]
     lines = [to_table(["id", NAME, *PARTS], rows)]
-    if shown < len(paired.ids):
-        lines.append(f"... and {len(paired.ids) - shown} more rows (--rows 0 prints all, --output FILE writes all)")
+    if n_rows < len(paired.ids):
+        lines.append(f"... and {len(paired.ids) - n_rows} more rows (--rows 0 prints all, --output FILE writes all)")
     means = []
     for name, interval in record["intervals"].items():
         means.append([name, record[name], *(interval or (None, None))])

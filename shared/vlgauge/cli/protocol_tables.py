@@ -108,12 +108,12 @@ def _own_cells(name: str, own: Evaluation) -> list[Cell]:
 
 
 def _list_published_cells(row: PublishedRow, own: Evaluation) -> list[Cell]:
-    shown = []
+    cells = []
     for column in own.figures:
         stated = _verdict(row, column, own) if column in row.values else ""
         short = f" ({stated.partition(':')[0]})" if stated else ""
-        shown.append(Cell(f"{row.text(column)}{short}", right=True))
-    return [Cell(f"published: {row.source}"), *shown, *(Cell("", right=True) for _ in range(3))]
+        cells.append(Cell(f"{row.text(column)}{short}", right=True))
+    return [Cell(f"published: {row.source}"), *cells, *(Cell("", right=True) for _ in range(3))]
 
 
 def _verdict(row: PublishedRow, column: str, own: Evaluation) -> str:

@@ -64,8 +64,8 @@ def run(options: argparse.Namespace) -> None:
         table = _as_table("model", found)
         if not options.no_human:
             table += _against_people(predictions, references, metrics, options.seed)
-    shown = [{name: format_value(name, value) for name, value in row.items() if name != "details"} for row in table]
-    print(to_table(list(shown[0]), [list(row.values()) for row in shown]))
+    formatted = [{name: format_value(name, value) for name, value in row.items() if name != "details"} for row in table]
+    print(to_table(list(formatted[0]), [list(row.values()) for row in formatted]))
     write_study(options, {"rows": table}, lambda figure: draw(figure, table))
 
 

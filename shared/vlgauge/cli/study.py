@@ -177,8 +177,10 @@ def run_central(options: argparse.Namespace) -> None:
     if not known:
         raise UsageError("FILE must have at least three captions of an image, got fewer in every row")
     titles = ["central captions", "distance", "the others'", "words", "the others' words"]
-    shown = known[: max(options.show, 0)]
-    print(to_table(titles, [[one.caption, one.distance, one.others, one.words, one.words_of_others] for one in shown]))
+    central = known[: max(options.show, 0)]
+    print(
+        to_table(titles, [[one.caption, one.distance, one.others, one.words, one.words_of_others] for one in central])
+    )
     chance = central_captions_by_chance(references, metric, options.seed)
     _print_lengths(found, chance, options.seed)
     tables = {"rows": found, "by_chance": chance}

@@ -27,8 +27,10 @@ def format_signature(name: str, fields: Mapping[str, Any]) -> str:
         name: Name of a metric or of a protocol.
         fields: Values by key, each formatted by `signature_value`.
     """
-    shown = [f"{_encode(key, colon=False)}:{_encode(str(signature_value(value)))}" for key, value in fields.items()]
-    return "|".join([_encode(name), *shown])
+    fields_encoded = [
+        f"{_encode(key, colon=False)}:{_encode(str(signature_value(value)))}" for key, value in fields.items()
+    ]
+    return "|".join([_encode(name), *fields_encoded])
 
 
 def parse_signature(text: str) -> tuple[str, dict[str, str]]:

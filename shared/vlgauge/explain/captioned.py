@@ -156,8 +156,8 @@ class ImageCaptions(Explanation):
             if not token["token"].startswith("<|"):
                 words.setdefault(token["frame"], []).append(token["token"])
         chosen = sorted(sorted(words, key=lambda frame: -len(words[frame]))[:N_FRAMES])
-        shown = frames_of(self._seen[row], chosen)
-        return [{"number": frame, "picture": shown.get(frame), "words": words[frame]} for frame in chosen]
+        frames = frames_of(self._seen[row], chosen)
+        return [{"number": frame, "picture": frames.get(frame), "words": words[frame]} for frame in chosen]
 
 
 def _same(seen: Any) -> Hashable:

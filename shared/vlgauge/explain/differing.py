@@ -43,7 +43,7 @@ class SystemDifferences:
     def section(self) -> Markup:
         """Render the section of a page about this comparison."""
         metric = self.explanations[0]
-        shown = [
+        rows_in_table = [
             {
                 "key": row.key,
                 "better": self.names[not self._is_better(row)],
@@ -52,7 +52,7 @@ class SystemDifferences:
             }
             for row in self.rows
         ]
-        return fragment("differing", title=self.title, metric=metric, rows=shown)
+        return fragment("differing", title=self.title, metric=metric, rows=rows_in_table)
 
     def _is_better(self, row: DifferingRow) -> bool:
         return (row.difference > 0) == self.explanations[0].facts.higher_is_better

@@ -247,13 +247,13 @@ class Explanation(ABC):
             tone: "good" or "bad" if known. Empty for data of a user.
         """
         kind = tone or "own"
-        shown = [(self.scores[row], kind), (self.reference_value(row), "neither")]
-        shown += [(other, "other") for other in self.others]
+        badges = [(self.scores[row], kind), (self.reference_value(row), "neither")]
+        badges += [(other, "other") for other in self.others]
         label = f"{number(self.scores[row], self.digits)} on an axis whose right end is better"
         # With a single value, the ends of the axis would be arbitrary.
         values = (*self.axis_values, *self.others, self.reference_value(row))
         known = {value for value in values if math.isfinite(value)}
-        drawn = dots(shown, self.axis, label, 6)
+        drawn = dots(badges, self.axis, label, 6)
         return fragment("badge", metric=self, row=row, tone=tone, dots=drawn, axis=len(known) != 1)
 
     # -- rendering -----------------------------------------------------------------------------------------------------

@@ -80,5 +80,5 @@ def finding_of_metrics(explained: Sequence[Explanation]) -> str:
 
 def _with_the_worst_score(metric: Explanation) -> list[int]:
     """Return the rows whose formatted score equals the worst one, because readers cannot distinguish them."""
-    shown = {row: number(metric.scores[row], metric.digits) for row in metric.worst_first}
-    return [row for row in shown if shown[row] == shown[metric.worst_first[0]]]
+    scores_by_row = {row: number(metric.scores[row], metric.digits) for row in metric.worst_first}
+    return [row for row in scores_by_row if scores_by_row[row] == scores_by_row[metric.worst_first[0]]]

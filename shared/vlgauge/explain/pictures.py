@@ -51,11 +51,11 @@ def small(picture: Image.Image) -> Thumbnail:
 
     PNG is used if it takes fewer than twice the bytes of JPEG.
     """
-    shown = picture.convert("RGB")
-    shown.thumbnail((SIDE, SIDE), Image.Resampling.LANCZOS)
+    converted = picture.convert("RGB")
+    converted.thumbnail((SIDE, SIDE), Image.Resampling.LANCZOS)
     drawn, photo = io.BytesIO(), io.BytesIO()
-    shown.quantize(64).save(drawn, "PNG", optimize=True)
-    shown.save(photo, "JPEG", quality=_QUALITY, optimize=True)
+    converted.quantize(64).save(drawn, "PNG", optimize=True)
+    converted.save(photo, "JPEG", quality=_QUALITY, optimize=True)
     kind, data = min(("png", drawn.getvalue()), ("jpeg", photo.getvalue()), key=lambda form: len(form[1]))
     # PNG preserves the edges of drawings with few colors.
     if len(drawn.getvalue()) < 2 * len(photo.getvalue()):
@@ -187,10 +187,10 @@ def draw_boxes(images: Sequence[Any] | None, rows: Sequence[Mapping[str, Any]], 
     for row, mark in zip(rows, marks, strict=True):
         if row.get("box") is not None and row.get("image") is not None:
             found[row["image"]].append((row["box"], mark))
-    shown = []
+    lines = []
     for index, image in enumerate(images or []):
         picture = thumbnail(image)
         n = len(found[index])
         label = f"Image {index + 1} with {n} region{'s' if n != 1 else ''} that {'were' if n != 1 else 'was'} found"
-        shown.append(picture and with_boxes(picture, found[index], label))
-    return shown
+        lines.append(picture and with_boxes(picture, found[index], label))
+    return lines

@@ -147,8 +147,8 @@ def _video_details(
         bag = video_of[row]
         if frames.sizes[bag]:
             words = texts.indices(np.array([unit]), texts.sizes[unit])[0]
-            shown = frames.indices(np.array([bag]), frames.sizes[bag])[0]
-            nearest = best_frames(texts.rows[words], frames.rows[shown])
+            indices = frames.indices(np.array([bag]), frames.sizes[bag])[0]
+            nearest = best_frames(texts.rows[words], frames.rows[indices])
             weights = texts.weights[words].tolist()
             notes[row]["tokens"] += [
                 {"token": text, "weight": weight, "frame": notes[row]["frames"][frame], "cosine": cosine}

@@ -110,8 +110,8 @@ def load(cls: type[Table], path: str | PathLike[str]) -> Table:
         ValueError: If the file is not a style table, or has another version, or is truncated or altered.
         OSError: If the file cannot be read.
     """
-    shown = repr(os.fspath(path))
-    header, content = _read(path, shown)
+    text = repr(os.fspath(path))
+    header, content = _read(path, text)
     about = {key: header[key] for key in ("name", "source", "licence")}
     tokenizer, styles, captions = header["tokenizer"], header["styles"], header["captions"]
     try:
@@ -121,41 +121,41 @@ def load(cls: type[Table], path: str | PathLike[str]) -> Table:
         table = table_of(cls, tokenizer, styles, captions, rows, about)
     except (ValueError, pa.ArrowException) as error:
         raise UsageError.about(
-            "table", f"must be an unmodified file, got {shown}, which was altered: {error}"
+            "table", f"must be an unmodified file, got {text}, which was altered: {error}"
         ) from error
     # The digest has just been verified and is expensive to compute.
     table.__dict__["fingerprint"] = header["sha256"][:12]
     return table
 
 
-def _read(path: str | PathLike[str], shown: str) -> tuple[dict[str, Any], pa.Table]:
+def _read(path: str | PathLike[str], name: str) -> tuple[dict[str, Any], pa.Table]:
     if not os.path.isfile(path):
-        raise MissingFileError.about("table", f"must be an existing file, got {shown}")
+        raise MissingFileError.about("table", f"must be an existing file, got {name}")
     data = read_bytes(path, "`table`")
     try:
         content = parquet_table(data, "`table`", os.fspath(path), _FREE_BYTES + _BYTES_PER_BYTE * len(data))
     except (FileLimitError, SandboxError) as error:
-        raise _too_large(shown, len(data)) from error
+        raise _too_large(name, len(data)) from error
     except ValueError as error:
         why = str(error).partition("which fails with: ")[2]
-        raise UsageError.about("table", f"must be a valid Parquet file, got {shown}: {why}") from error
-    header = _header(content.schema, shown)
+        raise UsageError.about("table", f"must be a valid Parquet file, got {name}: {why}") from error
+    header = _header(content.schema, name)
     if sum(header["captions"]) > _FREE_CAPTIONS + _CAPTIONS_PER_BYTE * len(data):
-        raise _too_large(shown, len(data))
+        raise _too_large(name, len(data))
     return header, content
 
 
-def _too_large(shown: str, n_bytes: int) -> ValueError:
+def _too_large(name: str, n_bytes: int) -> ValueError:
     return UsageError.about(
-        "table", f"must be a style table, got {shown}, which decompresses to far more than {n_bytes} bytes can contain"
+        "table", f"must be a style table, got {name}, which decompresses to far more than {n_bytes} bytes can contain"
     )
 
 
-def _header(schema: pa.Schema, shown: str) -> dict[str, Any]:
+def _header(schema: pa.Schema, name: str) -> dict[str, Any]:
     """Return the validated description in the file."""
     found = (schema.metadata or {}).get(_METADATA)
     if found is None:
-        raise UsageError.about("table", f"must be a style table, got {shown}; `StyleTable.save` writes one")
+        raise UsageError.about("table", f"must be a style table, got {name}; `StyleTable.save` writes one")
     try:
         header = json.loads(found)
         if header["format"] != FORMAT:
@@ -167,7 +167,7 @@ def _header(schema: pa.Schema, shown: str) -> dict[str, Any]:
             raise UsageError("it has unexpected columns")
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise UsageError.about(
-            "table", f"must be a style table that this version of vlgauge supports, got {shown}: {error}"
+            "table", f"must be a style table that this version of vlgauge supports, got {name}: {error}"
         ) from error
     return dict(header)
 

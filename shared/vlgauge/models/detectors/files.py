@@ -34,19 +34,19 @@ def read_authors_regions(
             omits an image if one of its crops is missing.
         OSError: If the table cannot be read.
     """
-    shown = os.fspath(table)
-    lines = csv_rows(read_text(table, "`table`"), "`table`", shown)
+    table_name = os.fspath(table)
+    lines = csv_rows(read_text(table, "`table`"), "`table`", table_name)
     _, titles = next(lines, (0, []))
     missing = set(AUTHORS_COLUMNS) - {"object", "image_name"} - set(titles)
     if missing:
         raise UsageError.about(
-            "table", f"must have the columns {', '.join(AUTHORS_COLUMNS)}, got none for {missing} in {shown!r}"
+            "table", f"must have the columns {', '.join(AUTHORS_COLUMNS)}, got none for {missing} in {table_name!r}"
         )
     found: dict[str, list[tuple[float, list[float], str]]] = {}
     for number, cells in lines:
         if not cells:
             continue
-        place = f"line {number} of {shown!r}"
+        place = f"line {number} of {table_name!r}"
         row = dict(zip(titles, [*cells, *[""] * len(titles)], strict=False))
         found.setdefault(row["image_id"], []).append(
             (_score(row["score"], place), _box(row["bbox"], place), row["bbox"])

@@ -100,8 +100,8 @@ class ToyJudge:
         order = {text: row for row, text in enumerate(texts)}
         hidden = self._encoder.text_hidden(list(order), batch_size=batch_size, progress=progress)
         read = self._unit(hidden.end, "text")
-        shown = [one.picture for one in questions if one.picture is not None]
-        pixels = self._encoder.image_hidden(shown, batch_size=batch_size, progress=progress)
+        images = [one.picture for one in questions if one.picture is not None]
+        pixels = self._encoder.image_hidden(images, batch_size=batch_size, progress=progress)
         pictures = iter(self._unit(pixels, "image"))
         found = []
         for one in questions:
@@ -148,7 +148,7 @@ def _number(belief: float) -> Answer:
 def _object(belief: float) -> Answer:
     """Return a belief as the JSON object that CLAIR asks for. Its tokens are the digits and the text around them."""
     value = round(99 * belief)
-    shown = [int(sign) for sign in str(value)]
+    digits = [int(sign) for sign in str(value)]
     nothing = np.zeros(10)
     answer = f'{{"score": {value}, "reason": "the toy CLIP compared them"}}'
-    return Answer(answer, np.array([-1, *shown, -1]), np.stack([nothing, *map(_spread, shown), nothing]))
+    return Answer(answer, np.array([-1, *digits, -1]), np.stack([nothing, *map(_spread, digits), nothing]))

@@ -235,8 +235,8 @@ def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     found = compare_weights(options, foils, encoder)
     metadata["comparison"] = json.dumps([asdict(comparison) for comparison in found])
     write_weights(options.out, learner, metadata)
-    shown = {name: value for name, value in facts.items() if name != "command"}
-    write_card(options.out.with_suffix(CARD), options.out.stem, command, shown, found)
+    settings = {name: value for name, value in facts.items() if name != "command"}
+    write_card(options.out.with_suffix(CARD), options.out.stem, command, settings, found)
     if options.plot:
         draw_curve(options.out.with_suffix(CURVE), state)
     checkpoint_of(options.out).unlink(missing_ok=True)

@@ -58,8 +58,8 @@ def knowing(story: SceneStory) -> Callable[[str], float]:
     A background is always present. Other words that the tagger considers nouns, such as "left", are uninformative and
     have 0.
     """
-    shown = {thing.shape for scene in story.scenes for thing in scene.objects}
-    cosines = dict.fromkeys(GROUND_WORDS, 1.0) | {word: 1.0 if SHAPE_OF[word] in shown else -1.0 for word in SHAPE_OF}
+    shapes = {thing.shape for scene in story.scenes for thing in scene.objects}
+    cosines = dict.fromkeys(GROUND_WORDS, 1.0) | {word: 1.0 if SHAPE_OF[word] in shapes else -1.0 for word in SHAPE_OF}
     return lambda noun: cosines.get(noun, 0.0)
 
 
