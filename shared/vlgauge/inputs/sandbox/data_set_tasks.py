@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 # Otherwise `datasets` imports them, which takes memory.
@@ -45,9 +45,12 @@ class _ClosedLocalFiles(_ClosedFiles, LocalFileSystem):
     """Closed file system that `datasets` accepts as the one of its cache, which streaming does not use."""
 
 
-for _name in {*fsspec.available_protocols(), *fsspec.registry}.difference(_PROTOCOLS):
-    _files = _ClosedLocalFiles if _name in ("file", "local") else _ClosedFiles
-    fsspec.register_implementation(_name, _files, clobber=True)
+@cache
+def _close_other_protocols() -> None:
+    """Register the closed file systems in this process, which is a worker."""
+    for name in {*fsspec.available_protocols(), *fsspec.registry}.difference(_PROTOCOLS):
+        files = _ClosedLocalFiles if name in ("file", "local") else _ClosedFiles
+        fsspec.register_implementation(name, files, clobber=True)
 
 
 def configurations(settings: dict[str, Any], content: bytes) -> Iterator[tuple[list[str], bytes]]:
@@ -141,6 +144,8 @@ def _files_elsewhere() -> UsageError:
 
 
 def _own(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of every task, and close the file systems that no task needs."""
+    _close_other_protocols()
     return {name: settings[name] for name in ("identity", "revision", "token")}
 
 
