@@ -16,6 +16,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.files import limits
 from vlgauge.families.base.columns import References, Text
 from vlgauge.families.base.video_columns import OneImage, Videos
+from vlgauge.inputs.media import archives
 
 COLUMNS = [Text("predictions"), OneImage("images"), References("references", optional=True)]
 MOST = RowLimits(picture_bytes=10_000)
@@ -185,6 +186,45 @@ def test_json_of_very_many_objects_is_not_made(tmp_path):
         assert source.kinds == {"__key__": "text", "txt": "text"}
         (row,) = source.rows(["json.caption"])
     assert str(row["json.caption"]).startswith("`json` must have at most 8,388,608 bytes of lists, objects and cells")
+
+
+def test_json_is_parsed_by_workers_once_per_row(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise AssertionError("JSON was parsed here")
+
+    sent = []
+
+    def watched(task, settings, *parts, **limits):
+        sent.append(settings["titles"])
+        return run(task, settings, *parts, **limits)
+
+    run = grouped_files.run
+    monkeypatch.setattr(grouped_files, "run", watched)
+    monkeypatch.setattr(archives, "parse_json", refuse)
+    source = tar_rows(archive(tmp_path / "rows.tar", [("0.json", b'{"a": "x", "b": ["y"], "c": NaN}')]), MOST)
+    assert source.kinds == {"__key__": "text", "json.a": "text", "json.b": "texts", "json.c": "other"}
+    assert list(source.rows(["json.b", "json.a"])) == [{"json.a": "x", "json.b": ["y"]}]
+    assert sent == [None, ["b", "a"]]
+
+
+def test_columns_are_few_and_come_from_the_first_json_files(tmp_path, monkeypatch):
+    members = [(f"{i}.json", json.dumps({"a": "x", f"a{i}": "x"}).encode()) for i in range(4)]
+    path = archive(tmp_path / "rows.tar", members)
+    monkeypatch.setattr(grouped_files, "_JSON_FILES", 3)
+    assert list(tar_rows(path, MOST).kinds) == ["__key__", "json.a", "json.a0", "json.a1", "json.a2"]
+    monkeypatch.setattr(grouped_files, "_JSON_BYTES", 50)
+    assert list(tar_rows(path, MOST).kinds) == ["__key__", "json.a", "json.a0", "json.a1"]
+    monkeypatch.setattr(grouped_files, "_MOST_COLUMNS", 3)
+    with pytest.raises(UsageError, match=r"at most 3 columns, got more in '1\.json'"):
+        tar_rows(path, MOST)
+
+
+def test_a_row_of_json_has_a_limit(tmp_path):
+    path = archive(tmp_path / "rows.tar", [("0.json", b'{"a": "x"}'), ("1.json", b'{"a": "xx"}')])
+    with limits(max_row=10):
+        one, two = (row["json.a"] for row in tar_rows(path, MOST).rows(["json.a"]))
+    assert one == "x"
+    assert "must be a file of at most 10 bytes" in str(two)
 
 
 def test_several_columns_are_references_side_by_side(tmp_path):

@@ -185,6 +185,13 @@ def test_more_members_than_rows_are_refused(tmp_path):
         files_of(path)
 
 
+def test_members_have_a_total_limit(tmp_path):
+    path = zipped(tmp_path / "a.zip", {f"{number}.json": b"[" * 100_000 for number in range(30)}, **DEFLATED)
+    assert len(files_of(path)) == 30
+    with limits(max_unpacked=2_000_000), pytest.raises(ValueError, match=r"FILE.*2,000,000 bytes when.*a\.zip"):
+        files_of(path)
+
+
 def test_names_have_a_limit_of_memory(tmp_path):
     path = zipped(tmp_path / "a.zip", {f"{number}{'x' * 1000}.txt": b"" for number in range(30)})
     with limits(max_unpacked=200_000):

@@ -5,23 +5,28 @@ last one, because names such as "shot 10.15.23.png" contain other dots. Names ar
 files are opened only by the archive or folder that listed them.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from vlgauge.api.row_sources.source import CLIPS, Kind, Origin, kind_of_cell
+from vlgauge.api.row_sources.source import CLIPS, Kind, Origin
 from vlgauge.core.errors import UsageError
-from vlgauge.core.files import check_objects, current_limits, decode_text, json_bytes, parse_json
+from vlgauge.core.files import current_limits, decode_text
 from vlgauge.inputs.media.archives import ArchiveFile, archive_files
 from vlgauge.inputs.media.limits import RowLimits
+from vlgauge.inputs.sandbox import MEGABYTE, run
 
 KEY = "__key__"
 _TEXTS = ("txt", "text", "caption", "cls")
 _PICTURES = ("jpg", "jpeg", "png", "webp", "bmp", "gif", "tif", "tiff", "ppm")
 _LOOK_AHEAD = 1000  # minimum number of files that are listed, for any number of rows
 _SHARE = 4  # a JSON file may use the memory limit of a table divided by this
+_ESCAPED = 6  # maximum number of characters of an escaped one
+# Maximum number of columns, and number and size of the JSON files from which they are inferred.
+_MOST_COLUMNS, _JSON_FILES, _JSON_BYTES = 1000, 1000, 2**24
 # Columns of the image or video of a row, if rows have them in files with different extensions.
 _ANY: Mapping[str, Sequence[str]] = {"image": _PICTURES, "video": CLIPS}
 _KINDS: Mapping[str, Kind] = {
@@ -97,17 +102,25 @@ class GroupedRows:
 
     @cached_property
     def kinds(self) -> Mapping[str, Kind]:
-        """Kind of content of each column, based on all rows."""
+        """Kind of content of each column, based on the files of all rows and the content of the first JSON files."""
         found: dict[str, Kind] = {KEY: "text"}
+        n_files = n_bytes = 0
         for files in self._rows.values():
             for ending, one in files.items():
                 if ending in _KINDS:
                     found[ending] = _KINDS[ending]
                     continue
+                n_files, n_bytes = n_files + 1, n_bytes + one.n_bytes
+                if n_files > 1 and (n_files > _JSON_FILES or n_bytes > _JSON_BYTES):
+                    continue
                 cells = _object(one, self._limits.picture_bytes)
-                for title, cell in ({} if isinstance(cells, Exception) else cells).items():
+                for title, kind in ({} if isinstance(cells, Exception) else cells).items():
                     if found.get(f"json.{title}", "other") == "other":  # such as an empty list
-                        found[f"json.{title}"] = kind_of_cell(cell)
+                        found[f"json.{title}"] = kind
+                if len(found) > _MOST_COLUMNS:
+                    raise UsageError(
+                        f"FILE must have at most {_MOST_COLUMNS:,} columns, got more in {one.name[-60:]!r}"
+                    )
         for title, endings in _ANY.items():
             if len(found.keys() & {*endings}) > 1:
                 found[title] = _KINDS[endings[0]]
@@ -127,20 +140,22 @@ class GroupedRows:
 
         A cell that cannot be read is the error.
         """
+        names = [title.removeprefix("json.") for title in titles if title.startswith("json.")]
         for key, files in islice(self._rows.items(), start, None):
-            yield {title: self._cell(title, key, files) for title in titles}
+            has_cells = names and "json" in files
+            cells = _object(files["json"], self._limits.picture_bytes, names) if has_cells else {}
+            yield {title: self._cell(title, key, files, cells) for title in titles}
 
-    def _cell(self, title: str, key: str, files: Mapping[str, ArchiveFile]) -> Any:
+    def _cell(self, title: str, key: str, files: Mapping[str, ArchiveFile], cells: dict[str, Any] | UsageError) -> Any:
         if title == KEY:
             return key
         try:
             ending, _, name = title.partition(".")
             ending = self._any_of(title, files) if title in _ANY else ending
+            if name:
+                return cells if isinstance(cells, UsageError) else cells.get(name)
             if ending not in files:
                 return None
-            if name:
-                cells = _object(files[ending], self._limits.picture_bytes)
-                return cells if isinstance(cells, Exception) else cells.get(name)
             most = self._limits.clip_bytes if ending in CLIPS else self._limits.picture_bytes
             content = files[ending].content(most)
             if ending in _TEXTS:
@@ -170,21 +185,21 @@ class GroupedRows:
         raise UsageError(f"an image or video must be a file of the row itself, got the name {path[:60]!r}")
 
 
-def _object(file: ArchiveFile, most_bytes: int) -> dict[str, Any] | UsageError:
-    """Return the object in a JSON file, or the error if there is none.
+def _object(file: ArchiveFile, most_bytes: int, titles: Sequence[str] | None = None) -> dict[str, Any] | UsageError:
+    """Return the cells with the given titles of the object in a JSON file, or the error if there is none.
 
-    It is parsed in this process. Python's parser is safe, and the size of the object is limited before parsing.
+    Without titles, return the kinds of all cells.
     """
-    limit = current_limits().max_unpacked // _SHARE
     try:
-        text = decode_text(file.content(most_bytes), "`json`", file.name)
-        check_objects(json_bytes(text, limit), limit, "`json`", file.name)
-        cells = parse_json(text, "`json`", file.name)
+        content = file.content(min(most_bytes, current_limits().max_row))
+        limit = current_limits().max_unpacked // _SHARE
+        settings = {"name": file.name, "titles": titles, "most_titles": _MOST_COLUMNS + 1, "limit": limit}
+        most = _ESCAPED * len(content) + MEGABYTE
+        (part,) = run("vlgauge.inputs.media.archives:json_cells", settings, content, subject="`json`", most_bytes=most)
     except UsageError as error:
         return error
-    return (
-        cells if isinstance(cells, dict) else UsageError.about("json", f"must be an object, got {type(cells).__name__}")
-    )
+    found: dict[str, Any] = json.loads(part.body)
+    return found
 
 
 def tar_rows(path: str, limits: RowLimits, most_rows: int | None = None) -> GroupedRows:

@@ -3,6 +3,7 @@
 Workers of the sandbox always open archives, because `tarfile` and `zipfile` do not limit time and memory.
 """
 
+import json
 import os
 import stat
 import sys
@@ -12,12 +13,23 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from vlgauge.core.errors import UsageError
-from vlgauge.core.files import current_limits, open_file, refuse
+from vlgauge.core.files import (
+    check_objects,
+    current_limits,
+    decode_text,
+    json_bytes,
+    limit_unpacked_size,
+    open_file,
+    parse_json,
+    refuse,
+)
 from vlgauge.inputs.sandbox import Part, run
+from vlgauge.inputs.sandbox.kinds import kind_of_cell
 
 TAR, ZIP = ".tar", ".zip"
 _AT_A_TIME = 1000  # members per task
@@ -75,10 +87,11 @@ def archive_files(path: str) -> Iterator[ArchiveFile]:
     """Yield the files of a tar or zip archive in order, without folders. A tar archive is only read as far as needed.
 
     Raises:
-        UsageError: If the archive is damaged, or has too many files or too long names.
+        UsageError: If the archive is damaged, or has too many files, too long names or too large a content.
     """
-    with open_file(path, "FILE"):  # raises for pipes and devices
+    with open_file(path, "FILE") as file:  # raises for pipes and devices
         is_zip = path.lower().endswith(ZIP)
+        unpacked = most_unpacked = limit_unpacked_size(os.fstat(file.fileno()).st_size)
     left = most = current_limits().max_unpacked
     for member in _limit_entries(_members("zip_members" if is_zip else "tar_members", path)):
         if member is not None:
@@ -86,6 +99,9 @@ def archive_files(path: str) -> Iterator[ArchiveFile]:
             left -= _BYTES_PER_FILE + _NAMES_PER_FILE * sys.getsizeof(name)
             if left < 0:
                 refuse("FILE", most, "bytes of file names in memory", "max_unpacked", path)
+            unpacked -= n_bytes
+            if unpacked < 0:
+                refuse("FILE", most_unpacked, "bytes when it is decompressed", "max_unpacked", path)
             read = partial(_zip_content, path, place, name) if is_zip else partial(_part, path, place, n_bytes)
             yield ArchiveFile(name, n_bytes, None if place is None else read)
 
@@ -197,6 +213,31 @@ def zip_content(settings: dict[str, Any], content: bytes) -> Iterator[tuple[Any,
         if len(found) < member.file_size:
             raise UsageError("it is too short")
     yield None, found
+
+
+def json_cells(settings: dict[str, Any], content: bytes) -> Iterator[tuple[None, bytes]]:
+    """Yield None and a JSON text: some cells of the object in a JSON file by title, or the kinds of all cells.
+
+    Args:
+        settings: ``name`` of the file, ``limit`` of the memory of its objects in bytes, and the ``titles`` of the cells
+            or None for the kinds of the first ``most_titles``.
+        content: Content of the file.
+
+    Raises:
+        UsageError: If the content is not an object.
+    """
+    name, titles = settings["name"], settings["titles"]
+    text = decode_text(content, "`json`", name)
+    check_objects(json_bytes(text, settings["limit"]), settings["limit"], "`json`", name)
+    cells = parse_json(text, "`json`", name)
+    if not isinstance(cells, dict):
+        raise UsageError.about("json", f"must be an object, got {type(cells).__name__}")
+    if titles is None:
+        first = islice(cells.items(), settings["most_titles"])
+        found: dict[str, Any] = {title: kind_of_cell(cell) for title, cell in first}
+    else:
+        found = {title: cells[title] for title in titles if title in cells}
+    yield None, json.dumps(found).encode()
 
 
 def _is_link(member: zipfile.ZipInfo) -> bool:
