@@ -3,6 +3,7 @@
 import json
 import os
 import tarfile
+import tracemalloc
 from functools import partial
 from itertools import islice
 
@@ -11,7 +12,7 @@ from made_data_sets import COLOURS, archive, picture
 
 from vlgauge.api.row_sources import RowLimits, RowReader, grouped_files, guess_titles
 from vlgauge.api.row_sources.grouped_files import tar_rows
-from vlgauge.api.row_sources.tables import folder_rows
+from vlgauge.api.row_sources.tables import folder_rows, n_files_named
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import limits
 from vlgauge.families.base.columns import References, Text
@@ -225,6 +226,16 @@ def test_a_row_of_json_has_a_limit(tmp_path):
         one, two = (row["json.a"] for row in tar_rows(path, MOST).rows(["json.a"]))
     assert one == "x"
     assert "must be a file of at most 10 bytes" in str(two)
+
+
+def test_paths_of_very_many_folders_need_little_memory():
+    paths = ["a/1.png", "b/a/1.png", "c/1.png", *("/" * 4000 + f"{i}.png" for i in range(2, 500))]
+    tracemalloc.start()
+    found = n_files_named(paths)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found == {"1.png": 2, **{f"{i}.png": 1 for i in range(2, 500)}}
+    assert most < 5_000_000
 
 
 def test_several_columns_are_references_side_by_side(tmp_path):

@@ -15,7 +15,7 @@ from vlgauge.inputs.media.limits import RowLimits
 from vlgauge.inputs.tables.files import TABLE_ENDINGS, Rows, read_rows
 
 ARCHIVES = (TAR, ZIP)
-_LONGEST_PATH = 4096
+_LONGEST_PATH, _MOST_FOLDERS = 4096, 64
 # The names that `datasets` reads in an image folder.
 _FOLDER_TABLES = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
 
@@ -156,8 +156,8 @@ def _texts_in(cell: Any) -> Iterator[str]:
 
 
 def _parts_of(path: str) -> tuple[str, ...]:
-    """Split a path into folders and name, including Windows paths."""
-    return tuple(path.replace("\\", "/").removeprefix("./").split("/"))
+    """Split a path into folders and name, including Windows paths. The first of very many folders are one part."""
+    return tuple(path.replace("\\", "/").removeprefix("./").rsplit("/", _MOST_FOLDERS))
 
 
 def _n_alike(one: Sequence[str], other: Sequence[str]) -> int:
