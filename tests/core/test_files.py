@@ -8,6 +8,7 @@ import os
 import re
 import socket
 import sys
+import tracemalloc
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,6 +16,7 @@ import pytest
 
 from vlgauge.cli import main
 from vlgauge.core import files
+from vlgauge.inputs.sandbox import use_sandbox
 from vlgauge.inputs.tables.files import read_rows
 
 
@@ -234,6 +236,31 @@ def test_many_small_lists_objects_and_cells_are_refused_before_they_are_made(tmp
     message = r"FILE.*cells.*--max-unpacked"
     with files.limits(max_unpacked=170_000), pytest.raises(ValueError, match=message):
         read_rows(str(path))
+
+
+@pytest.mark.parametrize(
+    "value", [[f"{i:x}" for i in range(1000, 21000)], [i / 7 for i in range(20_000)]], ids=["strings", "numbers"]
+)
+def test_the_memory_of_json_is_estimated(value):
+    text = json.dumps(value)
+    tracemalloc.start()
+    made = json.loads(text)
+    used, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert made
+    assert files.json_bytes(text, 0) == pytest.approx(used, rel=0.1)
+
+
+def test_keys_are_no_strings_of_their_own():
+    assert files.json_bytes('[{"a": 1, "b:": "c"}]', 0) == files.json_bytes('[{"a": 1, "b": ["c"]}]', 0) - 88
+
+
+def test_objects_of_an_untrusted_table_do_not_grow_with_its_size(tmp_path):
+    (tmp_path / "a.jsonl").write_text(json.dumps({"predictions": ["aa"] * 3000}))
+    with files.limits(max_unpacked=100_000):
+        assert read_rows(str(tmp_path / "a.jsonl"))
+        with use_sandbox(), pytest.raises(ValueError, match="FILE must have at most 50,000 bytes of lists"):
+            read_rows(str(tmp_path / "a.jsonl"))
 
 
 @pytest.mark.parametrize("name", ["rows.json", "rows.jsonl"])

@@ -38,7 +38,7 @@ from vlgauge.core.files import (
 )
 from vlgauge.core.optional_dependencies import importing
 from vlgauge.core.validation import as_list, warn
-from vlgauge.inputs.sandbox import is_sandboxed, run
+from vlgauge.inputs.sandbox import is_sandboxed, run, use_sandbox
 from vlgauge.inputs.sandbox.parquet import parquet_rows
 from vlgauge.inputs.tables.caption_files import add_columns, rows_of_object
 
@@ -139,7 +139,7 @@ def rows_of_file(settings: dict[str, Any], data: bytes) -> Iterator[tuple[None, 
     Raises:
         UsageError: If the file is not valid or exceeds a limit.
     """
-    with limits(**settings["limits"]):
+    with limits(**settings["limits"]), use_sandbox():
         rows = READERS[settings["format"]](data, settings["path"])
     titles = list(rows[0]) if rows and settings["format"] in _TITLED else None
     for start in range(0, len(rows), _ROWS_AT_A_TIME):
@@ -366,10 +366,15 @@ def _make_absolute(cell: Any, folder: str) -> Any:
     return cell
 
 
+def _most_untrusted() -> int:
+    """Return the maximum memory of the objects of an untrusted file, which the main process also holds as text."""
+    return current_limits().max_unpacked // 2
+
+
 def _read_jsonl(data: bytes, path: str) -> Rows:
     # Only "\n" ends a line of JSONL, while splitlines() would also split at U+2028 inside a string.
     text = decode_text(data, name_of_rows(), path)
-    limit = limit_unpacked_size(len(data))
+    limit = _most_untrusted() if is_sandboxed() else limit_unpacked_size(len(data))
     check_objects(json_bytes(text, limit), limit, name_of_rows(), path)
     lines = text.split("\n")
     written = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
@@ -393,6 +398,7 @@ def _read_json(data: bytes, path: str) -> Rows:
     if len(data) > limit // 2:
         refuse(name_of_rows(), limit // 2, "bytes unless it is JSONL", "max_unpacked", path)
     text = decode_text(data, name_of_rows(), path)
+    limit = _most_untrusted() if is_sandboxed() else limit
     check_objects(json_bytes(text, limit), limit, name_of_rows(), path)
     try:
         content = parse_json(text, name_of_rows(), path)
