@@ -3,12 +3,15 @@
 import json
 import zipfile
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from vlgauge.cli import main
 from vlgauge.core.errors import UsageError
-from vlgauge.inputs.tables import files
-from vlgauge.inputs.tables.caption_files import join_references, parse_list, references_by_id
+from vlgauge.inputs.sandbox import use_sandbox
+from vlgauge.inputs.tables import caption_files, files
+from vlgauge.inputs.tables.caption_files import add_columns, join_references, parse_list, references_by_id
 from vlgauge.inputs.tables.files import read_rows
 
 ANNOTATIONS = {
@@ -184,6 +187,34 @@ def test_rows_of_any_other_layout_stay(write):
 )
 def test_lists_as_python_prints_them(cell, found):
     assert parse_list(cell) == found
+
+
+def test_lists_as_python_prints_them_are_parsed_by_workers_if_the_file_is_untrusted(write, monkeypatch):
+    path = write("a.jsonl", json.dumps({"index": 1, "prediction": "A cat.", "answer": "['One.', 'Two.']"}))
+    expected = read_rows(path)
+    assert expected[0]["references"] == ["One.", "Two."]
+    monkeypatch.setattr(caption_files, "parse_list", refuse_to_parse)
+    with use_sandbox():
+        assert read_rows(path) == expected
+
+
+def test_a_list_is_parsed_only_in_rows_of_vlmevalkit_and_up_to_the_first_other_row(monkeypatch):
+    row = {"index": 1, "prediction": "A cat.", "answer": "['One.']"}
+    parsed, parse_list = [], caption_files.parse_list
+    monkeypatch.setattr(caption_files, "parse_list", lambda cell: parsed.append(cell) or parse_list(cell))
+    assert "references" not in add_columns([row, {"index": 2, "answer": "['Two.']"}, dict(row)])[0]
+    assert parsed == ["['One.']"]
+
+
+def test_formats_with_lists_have_no_printed_ones(tmp_path):
+    for answer, columns in (("['One.']", {"answer"}), (["One."], {"answer", "id", "predictions", "references"})):
+        table = pa.table({"index": [1], "prediction": ["A cat."], "answer": [answer]})
+        pq.write_table(table, tmp_path / "a.parquet")
+        assert read_rows(str(tmp_path / "a.parquet"))[0].keys() == {"index", "prediction"} | columns
+
+
+def refuse_to_parse(cell):
+    raise AssertionError("a list of an untrusted file was parsed here")
 
 
 def test_references_are_joined_by_id():

@@ -11,6 +11,7 @@
 import ast
 import math
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from vlgauge.core.errors import UsageError
@@ -41,18 +42,24 @@ def rows_of_object(content: Mapping[str, Any]) -> Rows | None:
     return [{"id": key, "predictions": own[0] if len(own) == 1 else own} for key, own in lists.items() if own]
 
 
-def add_columns(rows: Rows) -> Rows:
+def add_columns(rows: Rows, *, has_lists: bool = False) -> Rows:
     """Add `id`, `predictions` and, if they are known, `references` to rows in the layout of another tool.
 
     Rows in any other layout, and rows that have `predictions`, are returned unchanged.
+
+    Args:
+        rows: The rows, which are modified.
+        has_lists: Whether the format has lists, so that lists as printed by Python are not parsed.
     """
     if not rows or any("predictions" in row for row in rows):
         return rows
     for columns in (_columns_of_coco_results, _columns_of_lmms_eval, _columns_of_vlmevalkit):
-        found = [columns(row) for row in rows]
-        if all(own is not None for own in found):
+        if has_lists and columns is _columns_of_vlmevalkit and isinstance(rows[0].get("answer"), str):
+            return rows
+        found = [own for own in takewhile(lambda own: own is not None, map(columns, rows)) if own is not None]
+        if len(found) == len(rows):
             for row, own in zip(rows, found, strict=True):
-                row.update(own or {})
+                row.update(own)
             return rows
     return rows
 
@@ -172,8 +179,7 @@ def _columns_of_lmms_eval(row: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _columns_of_vlmevalkit(row: Mapping[str, Any]) -> dict[str, Any] | None:
-    references = parse_list(row.get("answer"))
-    if "index" not in row or references is None or "prediction" not in row:
+    if "index" not in row or "prediction" not in row or (references := parse_list(row.get("answer"))) is None:
         return None
     # Excel workbooks have no cell for an empty text, and a number for a text of digits.
     caption = "" if _is_missing(row["prediction"]) else row["prediction"]

@@ -109,12 +109,10 @@ def read_rows(path: str, file_format: str | None = None) -> Rows:
     if chosen in _TRUSTED and is_sandboxed():
         raise UsageError(f"{name_of_rows()} must be CSV, JSON or Parquet if it is untrusted, got {path!r}")
     data = read_bytes(path, name_of_rows())
-    rows = (
-        _read_sandboxed_rows(data, path, chosen)
-        if is_sandboxed() and chosen != "parquet"
-        else READERS[chosen](data, path)
-    )
-    rows = add_columns(rows)
+    if is_sandboxed() and chosen != "parquet":
+        rows = _read_sandboxed_rows(data, path, chosen)
+    else:
+        rows = add_columns(READERS[chosen](data, path), has_lists=chosen == "parquet")
     if not rows:
         raise UsageError(f"{name_of_rows()} must have at least one row, got none in {path!r}")
     return rows
@@ -140,7 +138,7 @@ def rows_of_file(settings: dict[str, Any], data: bytes) -> Iterator[tuple[None, 
         UsageError: If the file is not valid or exceeds a limit.
     """
     with limits(**settings["limits"]), use_sandbox():
-        rows = READERS[settings["format"]](data, settings["path"])
+        rows = add_columns(READERS[settings["format"]](data, settings["path"]))
     titles = list(rows[0]) if rows and settings["format"] in _TITLED else None
     for start in range(0, len(rows), _ROWS_AT_A_TIME):
         some = rows[start : start + _ROWS_AT_A_TIME]
