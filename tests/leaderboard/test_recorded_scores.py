@@ -5,10 +5,17 @@ import hashlib
 import json
 import math
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from made_runs import bleu_run, made_run
 
+from vlgauge.cli import main
 from vlgauge.cli.outputs import write_result
+from vlgauge.core.errors import UsageError
+from vlgauge.core.files import FileLimitError, limits
+from vlgauge.inputs.sandbox import parquet, use_sandbox
+from vlgauge.inputs.tables import files
 from vlgauge.leaderboard import Dataset, Model, read_run, record_of
 from vlgauge.leaderboard.exporters import dataset_card, results_repository
 from vlgauge.leaderboard.recorded_scores import check_scores, scores_digest, scores_of_records
@@ -55,6 +62,45 @@ def test_every_form_of_the_scores_is_that_of_the_record(tmp_path, metric, ending
     write_result(path, run)
     found = check_scores(record, read_run(path, [metric]))
     assert (found.record.scores_sha256 is None, found.interval) == (False, "")
+
+
+@pytest.mark.parametrize("ending", RESULT_ENDINGS)
+def test_untrusted_files_of_scores_are_parsed_by_workers_first(tmp_path, monkeypatch, ending):
+    def watched(task, *arguments, **options):
+        tasks.append(task.rpartition(":")[2])
+        return run(task, *arguments, **options)
+
+    tasks, run = [], files.run
+    path = str(tmp_path / f"scores{ending}")
+    write_result(path, made_run(SCORES))
+    expected = read_run(path, [])
+    monkeypatch.setattr(files, "run", watched)
+    with use_sandbox():
+        assert repr(read_run(path, [])) == repr(expected)
+        with limits(max_unpacked=20), pytest.raises(FileLimitError, match=r"^FILE"):
+            read_run(path, [])
+    assert tasks[0] == "check_json"
+
+
+def test_a_damaged_parquet_file_of_scores_is_one_sentence(tmp_path, monkeypatch, capsys):
+    def refuse(*_, **__):
+        raise AssertionError("a Parquet file was decoded here")
+
+    monkeypatch.setattr(pq, "read_metadata", refuse)
+    footer = b"\x18" * 100
+    for name in ("one.parquet", "two.parquet"):
+        (tmp_path / name).write_bytes(b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+    assert main(["compare", "bleu", str(tmp_path / "one.parquet"), str(tmp_path / "two.parquet")]) == 2
+    assert "FILE must be a Parquet file, got" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["[" + "[]," * 4000 + "[]]", '"' + "x" * 200_000 + '"'], ids=["lists", "long"])
+def test_large_metadata_of_a_parquet_file_of_scores_are_refused(tmp_path, monkeypatch, text):
+    monkeypatch.setattr(parquet, "_MOST_METADATA", 100_000)
+    table = pa.table({"id": [1]}).replace_schema_metadata({"vlgauge": text})
+    pq.write_table(table, tmp_path / "a.parquet")
+    with use_sandbox(), limits(max_unpacked=300_000), pytest.raises(UsageError, match=r"^FILE"):
+        read_run(str(tmp_path / "a.parquet"), [])
 
 
 CHANGES = {

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from vlgauge.core.errors import UsageError
-from vlgauge.core.files import STDIN, parse_json, read_bytes, read_json
+from vlgauge.core.files import STDIN, read_bytes
 from vlgauge.core.results import SIDECAR, row_keys
 from vlgauge.core.validation import short_repr
-from vlgauge.inputs.tables.files import FILE, Rows, read_rows, without_blanks
+from vlgauge.inputs.sandbox.parquet import parquet_metadata
+from vlgauge.inputs.tables.files import FILE, Rows, parse_json_file, read_rows, without_blanks
 from vlgauge.leaderboard.run_files import as_kept
 from vlgauge.stats import LARGEST
 from vlgauge.stats.drawing import is_unlabeled
@@ -54,7 +55,7 @@ def read_run(path: str, metrics: Sequence[str]) -> dict[str, Any] | None:
 
 
 def _of_json(path: str) -> dict[str, Any] | None:
-    content = read_json(path, FILE)
+    content = parse_json_file(read_bytes(path, FILE), path)
     return content if isinstance(content, dict) and isinstance(content.get("ids"), list) else None
 
 
@@ -78,21 +79,15 @@ def _beside(path: str) -> dict[str, Any] | None:
     if Path(path).suffix.lower() == ".parquet":
         content = _metadata(path)
     elif Path(path).suffix.lower() in _TABLES and Path(f"{path}{SIDECAR}").is_file():
-        content = read_json(f"{path}{SIDECAR}", FILE)
+        content = parse_json_file(read_bytes(f"{path}{SIDECAR}", FILE), f"{path}{SIDECAR}")
     else:
         return None
     return content if isinstance(content, dict) and any(key.endswith("_signature") for key in content) else None
 
 
 def _metadata(path: str) -> Any:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        metadata = pq.read_metadata(pa.BufferReader(read_bytes(path, FILE))).metadata or {}
-    except pa.ArrowException:
-        return None  # reading the rows raises the error
-    return parse_json(metadata[b"vlgauge"].decode("utf-8", "replace"), FILE, path) if b"vlgauge" in metadata else None
+    stored = parquet_metadata(read_bytes(path, FILE), "vlgauge", FILE, path)
+    return parse_json_file(stored, path) if stored else None  # without it, reading the rows reports a damaged file
 
 
 def numbers(name: str, cells: Sequence[Any], keys: Sequence[str]) -> list[float]:

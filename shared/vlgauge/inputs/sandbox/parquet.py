@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _BYTES_PER_SECOND = 10 * MEGABYTE
+_MOST_METADATA = 32 * MEGABYTE
 _OVERHEAD = 16 * MEGABYTE  # schemas and padding of all batches
 
 
@@ -51,6 +52,23 @@ def parquet_table(data: bytes, name: str, shown: str, limit: int) -> pa.Table:
 
     with closing(_batches(data, name, shown, {"form": "Parquet", "limit": limit})) as batches:
         return pa.Table.from_batches(batches)
+
+
+def parquet_metadata(data: bytes, key: str, name: str, shown: str) -> bytes:
+    """Return the metadata of a Parquet file under a key. Empty without the key, or if the file is damaged.
+
+    Args:
+        data: Content of the file.
+        key: Key of the metadata.
+        name: Name of the file in messages.
+        shown: Path of the file, for messages.
+
+    Raises:
+        UsageError: If the metadata are too large.
+    """
+    task, subject = "vlgauge.inputs.sandbox.parquet_tasks:stored_text", f"{name}, {shown!r},"
+    (part,) = run(task, {"key": key}, data, subject=subject, most_bytes=_MOST_METADATA, memory=MEMORY + len(data))
+    return part.body
 
 
 def batches_of(content: bytes) -> list[pa.RecordBatch]:

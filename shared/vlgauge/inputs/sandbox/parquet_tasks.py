@@ -44,6 +44,22 @@ def batches(settings: dict[str, Any], data: bytes) -> Iterator[tuple[dict[str, A
         ) from None
 
 
+def stored_text(settings: dict[str, Any], data: bytes) -> Iterator[tuple[None, bytes]]:
+    """Yield None and the metadata of a Parquet file under a key. They are empty without the key, or if it is damaged.
+
+    Args:
+        settings: ``key`` of the metadata.
+        data: Content of the file.
+    """
+    try:
+        found = pq.read_metadata(pa.BufferReader(data)).metadata or {}
+    except MemoryError:
+        raise
+    except Exception:  # a damaged file can raise nearly any error
+        found = {}
+    yield None, found.get(settings["key"].encode(), b"")
+
+
 def arrow_stream(batch: pa.RecordBatch) -> memoryview:
     """Return a batch as an Arrow stream."""
     stream = io.BytesIO()

@@ -38,7 +38,7 @@ from vlgauge.core.files import (
 )
 from vlgauge.core.optional_dependencies import importing
 from vlgauge.core.validation import as_list, warn
-from vlgauge.inputs.sandbox import is_sandboxed, run, use_sandbox
+from vlgauge.inputs.sandbox import MEGABYTE, is_sandboxed, run, use_sandbox
 from vlgauge.inputs.sandbox.parquet import parquet_rows
 from vlgauge.inputs.tables.caption_files import add_columns, rows_of_object
 
@@ -123,6 +123,8 @@ _ROWS_AT_A_TIME = 4096
 # Maximum size of a result per byte of the file, because a character may be escaped with six characters, plus a constant
 # for brackets.
 _MOST_PER_BYTE, _MOST_ANYWAY = 6, 2**24
+# Memory limit of JSON with its text and objects, because this process parses the same JSON afterwards.
+_JSON_MEMORY = 192 * MEGABYTE
 
 
 def rows_of_file(settings: dict[str, Any], data: bytes) -> Iterator[tuple[None, bytes]]:
@@ -161,6 +163,36 @@ def _read_sandboxed_rows(data: bytes, path: str, file_format: str) -> Rows:
         some = cells if titles is None else [dict(zip(titles, row, strict=True)) for row in cells]
         rows += [_with_line(row, line) for row, line in zip(some, lines, strict=True)] if lines else some
     return rows
+
+
+def parse_json_file(data: bytes, path: str) -> Any:
+    """Parse a JSON file. An untrusted file is parsed by a worker before, within limits on its objects and memory.
+
+    Raises:
+        ValueError: If the file is invalid or exceeds a limit.
+    """
+    if is_sandboxed():
+        settings = {"path": path, "limit": _most_untrusted()}
+        task, subject = "vlgauge.inputs.tables.files:check_json", f"{FILE}, {path!r},"
+        for _ in run(task, settings, data, subject=subject, memory=_JSON_MEMORY):
+            pass
+    return parse_json(decode_text(data, FILE, path), FILE, path)
+
+
+def check_json(settings: dict[str, Any], data: bytes) -> Iterator[tuple[None, bytes]]:
+    """Parse JSON and yield None and no bytes.
+
+    Args:
+        settings: ``path`` of the file for messages, and ``limit`` of the memory of its objects in bytes.
+        data: Content of the file.
+
+    Raises:
+        UsageError: If the content is not valid or exceeds the limit.
+    """
+    text = decode_text(data, FILE, settings["path"])
+    check_objects(json_bytes(text, settings["limit"]), settings["limit"], FILE, settings["path"])
+    parse_json(text, FILE, settings["path"])
+    yield None, b""
 
 
 def _with_line(row: dict[str, Any], line: int) -> CsvRow:
