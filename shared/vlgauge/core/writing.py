@@ -54,22 +54,22 @@ def resolve_target(
     Raises:
         NotWritableError: If no file can be written there.
     """
-    name = os.fspath(path)
+    written = os.fspath(path)
     try:
         target = Path(os.path.realpath(path))
     except ValueError as error:  # null byte or lone surrogate
-        raise NotWritableError(f"{name} must be the path of a file, got {name!r} ({error})") from None
+        raise NotWritableError(f"{name} must be the path of a file, got {written!r} ({error})") from None
     if target.is_symlink():
-        raise NotWritableError(f"{name} must be a file in an existing folder, got a link to itself: {name!r}")
+        raise NotWritableError(f"{name} must be a file in an existing folder, got a link to itself: {written!r}")
     for source in sources:
         if _is_same(target, source):
-            raise NotWritableError(f"{name} must be a different file from {source_name}, got {name!r} for both")
+            raise NotWritableError(f"{name} must be a different file from {source_name}, got {written!r} for both")
     if not target.parent.is_dir() or target.is_dir() or not target.name:
-        raise NotWritableError(f"{name} must be a file in an existing folder, got {name!r}")
+        raise NotWritableError(f"{name} must be a file in an existing folder, got {written!r}")
     if target.exists() and not stat.S_ISREG(target.stat().st_mode):
-        raise NotWritableError(f"{name} must be a regular file, got a pipe or a device: {name!r}")
+        raise NotWritableError(f"{name} must be a regular file, got a pipe or a device: {written!r}")
     if not os.access(target.parent, os.W_OK | os.X_OK) or (target.exists() and not os.access(target, os.W_OK)):
-        raise NotWritableError(f"{name} must be a writable file, got {name!r}")
+        raise NotWritableError(f"{name} must be a writable file, got {written!r}")
     return target
 
 

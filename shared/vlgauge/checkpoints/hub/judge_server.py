@@ -159,7 +159,7 @@ def _reason(error: Exception, host: str, key_from: str | None, key: str, seconds
     if status == 429 or status >= 500:
         return f"{host} is busy or has an internal error (status {status}); try again later"
     # The text of the server may repeat the key in any spelling.
-    text = "not printable, because it may repeat the key" if key else error.response.text[:2000]
+    text = "not shown, because it may repeat the key" if key else error.response.text[:2000]
     printable = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())[:200]
     return f"{host} rejects the request (status {status}): {printable or 'without a reason'}"
 
