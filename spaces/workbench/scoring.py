@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import vlgauge
-from vlgauge.api.row_sources import RowLimits, check_cell
+from vlgauge.api.row_sources import CheckedFiles, RowLimits, check_cell
 from vlgauge.core.catalog import metric_facts, metric_names
 from vlgauge.core.errors import UsageError
 from vlgauge.core.results import without_nan
@@ -139,7 +139,7 @@ def score_rows(metric: Metric, columns: Mapping[str, Sequence[Any] | None], ids:
     """
     reasons = reasons_of(metric.columns, columns, len(ids))
     if reasons and all(reasons):
-        error = _error_of(metric.columns, columns, 0)
+        error = _error_of(metric.columns, columns, 0, {})
         raise error if isinstance(error, UsageError) else UsageError(reasons[0])
     kept = [row for row, reason in enumerate(reasons) if not reason]
     left_out = [(ids[row], reason) for row, reason in enumerate(reasons) if reason]
@@ -176,11 +176,14 @@ def notes_of(caught: Sequence[warnings.WarningMessage]) -> list[str]:
 
 def reasons_of(wanted: Sequence[Column], columns: Mapping[str, Sequence[Any] | None], n_rows: int) -> list[str]:
     """Return the reason why metrics with these columns cannot score each row. Empty for rows that can be scored."""
-    errors = [_error_of(wanted, columns, row) for row in range(n_rows)]
+    checked: CheckedFiles = {}
+    errors = [_error_of(wanted, columns, row, checked) for row in range(n_rows)]
     return ["" if error is None else without_folders(str(error)) for error in errors]
 
 
-def _error_of(wanted: Sequence[Column], columns: Mapping[str, Sequence[Any] | None], row: int) -> Exception | None:
+def _error_of(
+    wanted: Sequence[Column], columns: Mapping[str, Sequence[Any] | None], row: int, checked: CheckedFiles
+) -> Exception | None:
     """Return the error because of which a row cannot be scored."""
     for column in wanted:
         cells = columns.get(column.name)
@@ -190,7 +193,7 @@ def _error_of(wanted: Sequence[Column], columns: Mapping[str, Sequence[Any] | No
         if isinstance(cell, Exception):
             return cell
         try:
-            check_cell(column, cell, f"{column.name}[{row}]", RowLimits())
+            check_cell(column, cell, f"{column.name}[{row}]", RowLimits(), checked)
         except (UsageError, OSError) as error:
             return error
     return None

@@ -404,7 +404,7 @@ def test_scores_of_another_metric_are_refused_without_their_folder(tmp_path):
 def test_each_row_is_checked_once_for_all_metrics(wide, monkeypatch):
     checked = []
     usual = scoring._error_of
-    monkeypatch.setattr(scoring, "_error_of", lambda *words: checked.append(words[-1]) or usual(*words))
+    monkeypatch.setattr(scoring, "_error_of", lambda *words: checked.append(words[2]) or usual(*words))
     shown("rouge_l,chrf", [wide], ["mine", "yours"], references="references", id="id")
     assert sorted(checked) == [0, 0, 1, 1, 2, 2, 3, 3]
 

@@ -10,13 +10,13 @@ from hub_data_sets import Repository
 from made_data_sets import COMMITS, archive, parquet_of_clips, picture
 from small_videos import write_video
 
-from vlgauge.api.row_sources import RowLimits, RowReader, guess_titles, kept_files, reading
+from vlgauge.api.row_sources import RowLimits, RowReader, check_cell, guess_titles, kept_files, reading
 from vlgauge.api.row_sources.grouped_files import tar_rows
 from vlgauge.api.row_sources.hub import HubRows, pin_dataset
 from vlgauge.api.row_sources.tables import folder_rows, read_uploaded_rows
-from vlgauge.core.errors import MissingExtraError
+from vlgauge.core.errors import MissingExtraError, UsageError
 from vlgauge.families.base.columns import Text
-from vlgauge.families.base.video_columns import Videos
+from vlgauge.families.base.video_columns import OneImage, Videos
 
 COLUMNS = [Text("predictions"), Videos("videos")]
 SMALL = RowLimits(clip_bytes=60_000)
@@ -218,6 +218,16 @@ def test_files_with_the_same_content_are_checked_once(clips, tmp_path, monkeypat
         assert (
             f"must be a readable {'image' if 'png' in name else 'video'}, got '{tmp_path / name}' (" in reasons[number]
         )
+
+
+def test_the_message_about_a_known_file_names_the_place_and_the_file_of_the_cell(tmp_path, monkeypatch):
+    checked = {}
+    for name in ("a.png", "b.png"):
+        (tmp_path / name).write_bytes(b"no image")
+        with pytest.raises(UsageError, match=rf"^`{name}` must be a readable image, got '.*/{name}'"):
+            check_cell(OneImage("images"), str(tmp_path / name), name, SMALL, checked)
+        monkeypatch.setattr(reading, "check_image", lambda *_, **__: pytest.fail("checked again"))
+    assert len(checked) == 1
 
 
 @pytest.mark.streaming

@@ -23,10 +23,10 @@ from vlgauge.stats.drawing import is_unlabeled
 
 Titles = Mapping[str, Sequence[str]]
 _FILE = ("bytes", "path")
-_PATH = "\0"
+_PLACE, _PATH = "\0place", "\0path"
 
 CheckedFiles: TypeAlias = dict[tuple[Any, ...], UsageError | None]
-"""Errors of checked images and videos by place and content, None for valid ones."""
+"""Errors of checked images and videos by content, None for valid ones."""
 
 
 @dataclass(frozen=True)
@@ -294,19 +294,21 @@ def check_cell(column: Column, cell: Any, place: str, limits: RowLimits, checked
         for picture in stored["frames"] or ():
             _check_picture(picture, place, limits, checked)
         if path := stored["path"]:
-            key = (place, VideoSource(path, place).digest, stored["start"], stored["end"])
-            _check_once(key, checked, path, partial(check_video, stored, place))
+            key = (VideoSource(path, place).digest, stored["start"], stored["end"])
+            _check_once(key, checked, place, path, partial(check_video, stored, place))
         else:
             check_video({**stored, "path": None}, place)
     return cell
 
 
 def _check_picture(cell: Mapping[str, Any], place: str, limits: RowLimits, checked: CheckedFiles) -> None:
-    key = (place, content_digest(cell, place))
-    _check_once(key, checked, cell["path"], partial(check_image, cell, place, max_pixels=limits.pixels))
+    check = partial(check_image, cell, place, max_pixels=limits.pixels)
+    _check_once((content_digest(cell, place),), checked, place, cell["path"], check)
 
 
-def _check_once(key: tuple[Any, ...], checked: CheckedFiles, path: str | None, check: Callable[[], None]) -> None:
+def _check_once(
+    key: tuple[Any, ...], checked: CheckedFiles, place: str, path: str | None, check: Callable[[], None]
+) -> None:
     """Check a file unless its content is known, because a table may name a slow file in every row."""
     if key not in checked:
         try:
@@ -314,6 +316,8 @@ def _check_once(key: tuple[Any, ...], checked: CheckedFiles, path: str | None, c
             checked[key] = None
         except UsageError as error:
             # Without its traceback, which keeps the content.
-            checked[key] = error.with_message(str(error).replace(repr(path), _PATH))
-    if (known := checked[key]) is not None:
-        raise known.with_message(str(known).replace(_PATH, repr(path)))
+            message = str(error).replace(f"`{place}`", _PLACE).replace(repr(path), _PATH)
+            checked[key] = error.with_message(message)
+            raise
+    elif (known := checked[key]) is not None:
+        raise known.with_message(str(known).replace(_PLACE, f"`{place}`").replace(_PATH, repr(path)))

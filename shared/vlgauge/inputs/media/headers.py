@@ -13,7 +13,7 @@ from vlgauge.core.files import open_file
 # Formats that Pillow decodes without an external program, unlike EPS.
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
 
-_MOST_COMMENT_BYTES = 2**20
+MOST_COMMENT_BYTES = 2**20
 
 _TILE_WIDTH, _TILE_HEIGHT = 322, 323  # TIFF tags
 
@@ -49,8 +49,8 @@ def _check_gif(file: IO[bytes]) -> None:
             while kind in b"!," and (size := file.read(1)) not in (b"", b"\0"):
                 n_bytes += is_comment * size[0]
                 file.seek(size[0], io.SEEK_CUR)
-            if n_bytes > _MOST_COMMENT_BYTES:
-                raise ValueError(f"more than {_MOST_COMMENT_BYTES:,} bytes of comments")
+            if n_bytes > MOST_COMMENT_BYTES:
+                raise ValueError(f"more than {MOST_COMMENT_BYTES:,} bytes of comments")
     file.seek(0)
 
 
