@@ -21,7 +21,7 @@ from assemble import ROOT, add_options, assemble_space, check_org, check_ref, se
 
 import vlgauge
 from vlgauge.checkpoints.hub import hub_requests
-from vlgauge.checkpoints.hub.proposals import refuse_offline
+from vlgauge.checkpoints.hub.proposals import check_online
 from vlgauge.cli import plain_warnings
 from vlgauge.core.errors import NetworkError
 from vlgauge.families.base.metric import REPOSITORY
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         check_ref(options.ref)
         check_org(options.org)
         if options.push:
-            refuse_offline()
+            check_online()
             check_checkout(options.ref, ROOT)
     except _ERRORS as error:
         return _print_error(error, 2)

@@ -371,7 +371,7 @@ def compare_uploaded(
     shared = {name: title for name, title in zip(_SHARED, titles, strict=True) if title and title != NONE}
     contents = _contents(files)
     if any(not isinstance(content, list) for content in contents.values()):
-        _refuse_unkept(contents, wanted)
+        _check_kept(contents, wanted)
     configs = {name: _config_for(name, shared) for name in wanted}
     metrics = [metric_of(name, profile, config) for name, config in configs.items()]
     given, places = _read_systems(metrics, contents, predictions, shared, uploads_by_name(pictures or ()))
@@ -385,7 +385,7 @@ def compare_uploaded(
         raise UsageError.about(
             "Files", f"must contain at most {MOST_SYSTEMS} systems here, got {len(given)}", "remove some"
         )
-    _refuse_many(given, len(wanted), most_rows)
+    _check_not_many(given, len(wanted), most_rows)
     found = compare_systems(metrics, given)
     return Shown(found, _create_request(found, wanted, profile, configs, given, places, shared))
 
@@ -431,7 +431,7 @@ def _config_for(name: str, shared: Mapping[str, str]) -> str:
     return first
 
 
-def _refuse_unkept(contents: Mapping[str, Any], wanted: Sequence[str]) -> None:
+def _check_kept(contents: Mapping[str, Any], wanted: Sequence[str]) -> None:
     """Check that the score files contain all requested metrics."""
     for file, content in contents.items():
         if isinstance(content, list):
@@ -446,7 +446,7 @@ def _refuse_unkept(contents: Mapping[str, Any], wanted: Sequence[str]) -> None:
                 )
 
 
-def _refuse_many(given: Sequence[UploadedSystem], n_metrics: int, most_rows: int | None) -> None:
+def _check_not_many(given: Sequence[UploadedSystem], n_metrics: int, most_rows: int | None) -> None:
     """Check the number of rows and scores, which is limited on public pages."""
     if most_rows is None:
         return

@@ -18,7 +18,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.explain import Explanation
 from vlgauge.inputs.tables.files import TABLE_ENDINGS, UNTRUSTED_ENDINGS
 from vlgauge_workbench import runs
-from vlgauge_workbench.downloads import refuse_model, write_downloads
+from vlgauge_workbench.downloads import check_model_id, write_downloads
 from vlgauge_workbench.errors import hidden, in_words_of
 from vlgauge_workbench.hosting import Hosting
 from vlgauge_workbench.pages import page_of_file, page_without_rows
@@ -192,7 +192,8 @@ class _Tab:
         )
         listed = [self.repository, self.config, self.split]
         others = [
-            one.input(_refuse_same, [*listed, self.source], None, show_progress="hidden", **PRIVATE) for one in listed
+            one.input(_check_other_split, [*listed, self.source], None, show_progress="hidden", **PRIVATE)
+            for one in listed
         ]
         opened = (
             others[0]
@@ -302,7 +303,7 @@ class _Tab:
             raise UsageError.about("Score", "must wait for the previous run; stop it first")
         if source is None:
             raise UsageError.about("Dataset", "must be opened, or a file uploaded, first")
-        refuse_model(model.strip(), source.origin)
+        check_model_id(model.strip(), source.origin)
         named = {name: _titles(cell) for name, cell in zip(NAMES, titles, strict=True)}
         chosen = (metric, config_of(metric, config), profile)
         if chosen[1] == "image" and not named["images"] and "video" in source.kinds.values():
@@ -343,7 +344,7 @@ def _kind_chosen(kind: str) -> list[Any]:
     return [gr.Column(visible=is_hub), gr.Column(visible=not is_hub), gr.Textbox("", visible=is_hub)]
 
 
-def _refuse_same(name: str | None, config: str | None, split: str | None, source: Source | None) -> None:
+def _check_other_split(name: str | None, config: str | None, split: str | None, source: Source | None) -> None:
     """End the event of an unchanged list, for which Gradio 6.31 triggers the same event as for a choice.
 
     Raises:

@@ -35,7 +35,7 @@ def write_downloads(
     Returns:
         Paths of the files, and the reason if there is no record although a model is passed.
     """
-    refuse_model(model, origin)
+    check_model_id(model, origin)
     name = found.explanation.name
     left_out = [{"id": one, "reason": reason} for one, reason in found.left_out]
     record: dict[str, Any] = {"ids": list(found.ids), "dataset": asdict(origin), "left_out": left_out}
@@ -70,7 +70,7 @@ def keep_files(contents: Mapping[str, str | bytes]) -> list[str]:
     return paths
 
 
-def refuse_model(model: str, origin: Origin) -> None:
+def check_model_id(model: str, origin: Origin) -> None:
     """Check that a record can name the model. An empty name means no record.
 
     Raises:
@@ -83,7 +83,7 @@ def refuse_model(model: str, origin: Origin) -> None:
 
 
 def _record_line(found: ScoredTable, origin: Origin, model: str, extent: str) -> str:
-    split = origin.split or ""  # without a split, `refuse_model` rejects any model
+    split = origin.split or ""  # without a split, `check_model_id` rejects any model
     title = origin.id.rpartition("/")[2]
     dataset = Dataset(origin.id, title, origin.config or "default", split, origin.revision)
     grouped = {} if found.groups is None else found.groups.metadata

@@ -19,7 +19,7 @@ from vlgauge_workbench.profiles import PROFILES, models_in_words
 from vlgauge_workbench.scoring import config_of, metric_of, normalize_tokenizer, same_file, score_example
 from vlgauge_workbench.selection import MODEL, QUICK, Selection
 from vlgauge_workbench.stopping import stoppable
-from vlgauge_workbench.uploads import refuse_others
+from vlgauge_workbench.uploads import check_uploads
 
 TEXTS = ("predictions", "references", "styles")
 # Columns of all metrics, with the label of a field while the current metric does not use it.
@@ -189,7 +189,7 @@ def score_fields(
     tokenizer = normalize_tokenizer(metric, config, tokenizer)
     columns = metric_of(metric, config=config).columns
     with in_words_of({column.name: short_label(column) for column in columns}):
-        refuse_others([*(path for path, _ in images or ()), *filter(None, [videos])])
+        check_uploads([*(path for path, _ in images or ()), *filter(None, [videos])])
         cells: dict[str, Any] = {}
         for column in columns:
             if column.name in given:

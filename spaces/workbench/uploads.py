@@ -23,7 +23,7 @@ def is_upload(value: Any) -> bool:
     return isinstance(value, dict) and isinstance(value.get("path"), str) and _is_in(get_upload_folder(), value["path"])
 
 
-def refuse_others(paths: Iterable[str]) -> None:
+def check_uploads(paths: Iterable[str]) -> None:
     """Check that all files were uploaded or are bundled.
 
     Gradio 6.31 checks this for every component but `gradio.Gallery`, which accepts any path of the server from a call

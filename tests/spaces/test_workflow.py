@@ -27,7 +27,7 @@ def test_a_tag_sends_every_space_by_the_script(monkeypatch):
     assert program == "python"
     assert (ROOT / script).is_file()
     checked = []
-    monkeypatch.setattr(push, "refuse_offline", lambda: None)
+    monkeypatch.setattr(push, "check_online", lambda: None)
     monkeypatch.setattr(push, "check_checkout", lambda ref, root: checked.append(ref))
     monkeypatch.setattr(
         push, "assemble_space", lambda name, **chosen: {"README.md": f"---\nsdk: {chosen['kind']}\n---\n".encode()}

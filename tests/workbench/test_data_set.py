@@ -458,11 +458,11 @@ def test_numbers_below_the_least_are_told_in_our_words(page):
 def test_a_list_that_is_left_as_it_was_opens_nothing(pictures):
     """Check that an unchanged choice, which Gradio reports like a new one, keeps the columns and scores."""
     with pytest.raises(gr.Error) as refused:
-        data_set._refuse_same("org/pictures ", "default", "test", pictures)
+        data_set._check_other_split("org/pictures ", "default", "test", pictures)
     assert not refused.value.visible
     for other in (("org/folder", "default", "test"), ("org/pictures", "more", "test"), (None, "default", "train")):
-        data_set._refuse_same(*other, pictures)
-    data_set._refuse_same("org/pictures", "default", "test", None)
+        data_set._check_other_split(*other, pictures)
+    data_set._check_other_split("org/pictures", "default", "test", None)
 
 
 def test_the_configuration_of_another_metric_is_none(pictures, begin):

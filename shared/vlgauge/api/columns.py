@@ -16,8 +16,8 @@ from vlgauge.families.set_sizes import sample_captions
 from vlgauge.inputs.tables.files import (
     MissingColumnError,
     Rows,
+    check_present_texts,
     is_missing,
-    refuse_absent_texts,
     take_column,
     take_columns,
     warn_of_empty_cells,
@@ -64,7 +64,7 @@ def read_columns(rows: Rows, metrics: Sequence[Metric], titles: Titles) -> dict[
         except MissingColumnError as error:
             raise MissingColumnError(f"{error}; {_remedy(rows, column, metrics, titles)}") from None
         if column.name == "predictions":
-            refuse_absent_texts(rows, title or column.name)
+            check_present_texts(rows, title or column.name)
         if column.name in ("predictions", "references"):
             warn_of_empty_cells(rows, title or column.name, are_scored=column.name == "predictions")
     return cells

@@ -15,14 +15,14 @@ from vlgauge.api.score_suite import check_suite, choose_compared
 from vlgauge.api.scores import Scores
 from vlgauge.api.systems import (
     GivenSystem,
+    check_known_scores,
     labels_of_systems,
     long_systems,
-    refuse_unknown_scores,
     runs_of,
     score_systems,
     wide_systems,
 )
-from vlgauge.api.tables import read_given_rows, refuse_no_file
+from vlgauge.api.tables import check_rows_file, read_given_rows
 from vlgauge.core.catalog import metric_of_score
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import first_repeated
@@ -133,7 +133,7 @@ def compare(
             loaded = load_metrics(chosen, **how) if suite is not None else prepare_metrics(loaded_of, **how)
         scored = score_systems(systems, loaded, titles, seed=seed, grouped=groups is not None)
         runs = runs_of(systems, scored)
-        refuse_unknown_scores(names, runs)
+        check_known_scores(names, runs)
         found = statistics.compare(
             runs,
             names,
@@ -191,7 +191,7 @@ def _systems(
             raise UsageError.about("system", "cannot be combined with `rows` by system")
         return {str(name): _system(str(name), one, names, wanted, id) for name, one in rows.items()}
     if wide is not None:
-        refuse_no_file(rows)
+        check_rows_file(rows)
         given = read_given_rows(rows, [*wanted, *wide])
         return wide_systems(given.rows, get_ids(given, id), wide, given.file)
     if system is None:
@@ -200,7 +200,7 @@ def _systems(
             'must contain several systems: a dict of tables by name, or one table with predictions=["ours", "base"], '
             'or with system="model"',
         )
-    refuse_no_file(rows)
+    check_rows_file(rows)
     given = read_given_rows(rows, wanted)
     if id is None and "id" not in given.titles:
         raise UsageError.about("id", 'must name the rows of a table with the column `system`, such as id="image_id"')
@@ -211,7 +211,7 @@ def _system(name: str, rows: Any, metrics: Sequence[str], wanted: Sequence[str |
     if isinstance(rows, Scores):
         rows = rows.run()
     elif isinstance(rows, (str, PathLike)):
-        refuse_no_file(rows)
+        check_rows_file(rows)
         rows = read_run(fspath(rows), metrics) or rows
     if isinstance(rows, Mapping) and isinstance(rows.get("ids"), list):
         return GivenSystem(rows["ids"], rows)

@@ -20,7 +20,7 @@ from vlgauge.api.score_suite import (
 )
 from vlgauge.api.scored import score_columns
 from vlgauge.api.scores import Scores
-from vlgauge.api.tables import TABLES, GivenTable, read_given_rows, refuse_no_file, refuse_taken
+from vlgauge.api.tables import TABLES, GivenTable, check_free_titles, check_rows_file, read_given_rows
 from vlgauge.core.catalog import metric_folder
 from vlgauge.core.errors import UsageError, UsageTypeError
 from vlgauge.core.files import first_repeated
@@ -142,7 +142,7 @@ def score(
             for name, value in {"split": split, "revision": revision}.items():
                 if value is not None:
                     raise UsageError.about(name, "requires a dataset of the Hub as `rows`")
-            refuse_no_file(rows)
+            check_rows_file(rows)
             if suite is None:
                 loaded = load(())  # report unknown names before the rows are read
             wanted = [*(titles[name] or name for name in COLUMNS), id or "id", "image_id", *filter(None, [by_title])]
@@ -156,7 +156,7 @@ def score(
             grouped = row_groups(given.rows, ids, by_title)
         if isinstance(groups, Mapping):
             grouped = RowGroups("groups", labels_in_order(groups, row_keys(ids)))
-        refuse_taken(given.titles, [metric.name for metric in loaded])
+        check_free_titles(given.titles, [metric.name for metric in loaded])
         how: dict[str, Any] = {
             "rows": given.rows,
             "captions_per_row": captions_per_row,
@@ -272,7 +272,7 @@ def read_annotations(annotations: Any) -> Rows:
             captions.
     """
     if not isinstance(annotations, Mapping):
-        refuse_no_file(annotations)
+        check_rows_file(annotations)
         return read_rows(fspath(annotations))
     rows = rows_of_object(annotations)
     if rows is None:

@@ -122,7 +122,7 @@ def long_systems(rows: Rows, ids: Sequence[Any], column: str, file: str | None =
     return {name: GivenSystem(one, rows=found, file=file) for name, (found, one) in own.items()}
 
 
-def refuse_unknown_scores(names: Sequence[str], runs: Mapping[str, Run]) -> None:
+def check_known_scores(names: Sequence[str], runs: Mapping[str, Run]) -> None:
     """Check that all systems have the named scores.
 
     Raises:

@@ -99,7 +99,7 @@ def _holds_objects(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(one, Mapping) for one in value)
 
 
-def refuse_no_file(rows: Any) -> None:
+def check_rows_file(rows: Any) -> None:
     """Check that a path exists.
 
     Raises:
@@ -209,7 +209,7 @@ def _rows(first: dict[str, Any], cells: Mapping[str, Sequence[Any]], n_rows: int
     return [first | found[0], *found[1:]]
 
 
-def refuse_taken(titles: Iterable[Any], added: Iterable[str]) -> None:
+def check_free_titles(titles: Iterable[Any], added: Iterable[str]) -> None:
     """Check that no column has the name of a score that will be added.
 
     Raises:

@@ -78,7 +78,7 @@ def _but_for(known: Iterable[Known], names: Iterable[str], model: str) -> list[s
     return sorted(name for name in names if not any(pattern.fullmatch(name) for pattern in patterns))
 
 
-def refuse_other_tensors(
+def check_tensor_names(
     tensors: Mapping[str, torch.Tensor], shapes: Mapping[str, Sequence[int]], architecture: str, source: str
 ) -> None:
     """Check that a file has exactly the tensors of an architecture, as plain and finite floats.
@@ -107,10 +107,10 @@ def refuse_other_tensors(
         raise UsageError.about(
             "checkpoint", f"must have the tensors of {architecture}, got others in {source!r}: {found}"
         )
-    refuse_not_finite(tensors, source)
+    check_finite_tensors(tensors, source)
 
 
-def refuse_not_finite(tensors: Mapping[str, torch.Tensor], source: str, setting: str = "checkpoint") -> None:
+def check_finite_tensors(tensors: Mapping[str, torch.Tensor], source: str, setting: str = "checkpoint") -> None:
     """Check that no float tensor contains NaN or infinity, even if scores would still be finite.
 
     Raises:

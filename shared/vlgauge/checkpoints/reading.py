@@ -55,7 +55,7 @@ def read_tensors(path: str | PathLike[str], *, archives: Collection[str] = ()) -
     file = check_file(path)
     with file.open("rb") as stream:
         start = stream.read(512)
-    _refuse_text(start, file)
+    _check_no_text(start, file)
     if is_safetensors(start):
         return _read_safetensors(file)
     if _is_torchscript(file):
@@ -120,7 +120,7 @@ def state_dict_in(content: Any, source: Path) -> dict[str, torch.Tensor]:
             kind = type(value).__name__
             raise UsageError.about("checkpoint", f"must contain tensors, got {kind} under {name!r} in {str(source)!r}")
     check_stored(kept, source)
-    known_tensors.refuse_not_finite(kept, str(source))
+    known_tensors.check_finite_tensors(kept, str(source))
     return kept
 
 
@@ -220,7 +220,7 @@ def check_file(path: str | PathLike[str]) -> Path:
     return file
 
 
-def _refuse_text(start: bytes, file: Path) -> None:
+def _check_no_text(start: bytes, file: Path) -> None:
     """Raise an error for text files that replace weights if a download goes wrong, such as web pages."""
     text = start.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if not text:
@@ -258,7 +258,7 @@ def _read_safetensors(file: Path) -> dict[str, torch.Tensor]:
             tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
     except SafetensorError as error:
         raise _broken(file, error) from error
-    known_tensors.refuse_not_finite(tensors, str(file))
+    known_tensors.check_finite_tensors(tensors, str(file))
     return tensors
 
 

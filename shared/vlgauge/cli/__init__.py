@@ -23,7 +23,7 @@ from vlgauge.core.files import Limits, limits
 from vlgauge.core.progress import lines_in_logs, progress_chosen
 from vlgauge.core.results import SIDECAR, printable
 from vlgauge.core.validation import setting_names
-from vlgauge.core.writing import refuse_shared
+from vlgauge.core.writing import check_distinct_targets
 from vlgauge.inputs.sandbox import use_sandbox
 
 # Module of each command, with the function that adds its options if it is not `add_options`, and its purpose.
@@ -168,7 +168,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             within_terminal(options),
             naming_arguments(partial(_name_argument, options)),
         ):
-            refuse_shared(_targets(options))
+            check_distinct_targets(_targets(options))
             code: int = options.run(options) or 0
         sys.stdout.flush()
     except KeyboardInterrupt:

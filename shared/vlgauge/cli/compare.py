@@ -12,9 +12,9 @@ from vlgauge.api.score_suite import choose_compared, choose_metrics, find_suite
 from vlgauge.api.scored import SystemScores
 from vlgauge.api.systems import (
     GivenSystem,
+    check_known_scores,
     labels_of_systems,
     long_systems,
-    refuse_unknown_scores,
     runs_of,
     score_systems,
     wide_systems,
@@ -122,7 +122,7 @@ def run(options: argparse.Namespace) -> None:
     join_rows({name: {"ids": file.ids} for name, file in files.items()})  # check the IDs before scoring
     scored = _score_systems(files, settings, options)
     runs = runs_of(files, scored)
-    refuse_unknown_scores(scores, runs)
+    check_known_scores(scores, runs)
     comparison = compare(
         runs,
         scores,
@@ -226,7 +226,7 @@ def _score_systems(
     systems: Mapping[str, GivenSystem], settings: Mapping[str, Settings], options: argparse.Namespace
 ) -> dict[str, SystemScores]:
     if all(one.run is not None for one in systems.values()):
-        _refuse_scoring_options(options)
+        _check_no_scoring_options(options)
         return {}
     titles = {column: getattr(options, column) for column in COLUMNS}
     metrics = load_metrics(settings, config=options.config, profile=options.profile)
@@ -242,7 +242,7 @@ def _texts(scored: Mapping[str, SystemScores]) -> dict[str, dict[str, str]]:
     }
 
 
-def _refuse_scoring_options(options: argparse.Namespace) -> None:
+def _check_no_scoring_options(options: argparse.Namespace) -> None:
     given = [name for name in (*COLUMNS, "annotations", "config", "profile") if getattr(options, name) is not None]
     given += ["set"] if options.set else []
     if given:

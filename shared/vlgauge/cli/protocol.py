@@ -92,7 +92,7 @@ def run(options: argparse.Namespace) -> None:
     """
     _check(options)
     if options.name == coco_systems.NAME:
-        _refuse_rules(options, coco_systems.RULES)
+        _check_rules(options, coco_systems.RULES)
         coco_systems.run(options, _metrics(options, video=False))
         return
     tasks = _tasks(options)
@@ -121,7 +121,7 @@ def _tasks(options: argparse.Namespace) -> dict[str | None, Task]:
     """Return the dataset for each number of references. The only key is None for a single one."""
     reader = PROTOCOLS[options.name]
     known = list(inspect.signature(reader).parameters)
-    _refuse_rules(options, known)
+    _check_rules(options, known)
     rules = {name: getattr(options, name) for name in RULES if getattr(options, name) is not None}
     rules |= {"seed": options.seed} if "seed" in known else {}
     counts = rules.pop("references", None)
@@ -214,7 +214,7 @@ def _check(options: argparse.Namespace) -> None:
     check_picture(options.plot, sources)
 
 
-def _refuse_rules(options: argparse.Namespace, known: Sequence[str]) -> None:
+def _check_rules(options: argparse.Namespace, known: Sequence[str]) -> None:
     for name in RULES:
         if getattr(options, name) is not None and name not in known:
             rules = ", ".join(f"--{rule.replace('_', '-')}" for rule in RULES if rule in known)

@@ -127,11 +127,11 @@ def settings_by_metric(texts: Sequence[str], names: Sequence[str]) -> dict[str, 
         for owner in owners:
             _put(settings[owner], path, value, word)
     for own in settings.values():
-        refuse_settings_of_python(own)
+        check_command_settings(own)
     return settings
 
 
-def refuse_settings_of_python(settings: Settings) -> None:
+def check_command_settings(settings: Settings) -> None:
     """Check that no value requires per-call inputs.
 
     Raises:

@@ -9,7 +9,7 @@ from vlgauge.api.computing import load_metric
 from vlgauge.cli.drawing import PICTURES, check_picture, write_study
 from vlgauge.cli.inputs import add_limits, add_shared
 from vlgauge.cli.outputs import check_target
-from vlgauge.cli.scoring import refuse_settings_of_python, setting
+from vlgauge.cli.scoring import check_command_settings, setting
 from vlgauge.core.catalog import metric_names
 from vlgauge.core.errors import UsageError
 from vlgauge.core.progress import progress_bar
@@ -113,7 +113,7 @@ def _load_metric(label: str, common: dict[str, Any]) -> Any:
     settings = common | dict(map(setting, filter(None, own.split(";"))))
     if name == "trm":
         settings.setdefault("mean_aggregate", True)
-    refuse_settings_of_python(settings)
+    check_command_settings(settings)
     plain = load_metric(name)
     if not hasattr(plain, "among"):
         known = [one for one in metric_names() if hasattr(load_metric(one), "among")]

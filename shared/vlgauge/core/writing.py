@@ -73,7 +73,7 @@ def resolve_target(
     return target
 
 
-def refuse_shared(targets: Sequence[tuple[str, str]]) -> None:
+def check_distinct_targets(targets: Sequence[tuple[str, str]]) -> None:
     """Check that all targets are different files, because one would otherwise overwrite another.
 
     Args:

@@ -344,7 +344,7 @@ def caption_reward(
     """
     how: dict[str, Any] = {"scale": scale, "offset": offset, "lowest": lowest, "unguarded": unguarded}
     reward = _reward(metric, settings, column=column, references=references, **how)
-    _refuse_silence([reward])
+    _check_not_silent([reward])
     return reward
 
 
@@ -415,11 +415,11 @@ def combined_reward(
         _reward(metric, settings, column=column, references=references, scale=weight, unguarded=unguarded)
         for metric, weight in weights.items()
     ]
-    _refuse_silence(terms)
+    _check_not_silent(terms)
     return CombinedReward(terms)
 
 
-def _refuse_silence(terms: Sequence[CaptionReward]) -> None:
+def _check_not_silent(terms: Sequence[CaptionReward]) -> None:
     """Check that a term of the reward can fall if a caption mentions less content."""
     if all(term.metric.rewards_silence for term in terms):
         names = " and ".join(term.metric.name for term in terms)

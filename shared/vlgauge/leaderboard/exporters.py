@@ -50,7 +50,7 @@ def eval_results(records: Sequence[Record], *, lower_is_better: str = "skip") ->
         ValueError: If a record has the embedded profile, or two records have the same model, dataset and metric, for
             which the Hub stores one value.
     """
-    _refuse_embedded(records, "eval-results")
+    _check_no_embedded(records, "eval-results")
     check_version("huggingface_hub", "1.4", "the export eval-results")
     from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 
@@ -89,7 +89,7 @@ def model_index(records: Sequence[Record]) -> list[Export]:
     """
     from huggingface_hub import ModelCardData
 
-    _refuse_embedded(records, "model-index")
+    _check_no_embedded(records, "model-index")
     results: dict[str, list[EvalResult]] = {}
     first: dict[tuple[Any, ...], Record] = {}
     for record in records:
@@ -152,7 +152,7 @@ def eval_yaml(
     Raises:
         ValueError: If a record has the embedded profile.
     """
-    _refuse_embedded(records, "eval-yaml")
+    _check_no_embedded(records, "eval-yaml")
     found: dict[str, dict[str, Any]] = {}
     for record, task, _ in _rank_from_high(records, lower_is_better):
         on = record.dataset
@@ -255,7 +255,7 @@ def _groups(records: Sequence[Record], scored: Sequence[Checked]) -> RecordGroup
     return record_groups(records, {one.record.key: one.run for one in scored}, {}) if scored else None
 
 
-def _refuse_embedded(records: Iterable[Record], form: str) -> None:
+def _check_no_embedded(records: Iterable[Record], form: str) -> None:
     for record in records:
         if record.profile == "embedded":
             raise UsageError.about(

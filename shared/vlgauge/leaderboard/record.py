@@ -286,14 +286,14 @@ def parse_record(content: Any) -> Record:
     """
     record: Record = _build(Record, "record", content, schema=_schema)
     name, signed = parse_signature(record.signature)
-    _refuse_others(record, {"metric": name, "version": signed.get("v"), "profile": signed.get("profile")})
+    _check_stated(record, {"metric": name, "version": signed.get("v"), "profile": signed.get("profile")})
     if is_score(record.metric):
         _check_facts(record, signed)
     _check_numbers(record)
     return record
 
 
-def _refuse_others(record: Record, stated: Mapping[str, Any], of: str = "the signature") -> None:
+def _check_stated(record: Record, stated: Mapping[str, Any], of: str = "the signature") -> None:
     """Check that values of a record match the values in its signature or in the catalog.
 
     Raises:
@@ -313,7 +313,7 @@ def _check_facts(record: Record, signed: Mapping[str, str]) -> None:
     except UsageError as error:
         raise InvalidRecordError(f"`metric` {str(error).removeprefix('`name` ')}") from error
     stated = {"title": score_title(record.metric), "higher_is_better": facts.higher_is_better}
-    _refuse_others(record, stated, record.metric)
+    _check_stated(record, stated, record.metric)
     low, high = facts.bounds_for(signed)
     ends = {} if record.ci is None else {"ci.low": record.ci.low, "ci.high": record.ci.high}
     for name, number in {"value": record.value, **ends}.items():

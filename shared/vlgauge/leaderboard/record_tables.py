@@ -80,7 +80,7 @@ def records_table(
     for record in records:
         parted.setdefault(record.metric, {}).setdefault(comparable_signature(record.signature), []).append(record)
     if not split_signatures:
-        _refuse_several_signatures(parted)
+        _check_one_signature(parted)
     columns = [
         _TableColumn(signature, {_row(record): record for record in own}, known)
         for signatures in parted.values()
@@ -224,7 +224,7 @@ def _bold_told(columns: Sequence[_TableColumn]) -> str:
     return "the best value" + (f", by {titles} the first group" if titles else "")
 
 
-def _refuse_several_signatures(columns: Mapping[str, Mapping[str, Sequence[Record]]]) -> None:
+def _check_one_signature(columns: Mapping[str, Mapping[str, Sequence[Record]]]) -> None:
     for metric, signatures in columns.items():
         if len(signatures) > 1:
             raise UsageError.about(

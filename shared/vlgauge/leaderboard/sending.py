@@ -6,7 +6,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from vlgauge.checkpoints.hub import NOT_FOUND, hub_file
-from vlgauge.checkpoints.hub.proposals import files_there, open_pull_request, refuse_offline
+from vlgauge.checkpoints.hub.proposals import check_online, files_there, open_pull_request
 from vlgauge.core.errors import NetworkError
 from vlgauge.leaderboard.cards import merge_card
 from vlgauge.leaderboard.exporters import Export
@@ -40,7 +40,7 @@ def send(exports: Sequence[Export], *, merged: bool = False, whole: bool = False
         ValueError: If a card has a different value for the same result.
         NetworkError: If an offline switch is set, or the Hub rejects the request.
     """
-    refuse_offline()
+    check_online()
     if merged:
         exports = [replace(export, content=_merge_card(export)) for export in exports]
     files: dict[tuple[str, str], dict[str, bytes]] = {}
@@ -62,7 +62,7 @@ def card_of_dataset(repository: str) -> str:
     Raises:
         NetworkError: If an offline switch is set, or the card cannot be downloaded.
     """
-    refuse_offline()
+    check_online()
     return hub_file(repository, "README.md", kind="dataset").read_bytes().decode("utf-8")
 
 

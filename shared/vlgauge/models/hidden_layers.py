@@ -306,8 +306,8 @@ def _load_model(found: ModelFolder, device: str, setting: str, top: int | None, 
         above = tuple(f"encoder.layer.{i}." for i in range(config.num_hidden_layers, n_layers))
         names = [name for name in known_tensors.surplus(state, known_tensors.LAYERS) if not name.startswith(above)]
         own = {name: state[name].float() for name in names}
-        known_tensors.refuse_other_tensors(own, shapes, config.model_type, source)
-        _refuse_other_tokenizer(tokenizer, config, source, setting)
+        known_tensors.check_tensor_names(own, shapes, config.model_type, source)
+        _check_same_tokenizer(tokenizer, config, source, setting)
     model.load_state_dict(own)
     return tokenizer, model.to(device, getattr(torch, dtype)).eval().requires_grad_(False)
 
@@ -318,7 +318,7 @@ def _plain_name(name: str, model_type: str) -> str:
     return plain.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
 
 
-def _refuse_other_tokenizer(tokenizer: Any, config: Any, source: str, setting: str) -> None:
+def _check_same_tokenizer(tokenizer: Any, config: Any, source: str, setting: str) -> None:
     """Check that the tokenizer has no more tokens than the model, and the same special tokens.
 
     Raises:

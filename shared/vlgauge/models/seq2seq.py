@@ -104,7 +104,7 @@ def _load_model(found: ModelFolder, device: str, setting: str) -> tuple[Any, Any
                 model = T5ForConditionalGeneration(T5Config.from_pretrained(source, local_files_only=True))
         shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
         own = _name_tensors(state, shapes, tied=bool(model.config.tie_word_embeddings))
-        known_tensors.refuse_other_tensors(own, shapes, "T5", source)
+        known_tensors.check_tensor_names(own, shapes, "T5", source)
     model.load_state_dict({name: tensor.float() for name, tensor in own.items()}, assign=True)
     model.tie_weights()
     return tokenizer, model.to(device).eval().requires_grad_(False)

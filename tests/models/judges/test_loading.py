@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 from vlgauge.core.errors import WeightsNotFoundError
 from vlgauge.core.pool import pool
 from vlgauge.models.judges import loading, sources
-from vlgauge.models.judges.loading import judge_of, refuse_too_large
+from vlgauge.models.judges.loading import check_model_size, judge_of
 
 COMMIT = "0" * 40
 
@@ -127,12 +127,12 @@ def test_numbers_are_counted_without_reading_them(model):
 
 def test_what_does_not_fit_is_refused_with_the_remedy(tmp_path, monkeypatch):
     monkeypatch.setattr(loading, "free_bytes", lambda device: 20_000_000_000)
-    refuse_too_large("m", 5_000_000_000, "float32", "cpu")
+    check_model_size("m", 5_000_000_000, "float32", "cpu")
     with pytest.raises(ValueError, match=r"20\.0.*got 'm'.*float32") as e:
-        refuse_too_large("m", 5_000_000_001, "float32", "cpu")
+        check_model_size("m", 5_000_000_001, "float32", "cpu")
     assert "(10.0 GB)" in str(e.value)
     with pytest.raises(ValueError, match=r"in bfloat16; pass device_map='auto'"):
-        refuse_too_large("m", 10_000_000_001, "bfloat16", "cpu")
+        check_model_size("m", 10_000_000_001, "bfloat16", "cpu")
     monkeypatch.setattr(loading, "free_bytes", lambda device: 0)
     assert "`model` must fit into the memory of cpu, of which 0.0 GB are free" in refusal(
         tiny_judges.text_model(tmp_path, seed=9)

@@ -89,7 +89,7 @@ def search(words: str, token: Token = None) -> list[str]:
     """
     from huggingface_hub import HfApi
 
-    _refuse_unreachable()
+    _check_reachable()
     with hub_requests():
         found = HfApi(token=token).list_datasets(search=words, limit=MOST_FOUND, sort="downloads", gated=False)
         return [one.id for one in found]
@@ -123,7 +123,7 @@ def pin_with_files(identity: str, revision: str | None = None, token: Token = No
 
     if not _ID.fullmatch(identity):
         raise UsageError.about("dataset", f"must be OWNER/NAME of a dataset of the Hub, got {identity[:80]!r}")
-    _refuse_unreachable()
+    _check_reachable()
     with hub_requests(), in_words(identity):
         about = HfApi(token=token).dataset_info(identity, revision=revision)
     files = [one.rfilename for one in about.siblings or ()]
@@ -227,7 +227,7 @@ def _files(data_set: Pinned) -> Any:
     return HfFileSystem(token=data_set.token, skip_instance_cache=True)
 
 
-def _refuse_unreachable() -> None:
+def _check_reachable() -> None:
     check_version("datasets", "4.8", "reading rows of the Hub")  # earlier versions cannot open `hf://` paths
     if (why := unreachable()) is not None:
         raise NetworkError(f"datasets of the Hub cannot be read, because {why}")

@@ -6,7 +6,7 @@ from vlgauge.checkpoints.hub import NOT_FOUND, hub_requests, offline
 from vlgauge.core.errors import NetworkError
 
 
-def refuse_offline() -> None:
+def check_online() -> None:
     """Check that no offline switch is set, without network access.
 
     Raises:
@@ -53,7 +53,7 @@ def open_pull_request(
     """
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
 
-    refuse_offline()
+    check_online()
     operations: list[CommitOperationAdd | CommitOperationDelete] = [
         CommitOperationAdd(path_in_repo=path, path_or_fileobj=content) for path, content in files.items()
     ]

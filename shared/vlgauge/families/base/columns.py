@@ -17,7 +17,7 @@ import pyarrow as pa
 from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import as_list, plain_text, valid_unicode, warn, what_to_do
 from vlgauge.inputs.media.images import image_cell, images_of, is_single_image
-from vlgauge.inputs.tables.files import refuse_lists_as_text, without_blanks
+from vlgauge.inputs.tables.files import check_no_lists_as_text, without_blanks
 
 REFERENCES = "references"
 
@@ -130,7 +130,7 @@ class Story(Column):
         Raises:
             ValueError: If a row is not a story, or a list was passed as text.
         """
-        refuse_lists_as_text(self.name, rows)
+        check_no_lists_as_text(self.name, rows)
         return super().store_all(rows)
 
     def check_together(self, stored: Sequence[Any]) -> None:
@@ -194,7 +194,7 @@ class Captions(Column):
         Raises:
             ValueError: If a row is not a list of valid strings, or a list was passed as text.
         """
-        refuse_lists_as_text(self.name, rows)
+        check_no_lists_as_text(self.name, rows)
         if set(map(type, rows)) == {list} and are_proper_texts(list(chain.from_iterable(rows))):
             stored = [list(row) for row in rows]
         else:
@@ -254,7 +254,7 @@ class Text(Column):
         Raises:
             ValueError: If a row is not a valid string.
         """
-        refuse_lists_as_text(self.name, rows, may_be_texts=True)
+        check_no_lists_as_text(self.name, rows, may_be_texts=True)
         return list(rows) if are_proper_texts(rows) else super().store_all(rows)
 
 

@@ -118,7 +118,7 @@ def image_cell(image: Any, place: str, *, may_be_missing: bool = False) -> dict[
             )
         if image.size == 0:
             raise UsageError.about(place, f"must have at least one pixel, got an array of shape {image.shape}")
-        _refuse_large(image.shape[1], image.shape[0], place)
+        _check_not_large(image.shape[1], image.shape[0], place)
         return {"bytes": _array_bytes(image), "path": None}
     if isinstance(image, Image.Image):
         return {"bytes": _pixel_bytes(image, place), "path": None}
@@ -150,7 +150,7 @@ def _tensor_pixels(tensor: Any, place: str) -> np.ndarray:
         pixels = pixels.movedim(0, 2)
     if pixels.ndim == 3 and pixels.shape[2] == 1:
         pixels = pixels[..., 0]
-    _refuse_large(pixels.shape[1], pixels.shape[0], place)
+    _check_not_large(pixels.shape[1], pixels.shape[0], place)
     pixels = pixels.cpu()
     return np.asarray(pixels.numpy() if kind == "uint8" else _levels(pixels, place))
 
@@ -226,14 +226,14 @@ def _mapping_cell(image: Mapping[str, Any], place: str, may_be_missing: bool) ->
     return {"bytes": None, "path": existing_file(path, place, may_be_missing=may_be_missing)}
 
 
-def _refuse_large(width: int, height: int, place: str, max_pixels: int = MAX_PIXELS, where: str = "") -> None:
+def _check_not_large(width: int, height: int, place: str, max_pixels: int = MAX_PIXELS, where: str = "") -> None:
     if max(width, height) > MAX_SIDE:
         raise UsageError.about(place, f"must have sides of at most {MAX_SIDE:,} pixels, got {width} x {height}{where}")
     if width * height > max_pixels:
         raise UsageError.about(place, f"must have at most {max_pixels} pixels, got {width} x {height}{where}")
 
 
-def _refuse_deep(mode: str, place: str) -> None:
+def _check_not_deep(mode: str, place: str) -> None:
     if mode.startswith(_DEEP_MODES) or mode.endswith(";16"):
         raise UsageError.about(
             place,
@@ -262,8 +262,8 @@ def _array_bytes(pixels: npt.NDArray[np.uint8]) -> bytes:
 
 def _pixel_bytes(image: Image.Image, place: str) -> bytes:
     """Encode the current pixels losslessly, rotated upright if the image has an orientation tag."""
-    _refuse_large(*image.size, place)
-    _refuse_deep(_find_stored_mode(image), place)
+    _check_not_large(*image.size, place)
+    _check_not_deep(_find_stored_mode(image), place)
     buffer = io.BytesIO()
     with _unreadable_refused(place, "a PIL image"):
         image = ImageOps.exif_transpose(image)
@@ -350,7 +350,7 @@ def decode_image(
         UsageError: If the image cannot be read, is too large, or has a mode that is not supported.
     """
     with open_image_file(cell, place, max_pixels=max_pixels, shown=shown) as image:
-        _refuse_deep(_find_stored_mode(image), place)
+        _check_not_deep(_find_stored_mode(image), place)
         weight = image.width * image.height * headers.bytes_per_pixel(image)
         if not may_be_large and is_large(weight, MAX_PIXELS * _BYTES_PER_PIXEL):
             raise LargeImageError(f"`{place}` must be decoded alone")
@@ -413,7 +413,7 @@ def open_image_file(
             image = stack.enter_context(headers.open_header(cell.get("bytes"), str(cell.get("path"))))
             sizes, most = headers.sizes(image), max_pixels * _BYTES_PER_PIXEL // headers.bytes_per_pixel(image)
         for width, height in sizes:
-            _refuse_large(width, height, place, most, f" in {shown}")
+            _check_not_large(width, height, place, most, f" in {shown}")
         yield image
 
 

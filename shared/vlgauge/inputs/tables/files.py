@@ -250,7 +250,7 @@ def warn_of_empty_cells(rows: Rows, title: str, *, are_scored: bool = True) -> N
                 )
 
 
-def refuse_absent_texts(rows: Rows, title: str) -> None:
+def check_present_texts(rows: Rows, title: str) -> None:
     """Check that no text of a column is null or NaN, as written by programs that omitted it.
 
     Raises:
@@ -290,7 +290,7 @@ def is_python_list(cell: Any) -> bool:
     return reads_as_list(cell) and isinstance(_cell(cell), str)
 
 
-def refuse_lists_as_text(name: str, rows: Sequence[Any], *, may_be_texts: bool = False) -> None:
+def check_no_lists_as_text(name: str, rows: Sequence[Any], *, may_be_texts: bool = False) -> None:
     """Check that a column does not contain lists converted to strings, as returned by `pandas.read_csv`.
 
     A row with one such string in a list counts, too. Single captions may look like a list by coincidence, so a few of

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vlgauge.checkpoints.files import sha256_of
-from vlgauge.checkpoints.known_tensors import refuse_other_tensors
+from vlgauge.checkpoints.known_tensors import check_tensor_names
 from vlgauge.checkpoints.reading import check_file, name_setting, read_tensors
 from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import warn
@@ -72,7 +72,7 @@ def read_state(path: Path, row: ClipArchitecture, *, setting: str = "weights") -
         if any(name.startswith("text.") for name in shapes):
             # Other text towers have the names of open_clip, except for SigLIP.
             tensors = from_siglip(tensors) if is_siglip(tensors) else tensors
-            refuse_other_tensors(tensors, shapes, row.architecture, str(path))
+            check_tensor_names(tensors, shapes, row.architecture, str(path))
             return tensors
         return clip_state(tensors, row, source=str(path))
 
@@ -104,7 +104,7 @@ def clip_state(tensors: Mapping[str, torch.Tensor], row: ClipArchitecture, *, so
             f"must be weights of {row.name}, got weights of a Long-CLIP in {source!r}",
             "pass the `backbone` 'longclip-b', 'longclip-l' or 'specs'",
         )
-    refuse_other_tensors(plain, wanted, row.architecture, source)
+    check_tensor_names(plain, wanted, row.architecture, source)
     return {name: tensor.detach().float() if tensor.is_floating_point() else tensor for name, tensor in plain.items()}
 
 
@@ -147,7 +147,7 @@ def load_checkpoint(
                 f"is an adapter, which requires the weights of {row.name}, but they are not available: {source!r}",
             )
         return Checkpoint(check_adapter(read_adapter(path), row, base_state, source=source))
-    _refuse_other_architecture(metadata.get("architecture"), row, source)
+    _check_architecture(metadata.get("architecture"), row, source)
     tensors = read_tensors(path, archives=OPENAI_ARCHIVES)
     state = clip_state(tensors, row, source=source)
     if base_state is None:
@@ -157,7 +157,7 @@ def load_checkpoint(
         if not verified:
             _warn_uncompared(heads_digest(state), row, source)
         return Checkpoint(None, verified)
-    refuse_base(state, base_state, row, source)
+    check_no_base(state, base_state, row, source)
     if not all(
         tensor.equal(base_state[name]) for name, tensor in state.items() if not is_head(name) and name != _IGNORED
     ):
@@ -181,7 +181,7 @@ def check_adapter(
         ValueError: If the adapter has heads of other shapes, was trained on other weights, or equals the backbone's
             head.
     """
-    _refuse_other_architecture(adapter.metadata["architecture"], row, source)
+    _check_architecture(adapter.metadata["architecture"], row, source)
     base = heads_of(base_state)
     wanted = {name: matrix.shape for name, matrix in base.items()}
     found = {name: matrix.shape for name, matrix in adapter.tensors.items()}
@@ -201,7 +201,7 @@ def check_adapter(
     return adapter
 
 
-def refuse_base(
+def check_no_base(
     state: Mapping[str, torch.Tensor], base: Mapping[str, torch.Tensor], row: ClipArchitecture, source: str
 ) -> None:
     """Check that a whole CLIP is not the base itself, even after rounding to half precision.
@@ -231,7 +231,7 @@ def _warn_uncompared(digest: str, row: ClipArchitecture, source: str) -> None:
         )
 
 
-def _refuse_other_architecture(architecture: str | None, row: ClipArchitecture, source: str) -> None:
+def _check_architecture(architecture: str | None, row: ClipArchitecture, source: str) -> None:
     if architecture not in (None, row.architecture):
         raise UsageError.about(
             "checkpoint", f"must be for {row.architecture}, got one for {architecture} in {source!r}"

@@ -14,7 +14,7 @@ from vlgauge.checkpoints.reading import read_tensors
 from vlgauge.core.errors import UsageError
 from vlgauge.core.writing import atomic_write
 from vlgauge.models.clip.architectures import OPENAI_ARCHIVES, ClipArchitecture
-from vlgauge.models.clip.checkpoints import clip_state, differences, refuse_base
+from vlgauge.models.clip.checkpoints import check_no_base, clip_state, differences
 from vlgauge.models.clip.heads import (
     FORMAT,
     FULL_FORMAT,
@@ -101,7 +101,7 @@ def convert(
         )
     tensors = read_tensors(path, archives=OPENAI_ARCHIVES)
     state = clip_state(tensors, row, source=source)
-    refuse_base(state, base_state, row, source)
+    check_no_base(state, base_state, row, source)
     found = differences(state, base_state)
     metadata = {
         "kind": kind,

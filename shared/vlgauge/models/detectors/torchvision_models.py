@@ -100,7 +100,7 @@ def _build_module(name: str, path: Path) -> torch.nn.Module:
     frozen = not counters.keys() & state.keys()
     state = counters | state if frozen else state
     with name_setting("detector_weights"):
-        known_tensors.refuse_other_tensors(
+        known_tensors.check_tensor_names(
             state, {key: tuple(value.shape) for key, value in own.items()}, name, str(path)
         )
     model.load_state_dict(state, strict=True)

@@ -67,7 +67,7 @@ def judge_of(
         ValueError: If a setting is invalid or not supported by the model.
     """
     if isinstance(model, Judge):
-        refuse_parts(tower, adapter, "a custom judge")
+        check_no_parts(tower, adapter, "a custom judge")
         return model
     check_choice("dtype", dtype, DTYPES)
     check_torch("a judge", PACKAGES, "fleur")
@@ -76,7 +76,7 @@ def judge_of(
     if dtype == "float16" and not device.startswith("cuda"):
         raise UsageError.about("dtype", f"must be 'float32' or 'bfloat16' on {device}, got 'float16'")
     if profile == "embedded" and model is None:
-        refuse_parts(tower, adapter, "the demo judge")
+        check_no_parts(tower, adapter, "the demo judge")
         return toy_judge(device)
     files = find_judge(os.fspath(model))
     seeing = None
@@ -142,7 +142,7 @@ def _load_judge(
     if device_map is None:
         with loading(*_EXPECTED, files.name):
             numbers = count_stored_numbers(files.folder)
-        refuse_too_large(files.name, numbers, dtype, device)
+        check_model_size(files.name, numbers, dtype, device)
     own = loading(*_EXPECTED, files.name, (ImportError, RejectedModelError))
     with quiet_transformers(), torch.random.fork_rng(devices=[]), own:
         if tower is not None:
@@ -151,12 +151,12 @@ def _load_judge(
             parts = _parts(files, getattr(torch, dtype), device, device_map)
     if adapter is not None:
         add_adapter(parts.model, adapter)
-    known_tensors.refuse_not_finite(parts.model.state_dict(), files.name, "model")
+    known_tensors.check_finite_tensors(parts.model.state_dict(), files.name, "model")
     identity = "+".join(one.identity for one in (files, tower, adapter) if one is not None)
     return LoadedJudge(identity, parts, dtype)
 
 
-def refuse_parts(tower: Any, adapter: Any, of: str) -> None:
+def check_no_parts(tower: Any, adapter: Any, of: str) -> None:
     """Check that no tower and no adapter is set for a judge that does not support them.
 
     Args:
@@ -217,7 +217,7 @@ def _reads_text_alone(config: Mapping[str, Any]) -> bool:
     return not any(key in config for key in ("vision_config", "image_token_id", "image_token_index"))
 
 
-def refuse_too_large(name: str, n_numbers: int, dtype: str, device: str) -> None:
+def check_model_size(name: str, n_numbers: int, dtype: str, device: str) -> None:
     """Check that the weights of a model fit into the free memory of a device, before anything is read.
 
     Args:

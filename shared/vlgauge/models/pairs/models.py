@@ -170,7 +170,7 @@ def load_pair_model(found: PairModel) -> tuple[Any, Any]:
     with quiet_transformers(), torch.random.fork_rng(devices=[]), own:
         tokenizer = _tokenizer_of(found)
         classifier = _of_folder(found) if found.checkpoint is None else _of_checkpoint(found, found.checkpoint)
-    known_tensors.refuse_not_finite(classifier.state_dict(), found.name, "model")
+    known_tensors.check_finite_tensors(classifier.state_dict(), found.name, "model")
     if classifier.config.num_labels not in (1, 2):
         raise UsageError.about(
             "model", f"must have one or two logits, got {classifier.config.num_labels} in {found.name!r}"

@@ -96,10 +96,10 @@ def _check_settings(content: Any, source: str) -> None:
 def _compare_texts(part: Mapping[str, torch.Tensor], text: AllLayersEncoder, source: str) -> None:
     public = text.tensors()
     own = {name: part[name] for name in known_tensors.surplus(part, known_tensors.LAYERS)}
-    known_tensors.refuse_other_tensors(
+    known_tensors.check_tensor_names(
         own, {name: tensor.shape for name, tensor in public.items()}, text.identity, source
     )
-    _refuse_differing(
+    _check_known_names(
         [name for name, tensor in own.items() if not tensor.float().equal(public[name].cpu())], text, source
     )
 
@@ -114,10 +114,10 @@ def _compare_clip(
         for name, tensor in own.items()
         if name != _IGNORED and not tensor.equal(base[name]) and not tensor.equal(base[name].half().float())
     ]
-    _refuse_differing(differing, row, source)
+    _check_known_names(differing, row, source)
 
 
-def _refuse_differing(names: list[str], encoder: AllLayersEncoder | ClipArchitecture, source: str) -> None:
+def _check_known_names(names: list[str], encoder: AllLayersEncoder | ClipArchitecture, source: str) -> None:
     if names:
         what = encoder.name if isinstance(encoder, ClipArchitecture) else encoder.identity
         raise UsageError.about(

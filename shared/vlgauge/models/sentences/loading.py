@@ -41,7 +41,7 @@ def load_sentence_model(folder: Path, pooling: str, device: str) -> Any:
                 str(folder), device=device, local_files_only=True, model_kwargs={"use_safetensors": True}
             )
         check_tensors(model, folder)
-        known_tensors.refuse_not_finite(model.state_dict(), str(folder), "encoder")
+        known_tensors.check_finite_tensors(model.state_dict(), str(folder), "encoder")
     if pooling == "cls":
         tokens: Any = model[0]
         width = tokens.get_embedding_dimension()

@@ -58,7 +58,7 @@ def keep_finished(argument: str, files: Iterable[Path], *, overwrite: bool) -> N
         )
 
 
-def refuse_below(options: argparse.Namespace, least: Mapping[str, int]) -> None:
+def check_at_least(options: argparse.Namespace, least: Mapping[str, int]) -> None:
     """Check that options are not below their minimum. None passes.
 
     Raises:
@@ -70,7 +70,7 @@ def refuse_below(options: argparse.Namespace, least: Mapping[str, int]) -> None:
             raise UsageError.about(f"--{name.replace('_', '-')}", f"must be at least {minimum}, got {value}")
 
 
-def refuse_beside_scenes(options: argparse.Namespace) -> None:
+def check_scene_options(options: argparse.Namespace) -> None:
     """Check that synthetic scenes are not combined with files of rows.
 
     Raises:

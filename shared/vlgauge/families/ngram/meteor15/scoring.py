@@ -174,7 +174,7 @@ def coco_rows(
     tokens, number = _tokens([*own, *theirs], sources)
     family = TextFamily(sources.lists, sources.table, tokens)
     row = np.repeat(np.arange(len(own)), n_pairs)
-    _refuse_long(family, number[row], number[len(own) :], tokens, row if rows is None else np.array(rows)[row])
+    _check_not_long(family, number[row], number[len(own) :], tokens, row if rows is None else np.array(rows)[row])
     n_done = 0
 
     def pairs_done(n: int) -> None:
@@ -212,7 +212,7 @@ def distance_matrices(texts: Iterable[str], sources: Sources) -> Callable[[Itera
         own, references = (
             np.concatenate([make(example, len(example)) for example in examples]) for make in (np.tile, np.repeat)
         )
-        _refuse_long(family, own, references, tokens)
+        _check_not_long(family, own, references, tokens)
         scores = _align_pairs(family, own, references).scores
         for example in examples:
             n = len(example)
@@ -243,7 +243,7 @@ def _tokens(texts: Iterable[str], sources: Sources) -> tuple[list[list[str]], In
     return [meteor_tokens(text, sources.lists.prefixes) for text in distinct], number
 
 
-def _refuse_long(
+def _check_not_long(
     family: TextFamily, own: Ints, references: Ints, tokens: Sequence[Sequence[str]], rows: Ints | None = None
 ) -> None:
     """Check the number of words of pairs of texts. Equal texts need no search, so they can have any length.

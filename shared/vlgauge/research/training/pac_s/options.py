@@ -6,7 +6,7 @@ from pathlib import Path
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import PROFILES, check_int
-from vlgauge.research.training.options import add_overwrite, keep_finished, refuse_below, refuse_beside_scenes
+from vlgauge.research.training.options import add_overwrite, check_at_least, check_scene_options, keep_finished
 from vlgauge.research.training.pac_s.losses import IMAGE_WEIGHT, TEXT_WEIGHT
 
 
@@ -100,13 +100,13 @@ def check_options(options: argparse.Namespace) -> None:
         raise UsageError.about("--out", f"must be in an existing folder, got {str(options.out)!r}")
     ones = dict.fromkeys(("patience", "validate_every", "max_iterations", "encode_batch_size", "lora", "test_draws"), 1)
     check_int("seed", options.seed, 0, 2**63 - 1)
-    refuse_below(options, {"batch_size": 2, **ones, "scenes": 2, "test_scenes": 2})
+    check_at_least(options, {"batch_size": 2, **ones, "scenes": 2, "test_scenes": 2})
     for name in ("learning_rate", "weight_decay", "image_weight", "text_weight"):
         if not 0 <= getattr(options, name) < float("inf"):
             raise UsageError.about(
                 f"--{name.replace('_', '-')}", f"must be a non-negative number, got {getattr(options, name)}"
             )
-    refuse_beside_scenes(options)
+    check_scene_options(options)
     checkpoint = checkpoint_of(options.out)
     if options.resume != checkpoint.is_file():
         there = "exists; pass --resume to continue, or delete it" if checkpoint.is_file() else "is missing"

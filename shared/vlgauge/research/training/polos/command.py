@@ -31,12 +31,12 @@ from vlgauge.models.rated.models import text_encoder_of
 from vlgauge.research.training.loop import Figures, Recipe, train_epochs
 from vlgauge.research.training.options import (
     add_run_options,
+    check_at_least,
     check_packages,
+    check_scene_options,
     clip_options,
     one_training,
     recipe_of,
-    refuse_below,
-    refuse_beside_scenes,
 )
 from vlgauge.research.training.polos.network import (
     RandomKeeps,
@@ -145,7 +145,7 @@ def check_options(options: argparse.Namespace) -> None:
     low, high = options.scale
     if not (np.isfinite([low, high]).all() and low < high):
         raise UsageError.about("--scale", f"must be two numbers, the lower first, got {low:g} and {high:g}")
-    refuse_below(options, {"batch_size": 1, "epochs": 1, "patience": 1, "accumulate": 1, "scenes": 4})
+    check_at_least(options, {"batch_size": 1, "epochs": 1, "patience": 1, "accumulate": 1, "scenes": 4})
     if min(options.hidden) < 1:
         raise UsageError.about("--hidden", f"must be two numbers of at least 1, got {min(options.hidden)}")
     for name in ("dropout", "layer_dropout"):
@@ -155,7 +155,7 @@ def check_options(options: argparse.Namespace) -> None:
             )
     if not options.clip_norm > 0:
         raise UsageError.about("--clip-norm", f"must be above 0, got {options.clip_norm:g}")
-    refuse_beside_scenes(options)
+    check_scene_options(options)
 
 
 def rows_of(options: argparse.Namespace) -> tuple[list[Rated], list[Rated], list[Rated]]:

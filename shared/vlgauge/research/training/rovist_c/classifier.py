@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.checkpoints.files import hub_folder
-from vlgauge.checkpoints.known_tensors import refuse_not_finite
+from vlgauge.checkpoints.known_tensors import check_finite_tensors
 from vlgauge.core.errors import UsageError
 from vlgauge.core.progress import progress_bar, quiet_transformers
 from vlgauge.core.writing import write
@@ -68,7 +68,7 @@ def base_model(name: str) -> tuple[Any, Any, str]:
     lacking = [key for key in report["missing_keys"] if not key.startswith(("classifier", "score", "pre_classifier"))]
     if lacking:
         raise UsageError.about("--base", f"must have all weights except those of the head, lacks {sorted(lacking)[0]}")
-    refuse_not_finite(model.state_dict(), name, "--base")
+    check_finite_tensors(model.state_dict(), name, "--base")
     return tokenizer, model, loaded
 
 
