@@ -35,10 +35,10 @@ matrix: .venv/.installed-test  ## run the tests as on other processors, about a 
 	.venv/bin/python scripts/run_matrix.py
 
 lowest: .venv/.installed-test  ## run the tests with the lowest versions of what each extra needs
-	.venv/bin/python scripts/test_versions.py lowest
+	.venv/bin/python scripts/run_versions.py lowest
 
 newest: .venv/.installed-test  ## run the tests with the newest versions of everything
-	.venv/bin/python scripts/test_versions.py newest all
+	.venv/bin/python scripts/run_versions.py newest all
 
 check: .venv/.installed-test  ## lint, formatting, types, spelling, odd English
 	.venv/bin/python -m ruff check

@@ -22,7 +22,7 @@ def loaded(name):
 
 @pytest.fixture(scope="module")
 def versions():
-    return loaded("test_versions")
+    return loaded("run_versions")
 
 
 def test_groups_have_extras_and_tests_that_are_there(versions):

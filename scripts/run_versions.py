@@ -1,6 +1,6 @@
 """Run the tests with the lowest and the newest versions of the dependencies: `make lowest`, `make newest`.
 
-``scripts/test_versions.py lowest light tests/metrics/cider`` runs some tests of one group of extras.
+``scripts/run_versions.py lowest light tests/metrics/cider`` runs some tests of one group of extras.
 """
 
 # Each group of extras has a separate environment in build/versions, resolved by uv: the lowest versions of direct
