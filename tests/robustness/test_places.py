@@ -55,6 +55,7 @@ def test_every_check_shows_any_value(check, name):
 def test_a_value_is_shown_as_it_is():
     assert short_repr([1, "a"]) == "[1, 'a']"
     assert short_repr("x" * 118) == repr("x" * 118)
+    assert short_repr(np.eye(2, dtype=int)) == "array([[1, 0], [0, 1]])"
 
 
 @pytest.mark.parametrize("value", [10**400, -(10**400)])

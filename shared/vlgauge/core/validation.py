@@ -4,6 +4,7 @@ import difflib
 import inspect
 import math
 import operator
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,6 +22,7 @@ _OWN_PACKAGES = ("vlgauge", "vlgauge_metrics", "vlgauge_workbench")
 _BETWEEN = (*_OWN_PACKAGES, "evaluate", "evaluate_modules", "contextlib", "functools")
 
 LONGEST_SHOWN = 120  # maximum number of characters of a value in a message
+_LINE_BREAK = re.compile(r"\s*\n\s*")
 
 # Keyword arguments of `evaluate.load` that `evaluate` 0.4.6 handles itself.
 HOST_KEYWORDS = (
@@ -42,9 +44,9 @@ def suggest_word(word: str, known: Iterable[str]) -> str:
 
 
 def short_repr(value: Any) -> str:
-    """Return the repr of a value for messages, truncated to `LONGEST_SHOWN` characters. If it fails, name the type."""
+    """Return the repr of a value in one line, truncated to `LONGEST_SHOWN` characters. If it fails, name the type."""
     try:
-        text = repr(value)
+        text = _LINE_BREAK.sub(" ", repr(value))
     except Exception:
         # The repr fails for very long integers, deeply nested lists and some user-defined objects.
         return f"a {type(value).__name__} that cannot be shown"
