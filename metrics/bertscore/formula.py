@@ -27,9 +27,13 @@ def compute_weighted_means(values: Floats, weights: Floats, sizes: Ints) -> Floa
 
 
 def f_measure(precision: Floats, recall: Floats) -> Floats:
-    """Compute F = 2 P R / (P + R) of each pair (Zhang et al., 2020), and 0 unless P and R have the same sign."""
-    same = precision * recall > 0
-    return np.where(same, 2 * precision * recall / np.where(same, precision + recall, 1.0), 0.0)
+    """Compute F = 2 P R / (P + R) of each pair (Zhang et al., 2020), and 0 unless P and R have the same sign.
+
+    F is NaN if P or R is NaN.
+    """
+    product = precision * recall
+    same = product > 0
+    return np.where(same, 2 * product / np.where(same, precision + recall, 1.0), np.where(np.isnan(product), np.nan, 0))
 
 
 def inverse_frequencies(df: Ints, n: int) -> Floats:

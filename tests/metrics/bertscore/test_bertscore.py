@@ -68,6 +68,8 @@ def test_degenerate_values_of_the_formula():
     assert formula.compute_weighted_means(np.zeros(0), np.zeros(0), np.zeros(0, int)).tolist() == []
     found = formula.f_measure(np.array([0.0, 0.3, -0.2]), np.array([0.0, -0.3, -0.2]))
     np.testing.assert_allclose(found, [0.0, 0.0, -0.2])
+    # Embeddings that overflow in half precision must not score 0.
+    np.testing.assert_equal(formula.f_measure(np.array([np.nan, 1.0]), np.array([1.0, np.nan])), [np.nan, np.nan])
 
 
 @pytest.mark.parametrize("idf", [False, True])
