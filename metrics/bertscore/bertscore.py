@@ -110,7 +110,7 @@ class Bertscore(base.CaptionMetric):
         batch_size: int = 64,
         **host: Any,
     ) -> None:
-        if model is not None and not isinstance(model, (str, Path)):
+        if model is not None and (not isinstance(model, (str, Path)) or model == ""):
             raise UsageError.about("model", f"must be a folder or an id of the Hub, got {validation.short_repr(model)}")
         self.model = None if model is None else str(model)
         self.num_layers = None if num_layers is None else base.check_int("num_layers", num_layers, 0)

@@ -7,7 +7,6 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 from collections.abc import Mapping
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.files import read_text
 from vlgauge.core.validation import short_repr
 from vlgauge.core.validation import suggest_word
+from vlgauge.core.validation import valid_unicode
 
 REFERENCES = "references"
 
@@ -70,7 +70,9 @@ def check_idf(idf: Any) -> Any:
     if isinstance(idf, Mapping):
         return _check_table(idf)
     if isinstance(idf, (list, tuple)) and idf and all(isinstance(text, str) for text in idf):
-        return tuple(idf)
+        if not any(map(str.strip, idf)):
+            raise UsageError.about("idf", f"must have at least one text, got {short_repr(idf)}")
+        return tuple(valid_unicode(text, f"idf[{i}]") for i, text in enumerate(idf))
     raise UsageError.about(
         "idf",
         f"must be False, True or {REFERENCES!r}, a list of texts, a file with one text per line, or a mapping from "
@@ -129,12 +131,16 @@ def read_baseline(path: str, layer: int) -> tuple[Floats, str]:
         UsageError: If the file has another format, or no such layer.
     """
     text = read_text(Path(path).expanduser(), "`baseline`")
-    rows: Sequence[dict[str, str]] = list(csv.DictReader(text.splitlines()))
     try:
-        found = {int(row["LAYER"]): np.array([float(row[name]) for name in "PRF"]) for row in rows}
-    except (KeyError, TypeError, ValueError) as error:
+        titles, *rows = csv.reader(text.splitlines())
+        table = [dict(zip(titles, row, strict=True)) for row in rows if row]
+        found = {int(row["LAYER"]): np.array([float(row[name]) for name in "PRF"]) for row in table}
+        if len(found) < len(table) or len(set(titles)) < len(titles):
+            raise ValueError("a repeated layer or column")
+    except (KeyError, ValueError, csv.Error) as error:
         raise UsageError.about(
-            "baseline", f"must be a file of comma-separated rows LAYER,P,R,F, got other content in {path!r}"
+            "baseline",
+            f"must be a file of comma-separated rows LAYER,P,R,F, one per layer, got other content in {path!r}",
         ) from error
     if layer not in found:
         raise UsageError.about("baseline", f"must have a row of layer {layer}, got none in {path!r}")

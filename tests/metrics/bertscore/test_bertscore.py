@@ -34,7 +34,7 @@ def roberta(tmp_path_factory):
     return str(tiny_roberta.roberta(tmp_path_factory.mktemp("roberta") / "tiny"))
 
 
-def load(model, /, **settings):
+def load(model, **settings):
     return vlgauge.load("bertscore", **{"model": model, "num_layers": 1, "device": "cpu", **settings})
 
 
@@ -348,11 +348,14 @@ def test_half_precision_is_near(bert, dtype):
         ({"batch_size": 2.5}, "batch_size", "2.5"),
         ({"profile": "best"}, "profile", "best"),
         ({"layers": 3}, "layers", "num_layers"),
+        ({"idf": [""]}, "idf", "at least one text, got ['']"),
+        ({"idf": ["a", "\ud800"]}, "idf[1]", "valid Unicode"),
+        ({"model": ""}, "model", "got ''"),
     ],
 )
 def test_wrong_settings(bert, settings, argument, fact):
     with pytest.raises((ValueError, TypeError)) as caught:
-        load(bert, **settings)
+        load(**{"model": bert, **settings})
     assert f"`{argument}`" in str(caught.value)
     assert fact in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -370,6 +373,10 @@ def test_wrong_settings(bert, settings, argument, fact):
         ("LAYER,P,R,F\n1,1,0,0\n", "below 1"),
         ("LAYER,P,R,F\n1,nan,0,0\n", "below 1"),
         ("LAYER,P,R,F\n1,inf,0,0\n", "below 1"),
+        ("LAYER,P,R,F\n1,0,0,0,7\n", "other content"),
+        ("LAYER,P,R,F\n1,0,0,0\n1,0.5,0.5,0.5\n", "other content"),
+        ("LAYER,P,R,F,F\n1,0,0,0,0.5\n", "other content"),
+        (f"LAYER,P,R,F\n1,{'9' * 200_000},0,0\n", "other content|below 1"),
     ],
 )
 def test_wrong_baselines(bert, tmp_path, text, fact):
