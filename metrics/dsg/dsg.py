@@ -159,7 +159,7 @@ class Dsg(judged.JudgeMetric):
             return _Asking(self._table.graphs(captions), self._table.identity)
         if self.question_model is None:
             return _Asking([judged.scene_graph_questions(text) for text in captions], judged.SCENE_RULES)
-        writer = self.load_judge(self.question_model)
+        writer = self.load_judge(self.question_model, setting="question_model")
         prompts = [judged.writing_prompt(text) for text in captions]
         n_altered = self.warn_escaped(writer, prompts)
         answers = writer.answers(

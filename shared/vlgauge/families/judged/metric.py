@@ -86,12 +86,13 @@ class JudgeMetric(Metric):
         self.check_sources().end()
         return self.load_judge(self.chosen_model, own=own)
 
-    def load_judge(self, model: Any, own: bool = False) -> Judge:
+    def load_judge(self, model: Any, own: bool = False, setting: str = "model") -> Judge:
         """Return a model with the execution settings of the metric, without checking the sources first.
 
         Args:
             model: A folder, a Hub id with its commit, or a custom judge. None for the demo judge.
             own: Whether to load a separate copy that will be trained.
+            setting: Name of the setting, for error messages.
         """
         return judge_of(
             model,
@@ -102,6 +103,7 @@ class JudgeMetric(Metric):
             tower=self.tower,
             adapter=self.adapter,
             own=own,
+            setting=setting,
         )
 
     def signature_extra(self, judge: Judge) -> dict[str, Any]:
@@ -149,7 +151,7 @@ def check_model(name: str, model: Any) -> Any:
     Raises:
         UsageError: If it is neither None, nor a folder, a Hub id, or a custom judge.
     """
-    if not (model is None or isinstance(model, (str, os.PathLike, Judge))):
+    if not (model is None or isinstance(model, (str, os.PathLike, Judge))) or model == "":
         problem = f"must be a folder, a Hub id with its commit, or a custom judge, got {short_repr(model)}"
         raise UsageError.about(name, problem)
     return model

@@ -48,6 +48,7 @@ def judge_of(
     tower: str | None = None,
     adapter: str | None = None,
     own: bool = False,
+    setting: str = "model",
 ) -> Judge:
     """Return the judge model of a setting, loading it into the pool if necessary.
 
@@ -60,6 +61,7 @@ def judge_of(
         tower: Folder or pinned id of the image tower, for CLIP-FlanT5 only.
         adapter: Folder or pinned id of an adapter for a LLaVA model, in the format of LLaVA's training code.
         own: Whether to load a separate copy that is not shared with metrics, because it will be trained.
+        setting: Name of the setting, for error messages.
 
     Raises:
         SourcesMissingError: If CLIP-FlanT5 has no `tower`.
@@ -78,7 +80,7 @@ def judge_of(
     if profile == "embedded" and model is None:
         check_no_parts(tower, adapter, "the demo judge")
         return toy_judge(device)
-    files = find_judge(os.fspath(model))
+    files = find_judge(os.fspath(model), setting)
     seeing = None
     if is_clip_t5(files.config):
         if tower is None:
