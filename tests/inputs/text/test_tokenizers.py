@@ -84,6 +84,13 @@ def test_words_of_a_language_are_lowercase_and_without_punctuation(name):
     assert split(" \t\u3000。、…!?") == split("") == []
 
 
+@pytest.mark.parametrize("name", SEGMENTERS)
+def test_words_after_a_zero_byte_count(name):
+    split = open_tokenizer(name)
+    text = CAPTIONS[name][0]
+    assert split(f"{text}\0{text}") == split(text) * 2
+
+
 def test_characters():
     split = open_tokenizer("char")
     assert split("一只狗, A か\u3099!\n") == ["一", "只", "狗", "a", "が"]

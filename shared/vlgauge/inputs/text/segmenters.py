@@ -91,7 +91,8 @@ def open_kiwi() -> Segmenter:
 
 
 def _segment(segment: Callable[[str], Iterable[str]], text: str) -> list[str]:
-    return _words(segment(unicodedata.normalize("NFC", text)))
+    # MeCab reads a text up to its first zero byte.
+    return _words(segment(unicodedata.normalize("NFC", text.replace("\0", " "))))
 
 
 def _words(tokens: Iterable[str]) -> list[str]:
