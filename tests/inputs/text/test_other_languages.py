@@ -94,3 +94,23 @@ def test_a_pipeline_of_another_language_that_is_not_installed():
     )
     with pytest.raises(WeightsNotFoundError, match=f"^{re.escape(message)}$"):
         phrase_source("de_core_news_sm")
+
+
+@pytest.mark.parametrize("name", ["no/such/folder", "de core", "\0"])
+def test_a_name_that_no_package_can_have(name):
+    with pytest.raises(WeightsNotFoundError, match=r"^`nouns` must be an installed spaCy pipeline or its folder, got"):
+        phrase_source(name, argument="nouns")
+
+
+def test_a_package_that_is_no_pipeline():
+    with pytest.raises(UsageError, match=r"^`nouns` must name a pipeline that loads, got 'spacy'"):
+        phrase_source("spacy", argument="nouns")
+
+
+@pytest.mark.parametrize("component", ["morphologizer", "parser"])
+def test_a_pipeline_that_is_not_trained(component):
+    nlp = spacy.blank("de")
+    nlp.add_pipe(component)
+    for argument in ("nouns", "noun_phrases"):
+        with pytest.raises(UsageError, match=rf"^`{argument}` must be a trained spaCy pipeline, got one that fails"):
+            getattr(phrase_source(nlp, argument=argument), argument)(STORY)

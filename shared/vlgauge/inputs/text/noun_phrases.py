@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -17,7 +17,7 @@ from vlgauge.core.errors import UsageError, WeightsNotFoundError, as_setting
 from vlgauge.core.optional_dependencies import importing
 from vlgauge.core.pool import pool
 from vlgauge.core.progress import Progress, progress_bar
-from vlgauge.core.validation import short_repr
+from vlgauge.core.validation import short_repr, valid_unicode
 from vlgauge.inputs.text.english import IDENTITY, NAME, VERSION, english_pipeline, find_folder, import_spacy
 from vlgauge.inputs.text.language import split_sentences, words
 
@@ -153,6 +153,12 @@ def _resolve_default(setting: Any, profile: str) -> Any:
 def _not_installed(name: str, argument: str) -> WeightsNotFoundError:
     paper = name == PAPER_PIPELINE
     install = f"{INSTALL_PAPER} ({NOT_BY_PIP})" if paper else f"python -m spacy download {name}"
+    if not name.isidentifier():
+        return WeightsNotFoundError.about(
+            argument,
+            f"must be an installed spaCy pipeline or its folder, got {short_repr(name)}",
+            f"choose {as_setting(argument, 'embedded')}, or pass lists of phrases to `compute`",
+        )
     if re.match(r"[a-z]{2,3}_", name) and not is_english(name):
         return WeightsNotFoundError.about(
             argument,
@@ -207,16 +213,15 @@ def check_phrases(lists: Any, n_stories: int, *, argument: str = "noun_phrases")
 
 
 def _groups(story: Any, place: str) -> list[list[str]]:
-    if isinstance(story, (list, tuple)):
-        if all(isinstance(phrase, str) for phrase in story):
-            return [list(story)]
-        if all(isinstance(group, (list, tuple)) for group in story) and all(
-            isinstance(phrase, str) for group in story for phrase in group
-        ):
-            return [list(group) for group in story]
-    raise UsageError.about(
-        place, f"must be a list of str, or a list of such lists, one per sentence, got {short_repr(story)}"
-    )
+    groups = [story] if isinstance(story, (list, tuple)) and all(isinstance(one, str) for one in story) else story
+    is_nested = isinstance(groups, (list, tuple)) and all(isinstance(group, (list, tuple)) for group in groups)
+    if not is_nested or not all(isinstance(phrase, str) and phrase.strip() for group in groups for phrase in group):
+        raise UsageError.about(
+            place,
+            f"must be a list of str that are not blank, or a list of such lists, one per sentence, got "
+            f"{short_repr(story)}",
+        )
+    return [[valid_unicode(phrase, place) for phrase in group] for group in groups]
 
 
 class SpacyPhrases:
@@ -312,7 +317,7 @@ class SpacyPhrases:
         unused = [name for name in _NOT_NEEDED if name in self._nlp.pipe_names]
         found: dict[str, list[T]] = {}
         with _PARSING, self._zone(), progress_bar(len(distinct), "Parsing sentences", progress) as advance:
-            for sentence, doc in zip(distinct, self._nlp.pipe(distinct, disable=unused), strict=True):
+            for sentence, doc in zip(distinct, self._parse(distinct, unused), strict=True):
                 missing = [needed[one] for one in needed if not doc.has_annotation(one)]
                 if missing and not all(token.is_space for token in doc):
                     raise UsageError.about(
@@ -323,6 +328,15 @@ class SpacyPhrases:
                 found[sentence] = list(dict.fromkeys(read(doc)))
                 advance(1)
         return [list(found[sentence]) for sentence in sentences]
+
+    def _parse(self, sentences: Sequence[str], unused: Sequence[str]) -> Iterator[Doc]:
+        try:
+            yield from self._nlp.pipe(sentences, disable=unused)
+        except (KeyError, ValueError) as error:
+            why = " ".join(str(error).split())[:200]
+            raise UsageError.about(
+                self._argument, f"must be a trained spaCy pipeline, got one that fails with: {why}"
+            ) from error
 
     def _check_lengths(self, sentences: Sequence[str]) -> None:
         longest = max(map(len, sentences), default=0)
@@ -382,7 +396,7 @@ def _load_pipeline(name: str, argument: str) -> tuple[Language, str]:
         check_paper_pipeline(argument)
     try:
         nlp: Language = spacy.load(name, exclude=list(_NOT_NEEDED))
-    except (OSError, ImportError, ValueError) as error:
+    except (OSError, ImportError, ValueError, TypeError, AttributeError) as error:  # the last two for other packages
         # E050: neither an installed package nor a folder. All other errors mean that an existing pipeline does
         # not load.
         if "[E050]" not in str(error):
