@@ -224,6 +224,28 @@ def test_tables_of_other_types_are_refused(counts, documents, message):
         DocumentFrequency(counts, documents)
 
 
+@pytest.mark.parametrize(
+    ("references", "message"),
+    [
+        (None, "^`references` must have one list of captions per row, got None"),
+        (3, "^`references` must have one list of captions per row, got 3"),
+        ("a dog", "^`references` must have one list of captions per row, got 'a dog'"),
+        ([["a"], 3], r"^`references\[1\]` must be a list of captions, got 3"),
+        ([None], r"^`references\[0\]` must be a list of captions, got None"),
+        ([["a", None]], r"^`references\[0\]` must be a list of captions, got \['a', None\]"),
+    ],
+)
+def test_references_of_other_types_are_refused(references, message):
+    with pytest.raises(ValueError, match=message):
+        DocumentFrequency.from_references(references)
+
+
+@pytest.mark.parametrize("eos", ["yes", 1, None])
+def test_an_end_token_is_true_or_false(eos):
+    with pytest.raises(ValueError, match=r"^`eos` must be True or False"):
+        DocumentFrequency.from_references([["a"]], eos=eos)
+
+
 def test_a_table_stays_as_it_was_made():
     counts = {("a",): 2}
     df = DocumentFrequency(counts, 10)
@@ -271,11 +293,16 @@ HEADER = '{"format": "vlgauge document frequencies", "version": 2, "tokens": "",
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"", "Expecting value"),
+        (b"", "other content"),
         (b"plain text", "gzipped file"),
-        (packed(b"[1, 2]\n"), "list indices"),
-        (packed(b"no json\n"), "Expecting value"),
-        (packed(b"\xff\n"), "codec can't decode"),
+        (packed(b"[1, 2]\n"), "other content"),
+        (packed(b"no json\n"), "other content"),
+        (packed(b"\xff\n"), "other content"),
+        (packed((HEADER.replace('"tokens": ""', '"tokens": 3') + '["a", 2]\n').encode()), "`tokens`.*got 3"),
+        (
+            packed((HEADER.replace('"documents": 9', f'"documents": {2**63}') + '["a", 2]\n').encode()),
+            "below",
+        ),
         (packed(HEADER.replace("2,", "3,", 1).encode()), "version 3"),
         (packed(HEADER.replace("vlgauge", "other").encode()), "format 'other"),
         (packed(HEADER.encode()), "0 of 1 entries"),

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from vlgauge.core.errors import UsageError, as_setting
 from vlgauge.core.files import FileLimitError, read_gzip_lines
 from vlgauge.core.progress import Progress, report_progress
-from vlgauge.core.validation import short_repr, suggest_word, warn
+from vlgauge.core.validation import as_list, check_bool, short_repr, suggest_word, warn
 from vlgauge.core.writing import write
 from vlgauge.inputs.text.ngrams import (
     Ints,
@@ -91,10 +91,12 @@ class DocumentFrequency:
             raise UsageError.about(
                 "counts", f"must map n-grams to numbers of documents, got {type(self.counts).__name__}"
             )
-        if not _is_whole(self.n_documents) or self.n_documents < 1:
+        if not _is_whole(self.n_documents) or not 1 <= self.n_documents < 2**63:
             raise UsageError.about(
-                "n_documents", f"must be an integer of at least 1, got {short_repr(self.n_documents)}"
+                "n_documents", f"must be an integer of at least 1 and below 2**63, got {short_repr(self.n_documents)}"
             )
+        if not isinstance(self.tokens, str):
+            raise UsageError.about("tokens", f"must be the name of a tokenizer, got {short_repr(self.tokens)}")
         # Copy the counts, so that the digest stays valid.
         object.__setattr__(self, "counts", dict(self.counts))
         for ngram, count in self.counts.items():
@@ -122,9 +124,12 @@ class DocumentFrequency:
                 a document.
             tokenizer: Name of a tokenizer, or a function that splits a caption into tokens.
             eos: Whether each reference ends in an end token, as ``cider(eos=True)`` requires.
+
+        Raises:
+            UsageError: If the references have another form.
         """
         splitter = tokenizer_setting(tokenizer)
-        counts, n_documents = _count_documents(references, splitter, eos=eos)
+        counts, n_documents = _count_documents(_check_documents(references), splitter, eos=check_bool("eos", eos))
         several = {ngram: count for ngram, count in counts.items() if count > 1}
         return cls(several, n_documents, tokens_name(splitter))
 
@@ -166,12 +171,13 @@ class DocumentFrequency:
                 n_rows += 1
             if n_rows != header["entries"]:
                 raise UsageError(f"{n_rows} of {header['entries']} entries")
-            return cls(counts, header["documents"], _OTHER if header["version"] == 1 else str(header["tokens"]))
+            return cls(counts, header["documents"], _OTHER if header["version"] == 1 else header["tokens"])
         except FileLimitError:
             raise
         except (KeyError, TypeError, ValueError, RecursionError, OverflowError) as error:
+            reason = error if isinstance(error, UsageError) else "other content"
             raise UsageError.about(
-                "path", f"must be a file of document frequencies, version {_VERSION}, got {str(path)!r}: {error}"
+                "path", f"must be a file of document frequencies, version {_VERSION}, got {str(path)!r}: {reason}"
             ) from error
 
     def save(self, path: str | Path) -> None:
@@ -356,6 +362,21 @@ def table_of_counts(counts: Mapping[str, Mapping[str, int]]) -> DocumentFrequenc
     """Build document frequencies like `sum_documents`, without a warning."""
     several = {tuple(json.loads(ngram)): count for ngram, count in counts["ngrams"].items() if count > 1}
     return DocumentFrequency(several, max(1, counts["documents"]["n"]))
+
+
+def _check_documents(documents: Iterable[Any]) -> Iterator[list[str]]:
+    """Yield the captions of each document as a list.
+
+    Raises:
+        UsageError: If they are no strings.
+    """
+    if isinstance(documents, (str, bytes, Mapping)) or not isinstance(documents, Iterable):
+        raise UsageError.about("references", f"must have one list of captions per row, got {short_repr(documents)}")
+    for i, captions in enumerate(documents):
+        own = [captions] if isinstance(captions, str) else as_list(captions)
+        if own is None or not all(isinstance(text, str) for text in own):
+            raise UsageError.about(f"references[{i}]", f"must be a list of captions, got {short_repr(captions)}")
+        yield own
 
 
 def _count_documents(
