@@ -329,6 +329,9 @@ def test_text_of_a_completion():
         with pytest.raises(ValueError, match=r"^`completions`"):
             completion_text(wrong)
     assert caption_reward("rovist_nr")([], []) == []
+    for wrong in (None, 3, "a", {"a": 1}):
+        with pytest.raises(ValueError, match=r"^`completions` must be a list of rows"):
+            caption_reward("rovist_nr")([], wrong)
 
 
 @pytest.mark.parametrize(

@@ -159,7 +159,7 @@ class CaptionReward:
                 f"{self.__name__} requires {', '.join(absent)} in the columns of the training data, got "
                 f"{', '.join(sorted(columns)) or 'none'}"
             )
-        texts = [completion_text(completion) for completion in completions]
+        texts = [completion_text(completion) for completion in rows_of("completions", completions)]
         if not texts:
             return JudgedTexts(np.zeros(0), [])
         rows = {name: self._rows(name, columns[column], len(texts)) for name, column in self._columns.items()}
