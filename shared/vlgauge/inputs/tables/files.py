@@ -104,8 +104,10 @@ def read_rows(path: str, file_format: str | None = None) -> Rows:
             Path(path).stat()  # report a missing file instead of its extension
         if Path(path).is_dir():
             raise UsageError(f"{name_of_rows()} must be a file, got the folder {path!r}")
-        hint = "save the sheet as CSV" if chosen in _SHEETS else "or specify the format with --input-format"
-        raise UsageError(f"{name_of_rows()} must end in one of {', '.join(READERS)}, got {path!r}; {hint}")
+        # Files of settings have no option for the format.
+        option = "; or specify the format with --input-format" * (name_of_rows() in (FILE, "`rows`"))
+        hint = "; save the sheet as CSV" if chosen in _SHEETS else option
+        raise UsageError(f"{name_of_rows()} must end in one of {', '.join(READERS)}, got {path!r}{hint}")
     if chosen in _TRUSTED and is_sandboxed():
         raise UsageError(f"{name_of_rows()} must be CSV, JSON or Parquet if it is untrusted, got {path!r}")
     data = read_bytes(path, name_of_rows())
