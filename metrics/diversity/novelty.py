@@ -72,10 +72,12 @@ def training_captions(setting: Any, tokenizer: Callable[[str], Sequence[str]]) -
         tokenizer: Splits a caption into tokens.
 
     Raises:
-        UsageError: If a row of the file has no captions.
+        UsageError: If a row of the file has no captions, or no caption has a word.
     """
     texts = setting if isinstance(setting, list) else captions_of_file(str(setting))
     tokens = frozenset(tuple(tokenizer(text)) for text in dict.fromkeys(texts))
+    if not any(tokens):
+        raise UsageError.about(NAME, f"must have a caption with a word, got none in {short_repr(setting)}")
     source = "given" if isinstance(setting, list) else Path(setting).name
     digest = hashlib.sha256("\n".join(sorted(map(" ".join, tokens))).encode("utf-8", "surrogatepass")).hexdigest()
     return TrainingCaptions(tokens, f"{source}@{digest[:8]}")

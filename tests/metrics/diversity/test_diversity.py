@@ -165,6 +165,12 @@ def test_invalid_rows(rows, message):
         ("x.csv", "caption\n", "`training_captions` must have at least one row"),
         ("x.docx", "a", "`training_captions` must end in one of jsonl"),
         ("x.json", "{", "`training_captions`"),
+        (
+            "x.txt",
+            "\n \u200b\n",
+            "`training_captions` must have a caption with a word, got none",
+        ),
+        ("x.txt.gz", "a", "^`training_captions` must end in one of jsonl, [^;]*$"),
     ],
 )
 def test_invalid_files_of_training_captions(tmp_path, name, content, message):
