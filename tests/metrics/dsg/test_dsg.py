@@ -188,6 +188,8 @@ def test_captions_that_a_table_cannot_score(table, caption, message):
         ("text,proposition_id,dependency\na,1,0\n", r"column 'question_natural_language', got none in row 0"),
         (f"{HEAD}a,x,,1,0,,A?\nb,x,,1,0,,B?\n", r"one set of questions about a caption, got those of 'a' and 'b'"),
         (f"{HEAD}a,x,,1,0,,A?\na,x,,1,0,,B?\n", r"must have each 'proposition_id' once, got 1 more than once"),
+        ("", r"`questions` must have at least one row"),
+        (f"{HEAD}a,x\n", r"`questions` must have as many cells as column names"),
         (f"{HEAD}a,x,,1,0,,\n", r"question 0 of `questions` about 'x' must have a text as 'question_natural_language'"),
     ],
 )
@@ -304,6 +306,16 @@ def test_batches_of_rows_use_a_table_of_questions(asked_scenes):
         ([rows_of((1, [], "A?"))], r"numbers of questions as 'dependency', 0 for none, got \[\]"),
         ([rows_of((1, 7, "A?"))], r"parents among the questions 1, got 7 as 'dependency' of question 1"),
         ([rows_of((1, 0, "A?"), (1, 0, "B?"))], r"each 'proposition_id' once, got 1 more than once"),
+        ([rows_of(("1" * 5000, 0, "A?"))], r"must have a number from 1 as 'proposition_id', got '111"),
+        ([rows_of((1, "1" * 5000, "A?"))], r"numbers of questions as 'dependency', 0 for none, got '111"),
+        ([rows_of((1, 0, "A?"), (2, "1,-2", "B?"))], r"numbers of questions as 'dependency', 0 for none, got '1,-2'"),
+        ([rows_of((1, 0, "A?"), (2, [1, 1.5], "B?"))], r"numbers of questions as 'dependency', .*got \[1, 1\.5\]"),
+        ([rows_of((1, 0, "A \ud800?"))], r"question_natural_language of question 0.*valid Unicode, got the lone"),
+        (
+            [rows_of(*((i, (i - 2) % 50 + 1, "A?") for i in range(1, 51)))],
+            r"got 1, .*10, \.\.\. \(50 in all\); correct",
+        ),
+        (np.array([[DOG[0]], [DOG[1]]]), r"`questions` must have one list per row, 1 in all, got array"),
         ([rows_of((1, 2, "A?"), (2, 1, "B?"), (3, 2, "C?"))], r"depend on each other, got 1, 2; correct 'dependency'"),
     ],
 )
@@ -432,6 +444,8 @@ def test_the_demo_judge_prefers_the_right_caption():
     [
         ({"questions": DOG}, r"^`questions` must be the path of a table, got .*; pass a list to `compute`"),
         ({"question_model": 5}, r"^`question_model` must be a folder.*got 5"),
+        ({"question_model": ""}, r"^`question_model` must be a folder.*got ''"),
+        ({"model": ""}, r"^`model` must be a folder.*got ''"),
         ({"questions": "a.csv", "question_model": "b"}, r"^`questions` cannot be combined with `question_model`"),
         ({"template": "Is it?"}, r"^`template` must be a string that contains {} once, got 'Is it\?'"),
         ({"template": "{} {}"}, r"^`template`.*got '{} {}'"),
@@ -452,6 +466,8 @@ def test_what_a_call_lacks(tmp_path):
         vlgauge.load("dsg", model=Scripted()).compute(**rows)
     with pytest.raises(ValueError, match=r"`question_model` must be an existing folder, or a Hub id"):
         vlgauge.load("dsg", model=Scripted(), question_model=str(tmp_path / "none")).compute(**rows)
+    with pytest.raises(ValueError, match=r"^`question_model` must be a folder with the config\.json"):
+        vlgauge.load("dsg", model=Scripted(), question_model=str(tmp_path)).compute(**rows)
     with pytest.raises(FileNotFoundError, match=r"`questions` must be the path of a table, got .*none\.csv'"):
         vlgauge.load("dsg", model=Scripted(), questions=tmp_path / "none.csv").compute(**rows)
 

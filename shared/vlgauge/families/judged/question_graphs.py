@@ -5,18 +5,21 @@ parents, 0 for none), ``tuple`` and ``question_natural_language``.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.signatures import local_name
-from vlgauge.core.validation import short_repr
-from vlgauge.inputs.tables.files import read_rows
+from vlgauge.core.validation import short_repr, valid_unicode
+from vlgauge.inputs.tables.files import read_rows, rows_called
 
 NUMBER, PARENTS, QUESTION = "proposition_id", "dependency", "question_natural_language"
 TEXT, ITEM, TUPLE = "text", "item_id", "tuple"
+_MOST_DIGITS = 9  # of a question number; Python raises an error for thousands of digits
+_SHOWN = 10  # question numbers in a message
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,11 @@ QuestionGraph = tuple[GraphQuestion, ...]
 """All questions about a caption. Parents are among them, and no question depends on itself."""
 
 
+def is_number(text: str) -> bool:
+    """Return whether a text is the number of a question, or 0."""
+    return text.isdecimal() and len(text) <= _MOST_DIGITS
+
+
 def parents_of(dependency: Any, place: str) -> tuple[int, ...]:
     """Parse the ids of the parents of a question, such as ``"1,2"``. The id 0 stands for no parent.
 
@@ -51,11 +59,13 @@ def parents_of(dependency: Any, place: str) -> tuple[int, ...]:
         place: Position of the cell, for error messages.
 
     Raises:
-        UsageError: If the cell contains no number.
+        UsageError: If the cell contains no number, or one that is not an integer of at least 0.
     """
     cells = dependency if isinstance(dependency, (list, tuple)) else str(dependency).split(",")
-    numbers = [int(cell) for cell in (str(one).strip() for one in cells) if cell.isdecimal()]
-    if not numbers:
+    words = [str(one).strip() for one in cells]
+    numbers = [int(word) for word in words if is_number(word)]
+    # A word without digits is dropped, but not a number such as -1 or 1.5.
+    if not numbers or any(any(map(str.isdigit, word)) and not is_number(word) for word in words):
         got = short_repr(dependency)
         raise UsageError(f"{place} must have numbers of questions as {PARENTS!r}, 0 for none, got {got}")
     return tuple(dict.fromkeys(number for number in numbers if number))
@@ -103,7 +113,7 @@ def check_graph(questions: Sequence[GraphQuestion], place: str) -> QuestionGraph
     for one in known.values():
         for parent in one.parents:
             if parent not in known:
-                numbers = ", ".join(map(str, known))
+                numbers = _list_numbers(known)
                 raise UsageError(
                     f"{place} must have parents among the questions {numbers}, got {parent} as {PARENTS!r} of "
                     f"question {one.number}"
@@ -115,7 +125,7 @@ def check_graph(questions: Sequence[GraphQuestion], place: str) -> QuestionGraph
     while last := {number for number in left if not any(number in known[one].parents for one in left)}:
         left -= last
     if left:
-        circle = ", ".join(map(str, sorted(left)))
+        circle = _list_numbers(sorted(left))
         raise UsageError(f"{place} must have no questions that depend on each other, got {circle}; correct {PARENTS!r}")
     return tuple(known.values())
 
@@ -139,10 +149,11 @@ def graph_of(rows: Any, place: str) -> QuestionGraph:
             got = ", ".join(map(str, row)) if isinstance(row, Mapping) else short_repr(row)
             raise UsageError(f"{here} must have {NUMBER!r}, {PARENTS!r} and {QUESTION!r}, got {got or 'nothing'}")
         number, text = str(row[NUMBER]).strip(), row[QUESTION]
-        if not number.isdecimal() or not int(number):
+        if not is_number(number) or not int(number):
             raise UsageError(f"{here} must have a number from 1 as {NUMBER!r}, got {short_repr(row[NUMBER])}")
         if not isinstance(text, str) or not text.strip():
             raise UsageError(f"{here} must have a text as {QUESTION!r}, got {short_repr(text)}")
+        valid_unicode(text, f"{QUESTION} of {here}")
         found.append(GraphQuestion(int(number), _tidy(text), parents_of(row[PARENTS], here), str(row.get(TUPLE) or "")))
     return check_graph(found, place)
 
@@ -164,7 +175,9 @@ class QuestionTable:
     def __init__(self, path: str | Path) -> None:
         self.path = str(path)
         items: dict[str, dict[str, list[dict[str, Any]]]] = {}
-        for i, row in enumerate(read_rows(self.path)):
+        with rows_called("`questions`"):
+            rows = read_rows(self.path)
+        for i, row in enumerate(rows):
             if missing := [name for name in (TEXT, NUMBER, PARENTS, QUESTION) if name not in row]:
                 raise UsageError(
                     f"`questions` must have the column {missing[0]!r}, got none in row {i} of {self.path!r}"
@@ -199,6 +212,12 @@ class QuestionTable:
             if caption not in found:
                 found[caption] = graph_of(self._rows[caption], f"`questions` about {caption!r:.80}")
         return [found[_tidy(caption)] for caption in captions]
+
+
+def _list_numbers(numbers: Collection[int]) -> str:
+    """Return the numbers for a message, at most `_SHOWN` of them."""
+    listed = ", ".join(map(str, islice(numbers, _SHOWN)))
+    return listed if len(numbers) <= _SHOWN else f"{listed}, ... ({len(numbers)} in all)"
 
 
 def _tidy(text: str) -> str:
