@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from vlgauge.core.errors import UsageError
-from vlgauge.families.judged.question_graphs import dsg_score, parents_of
+from vlgauge.families.judged.question_graphs import GraphQuestion, check_graph, dsg_score, is_number, parents_of
 from vlgauge.research.protocols.files import FilePath, Folder, entry, find_named_files, placed_rows, tidy
 from vlgauge.research.protocols.ratings import CORRELATIONS, RatedCaptions
 
@@ -93,7 +93,9 @@ def _questions(path: Path, items: set[str]) -> tuple[dict[str, str], dict[str, P
         item = entry(row, "item_id", str, place)
         if item not in items:
             continue
-        captions[item] = tidy(entry(row, "text", str, place))
+        text = tidy(entry(row, "text", str, place))
+        if captions.setdefault(item, text) != text:
+            raise UsageError(f"{place} must have the 'text' of the rows above about {item!r}, got {text!r:.60}")
         own = parents.setdefault(item, {})
         number = _number(row, "proposition_id", place)
         if number in own:
@@ -126,9 +128,8 @@ def _scores(
                 f"`{path}` must have an answer to each question about {item!r}, got {sorted(own)} for the image of "
                 f"{model!r}, and the questions {sorted(known)}"
             )
-        unknown = [one for number in known for one in known[number] if one not in known]
-        if unknown:
-            raise UsageError(f"the parents of the questions about {item!r} must be among them, got {unknown[0]}")
+        # Not checked for all questions, because a caption without answers has an unknown parent.
+        check_graph([GraphQuestion(number, "", own) for number, own in known.items()], f"the questions about {item!r}")
     return [
         dsg_score(answers[key], dict.fromkeys(answers[key], ()) if independent else parents[key[1]])
         if key in answers
@@ -139,6 +140,6 @@ def _scores(
 
 def _number(row: Mapping[str, Any], name: str, place: str) -> int:
     text = entry(row, name, str, place).strip()
-    if not text.isdecimal():
+    if not is_number(text):
         raise UsageError(f"{place} must have the number of a question as {name!r}, got {text!r:.60}")
     return int(text)

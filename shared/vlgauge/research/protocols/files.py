@@ -8,8 +8,9 @@ from typing import Any
 from vlgauge.core import files
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import FilePath
+from vlgauge.core.validation import short_repr
 from vlgauge.inputs.sandbox.parquet import parquet_rows
-from vlgauge.inputs.tables.files import read_rows
+from vlgauge.inputs.tables.files import read_rows, rows_called
 
 _KINDS = {str: "a string", list: "a list", dict: "an object", bool: "true or false", int: "a number", float: "a number"}
 
@@ -36,8 +37,10 @@ def find_named_files(files: Sequence[FilePath], names: Sequence[str], optional: 
     """Find the files of a dataset by their published names, in a list of files and folders.
 
     Raises:
-        ValueError: If a file has an unknown name, or one of `names` is missing.
+        ValueError: If `files` is not a list of paths, a file has an unknown name, or one of `names` is missing.
     """
+    if not isinstance(files, (list, tuple)) or not all(isinstance(file, (str, Path)) for file in files):
+        raise UsageError(f"DATA must be a list of files and folders, got {short_repr(files)}")
     found: dict[str, Path] = {}
     for path in map(Path, files):
         if path.is_dir():
@@ -87,7 +90,9 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def placed_rows(path: Path, file_format: str | None = None) -> Iterator[tuple[dict[str, Any], str]]:
     """Yield each row of a table, and its position for error messages. See `vlgauge.inputs.tables.files.read_rows`."""
-    return ((row, f"row {i} of `{path}`") for i, row in enumerate(read_rows(str(path), file_format)))
+    with rows_called("DATA"):
+        rows = read_rows(str(path), file_format)
+    return ((row, f"row {i} of `{path}`") for i, row in enumerate(rows))
 
 
 def entry(record: Any, key: str, kind: type | tuple[type, ...], place: str) -> Any:

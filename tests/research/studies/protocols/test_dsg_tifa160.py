@@ -152,7 +152,14 @@ def test_command(tmp_path, capsys):
             r"number of a question as 'proposition_id', got 'x'",
         ),
         ({"questions": changed(QUESTIONS, 1, dependency="-")}, r"row 1.*as 'dependency', 0 for none, got '-'"),
-        ({"questions": changed(QUESTIONS, 1, dependency="9")}, r"parents.*'a_0' must be among them, got 9"),
+        ({"questions": changed(QUESTIONS, 1, dependency="9")}, r"about 'a_0' must have parents.* 1, 2, 3, 4, got 9"),
+        ({"questions": changed(QUESTIONS, 0, dependency="2")}, r"'a_0' must have no questions that depend .*got 1, 2"),
+        ({"questions": changed(QUESTIONS, 1, dependency="1,-2")}, r"row 1.*as 'dependency', 0 for none, got '1,-2'"),
+        ({"questions": changed(QUESTIONS, 1, proposition_id="1" * 5000)}, r"number of a question .*got '111"),
+        (
+            {"questions": changed(QUESTIONS, 1, text="A cat.")},
+            r"row 1.*'text' of the rows above about 'a_0', got 'A cat",
+        ),
         ({"replies": REPLIES[1:]}, r"answer to each question about 'a_0', got \[2, 3, 4\]"),
         ({"replies": changed(REPLIES, 1, question_id="1")}, r"row 1.*another 'question_id'.*got 1 again"),
         ({"replies": changed(REPLIES, 0, item_id="a_9")}, r"about an image with ratings, got 'a_9' of 'sd1'"),
@@ -167,6 +174,19 @@ def test_other_files(tmp_path, tables, message):
         write(tmp_path, **tables)
     with pytest.raises(ValueError, match=message):
         read_dsg_tifa160([tmp_path])
+
+
+def test_a_broken_table_names_the_data(tmp_path):
+    write(tmp_path)
+    (tmp_path / RATINGS_FILE).write_text("t2i_model,item_id,answer\na\n")
+    with pytest.raises(ValueError, match=r"^DATA must have as many cells"):
+        read_dsg_tifa160([tmp_path])
+
+
+@pytest.mark.parametrize("files", [None, "folder", [3], [None]])
+def test_data_that_is_no_list_of_paths(files):
+    with pytest.raises(ValueError, match=r"^DATA must be a list of files and folders, got"):
+        read_dsg_tifa160(files)
 
 
 @pytest.mark.parametrize("independent", [False, True])
