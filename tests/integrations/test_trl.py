@@ -316,6 +316,13 @@ def test_cider_counts_the_end_token_by_default(tmp_path, capsys):
     assert spider.metric.parts["cider"].eos is spider.metric.eos is True
 
 
+@pytest.mark.parametrize("name", ["column", "references"])
+@pytest.mark.parametrize("title", [3, [], ""])
+def test_names_of_columns(name, title):
+    with pytest.raises(ValueError, match=rf"^`{name}` must be the name of a column, got"):
+        caption_reward("cider", **{"references": "captions", name: title})
+
+
 def test_text_of_a_completion():
     parts = [{"type": "text", "text": "a red "}, {"type": "image"}, {"type": "text", "text": "ring"}]
     assert [completion_text(one) for one in ("a", messages("b"), messages(parts), messages(None))] == [

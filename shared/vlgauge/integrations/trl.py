@@ -79,6 +79,9 @@ class CaptionReward:
         self._scale, self._offset = scale, check_float("offset", offset)
         self._key = metric.name
         self._columns: dict[str, str] = {}
+        for name, title in {"column": column, "references": references}.items():
+            if title is not None and not (isinstance(title, str) and title):
+                raise UsageError.about(name, f"must be the name of a column, got {short_repr(title)}")
         for own in metric.columns[1:]:
             if isinstance(own, Images):
                 self._columns[own.name] = column

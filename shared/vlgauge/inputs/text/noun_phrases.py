@@ -332,7 +332,7 @@ class SpacyPhrases:
     def _parse(self, sentences: Sequence[str], unused: Sequence[str]) -> Iterator[Doc]:
         try:
             yield from self._nlp.pipe(sentences, disable=unused)
-        except (KeyError, ValueError) as error:
+        except (KeyError, IndexError, ValueError) as error:
             why = " ".join(str(error).split())[:200]
             raise UsageError.about(
                 self._argument, f"must be a trained spaCy pipeline, got one that fails with: {why}"
