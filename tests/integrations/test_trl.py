@@ -320,7 +320,7 @@ def test_cider_counts_the_end_token_by_default(tmp_path, capsys):
 @pytest.mark.parametrize("title", [3, [], ""])
 def test_names_of_columns(name, title):
     with pytest.raises(ValueError, match=rf"^`{name}` must be the name of a column, got"):
-        caption_reward("cider", **{"references": "captions", name: title})
+        caption_reward("rouge_l", **{"references": "captions", name: title})
 
 
 def test_text_of_a_completion():
