@@ -121,6 +121,8 @@ def _scores(
         if number in own:
             raise UsageError(f"{place} must have another 'question_id' than the rows above, got {number} again")
         own[number] = entry(row, "answer", str, place) == "yes"
+    if not answers:
+        raise UsageError(f"`{path}` must have answers with 'dsg_prompt_split' {SPLIT!r}, got none")
     for (model, item), own in answers.items():
         known = parents[item]
         if own.keys() != known.keys():

@@ -160,6 +160,10 @@ def test_command(tmp_path, capsys):
             {"questions": changed(QUESTIONS, 1, text="A cat.")},
             r"row 1.*'text' of the rows above about 'a_0', got 'A cat",
         ),
+        (
+            {"replies": [{**reply, "dsg_prompt_split": "x"} for reply in REPLIES]},
+            r"'dsg_prompt_split' 'tifa160', got",
+        ),
         ({"replies": REPLIES[1:]}, r"answer to each question about 'a_0', got \[2, 3, 4\]"),
         ({"replies": changed(REPLIES, 1, question_id="1")}, r"row 1.*another 'question_id'.*got 1 again"),
         ({"replies": changed(REPLIES, 0, item_id="a_9")}, r"about an image with ratings, got 'a_9' of 'sd1'"),
