@@ -223,6 +223,12 @@ def test_what_can_be_no_target_is_refused(tmp_path, make, message):
     assert left(tmp_path) == before
 
 
+@pytest.mark.parametrize("path", [None, 3, b"x"])
+def test_a_target_that_is_no_path_is_refused(path):
+    with pytest.raises(NotWritableError, match=r"^`path` must be the path of a file, got"):
+        write(path, b"")
+
+
 def test_a_path_with_a_zero_byte_is_refused():
     with pytest.raises(ValueError, match=r"^`path`.*got 'a\\x00b'"):
         write("a\0b", "x")

@@ -15,6 +15,7 @@ from os import PathLike
 from pathlib import Path
 
 from vlgauge.core.errors import UsageError
+from vlgauge.core.validation import short_repr
 
 PART = re.compile(r"\..*\.[0-9a-f]{8}\.[0-9a-f]{16}\.part", re.DOTALL)
 """Pattern of names of partially written files, including files of dead processes."""
@@ -54,6 +55,8 @@ def resolve_target(
     Raises:
         NotWritableError: If no file can be written there.
     """
+    if not isinstance(path, (str, PathLike)):
+        raise NotWritableError(f"{name} must be the path of a file, got {short_repr(path)}")
     written = os.fspath(path)
     try:
         target = Path(os.path.realpath(path))
