@@ -215,11 +215,9 @@ def check_phrases(lists: Any, n_stories: int, *, argument: str = "noun_phrases")
 def _groups(story: Any, place: str) -> list[list[str]]:
     groups = [story] if isinstance(story, (list, tuple)) and all(isinstance(one, str) for one in story) else story
     is_nested = isinstance(groups, (list, tuple)) and all(isinstance(group, (list, tuple)) for group in groups)
-    if not is_nested or not all(isinstance(phrase, str) and phrase.strip() for group in groups for phrase in group):
+    if not is_nested or not all(isinstance(phrase, str) for group in groups for phrase in group):
         raise UsageError.about(
-            place,
-            f"must be a list of str that are not blank, or a list of such lists, one per sentence, got "
-            f"{short_repr(story)}",
+            place, f"must be a list of str, or a list of such lists, one per sentence, got {short_repr(story)}"
         )
     return [[valid_unicode(phrase, place) for phrase in group] for group in groups]
 
