@@ -86,7 +86,7 @@ def test_warnings_of_the_run_stand_on_top(tmp_path, capsys):
         assert shown == told
         assert page.index("Warning: ") < page.index("<section")
         assert "<b>'" not in page
-    page = differences("two", [], [], told=[f"<i>{i}</i>" for i in range(13)])
+    page = differences("two", [], [], notes=[f"<i>{i}</i>" for i in range(13)])
     assert page.count("Warning: &lt;i&gt;") == 10
     assert "and 3 more warnings" in page
 

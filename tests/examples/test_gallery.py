@@ -8,9 +8,9 @@ from folders import EXAMPLES
 GALLERY = EXAMPLES / "gallery"
 # Name -> types of the shown parts of the page, in their order.
 SHOWN = {
-    "plot_score_and_understand": ["Scores", "DataFrame", "LazyImage", "LazyImage"],
-    "plot_compare": ["Comparison", "LazyImage", "DataFrame"],
-    "plot_training": ["LazyImage"],
+    "plot_score_and_understand": ["Scores", "DataFrame", "NotebookFigure", "NotebookFigure"],
+    "plot_compare": ["Comparison", "NotebookFigure", "DataFrame"],
+    "plot_training": ["NotebookFigure"],
 }
 
 

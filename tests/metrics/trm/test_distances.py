@@ -18,6 +18,7 @@ from vlgauge.core.errors import MissingExtraError
 from vlgauge.families.caption_sets.vectors import CaptionVectors
 from vlgauge.families.ngram.bleu import bleu_4
 from vlgauge.families.ngram.cider import SCALE, DocumentFrequency
+from vlgauge.families.ngram.meteor15.sources import INSTALLED
 from vlgauge.inputs.text.treebank_tokens import treebank_tokens
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* is a mean over sets of")  # tested in test_caption_set_corpora.py
@@ -205,6 +206,7 @@ def test_meteor_15_in_a_call():
 
 def test_meteor_15_needs_its_extra(monkeypatch):
     monkeypatch.setattr(sys, "path", [])
+    monkeypatch.delitem(sys.modules, INSTALLED, raising=False)  # other tests import it
     importlib.invalidate_caches()
     metric = load(distance="meteor_1.5", tokenizer=lambda text: pytest.fail("some work"))
     message = r'1\.2.*"vlgauge\[meteor\]"'
