@@ -255,6 +255,22 @@ def test_warnings_of_rows_add_up_and_come_when_all_are_there():
     ]
 
 
+def test_the_share_of_other_scripts_is_of_all_batches():
+    scorer = RowScorer("clip_s", **EMBEDDED)
+    images = drawn()["images"][:1] * 10
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for n_other in (2, 3):
+            captions = ["собака бежит"] * n_other + ["a dog runs"] * (20 - n_other)
+            halves = [
+                scorer.score_rows({"id": ids, "predictions": captions[ids[0] : ids[-1] + 1], "images": images})
+                for ids in (list(range(10)), list(range(10, 20)))
+            ]
+            scorer.combine(halves)
+    scripts = [str(one.message) for one in told if "script" in str(one.message)]
+    assert [text.partition(" not")[0] for text in scripts] == ["3 of 20 captions are"]
+
+
 def test_warnings_of_many_kinds_are_counted():
     scorer = RowScorer("bleu")
     many = {f"rows of kind {i:02}": i + 1 for i in range(23)} | {"told once": 0}

@@ -35,6 +35,7 @@ from vlgauge.integrations.run_identity import identify_settings
 OF_BATCH, COUNTS = "vlgauge_batch", "vlgauge_counts"
 
 _FORMS = "stories"  # key of the form of stories in a batch: strings or lists, which must not be mixed
+_SCRIPTS = ("texts_in_other_scripts", "texts")  # keys of the numbers that decide on the warning about languages
 _NUMBERED = re.compile(r"(\d+) (?:of \d+ )?(?P<rest>.*)", re.DOTALL)
 _WARNINGS_SHOWN = 20
 
@@ -179,14 +180,14 @@ class RowScorer:
 
             if not names:
                 return _like(batch, {self.id: [], OF_BATCH: []})
-            self.metric.warn_of_other_languages(columns["predictions"])
+            scripts = dict(zip(_SCRIPTS, self.metric.count_other_scripts(columns["predictions"]), strict=True))
             found = _name_row_in_errors(names, score)
         counted = Counter[str]()
         for one in caught:
             _count(counted, str(one.message))
         of_batch = {
             "rows": len(names),
-            "sums": found.sums,
+            "sums": found.sums | scripts,
             "totals": found.totals,
             "draws": {key: draws.tolist() for key, draws in found.draws.items()},
             "texts": {key: sorted(values) for key, values in (found.texts | forms).items()},
@@ -232,6 +233,7 @@ class RowScorer:
                 "predictions", f"must have the same type in all rows, got {' and '.join(sorted(forms))}"
             )
         _warn(counted)
+        self.metric.warn_of_other_scripts(*(merged.sums.pop(key, 0) for key in _SCRIPTS))
         columns = {key: [column[i] for i in order] for key, column in merged.columns.items()}
         result = self.metric.combine(replace(merged, columns=columns))
         record: dict[str, Any] = {"ids": [names[i] for i in order]}

@@ -101,7 +101,7 @@ def test_metrics_that_check_words_warn_once_and_name_the_remedy(name):
 def test_metrics_of_any_language_do_not_warn(name):
     metric = vlgauge.load(name, **EMBEDDED)
     assert metric.languages_of_call() == ("any",)
-    metric.warn_of_other_languages([RUSSIAN])
+    metric.warn_of_other_scripts(*metric.count_other_scripts([RUSSIAN]))
 
 
 def test_settings_and_inputs_for_other_languages():

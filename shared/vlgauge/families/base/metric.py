@@ -486,34 +486,44 @@ class Metric(EvaluateAdapter, ABC):
         others = alternatives_in_words(self.other_languages)
         return "translate them" + (f", or pass {others} for their language" if others else "")
 
-    def warn_of_other_languages(self, texts: Sequence[str | Sequence[str]], given: Collection[str] = ()) -> None:
-        """Warn if more than one in ten texts is mostly in another script than Latin, and the metric needs English.
+    def count_other_scripts(self, texts: Sequence[str | Sequence[str]], given: Collection[str] = ()) -> tuple[int, int]:
+        """Count the texts that are mostly in another script than Latin, if the metric needs English.
 
         Args:
             texts: Captions, lists of captions, or stories.
             given: Names of the per-call inputs that are passed.
 
-        Warns:
-            UserWarning: If there are so many. Scripts are detected, not languages.
+        Returns:
+            Number of these texts and number of all texts, both 0 if the metric supports any language or warns itself.
         """
         if self.checks_words or ANY_LANGUAGE in self.languages_of_call(given):
-            return
+            return 0, 0
         is_story = isinstance(self.columns[0], Story)
         parts = (row if isinstance(row, str) else " ".join(row) if is_story else row for row in texts)
-        n_other, n_texts = count_other_scripts(
-            chain.from_iterable([part] if isinstance(part, str) else part for part in parts)
-        )
+        return count_other_scripts(chain.from_iterable([part] if isinstance(part, str) else part for part in parts))
+
+    def warn_of_other_scripts(self, n_other: int, n_texts: int) -> None:
+        """Warn if more than one in ten texts is in another script. Scripts are detected, not languages.
+
+        Args:
+            n_other: See `count_other_scripts`.
+            n_texts: See `count_other_scripts`.
+
+        Warns:
+            UserWarning: If there are so many.
+        """
         if 10 * n_other > n_texts:
+            kind = "stories" if isinstance(self.columns[0], Story) else "captions"
             warn(
-                f"{n_other} of {n_texts} {'stories' if is_story else 'captions'} are not in Latin script, but "
-                f"{self.name} supports {languages_in_words(self.languages)} only, so the scores are meaningless; "
+                f"{n_other} of {n_texts} {kind} are not in Latin script, but {self.name} supports "
+                f"{languages_in_words(self.languages)} only, so the scores are meaningless; "
                 f"{self.remedy_for_other_languages}"
             )
 
     def check_all_rows(self) -> None:
         """Warn about texts of other languages, once per call."""
         if ANY_LANGUAGE not in self.languages:
-            self.warn_of_other_languages(self.data["predictions"], self._given)
+            self.warn_of_other_scripts(*self.count_other_scripts(self.data["predictions"], self._given))
 
     def _warn_of_undefined(self, record: Mapping[str, Any]) -> None:
         """Warn, with a hint, if a call with two or more rows has undefined scores only."""
