@@ -73,3 +73,13 @@ def test_stories_to_train_on_that_are_no_text_are_refused(kind):
     readers = {"rocstories": read_rocstories, "jsonl": read_jsonl, "csv": lambda path: read_csv(Path(path), Path())}
     with pytest.raises(UsageError, match=r"UTF-8.*byte 0xff.*junk\.json|`junk\.json`.*UTF-8.*byte 0xff"):
         readers[kind]("junk.json")
+
+
+def test_limits_of_files_to_train_on_can_be_raised(capsys):
+    titles = ["storyid", "storytitle", *(f"sentence{i}" for i in range(1, 6))]
+    Path("roc.csv").write_text("".join(f"{','.join(row)}\n" for row in (titles, ["x"] * 7, ["y"] * 7)))
+    given = ["train", "rovist_c", "out", "--rocstories", "roc.csv"]
+    assert main([*given, "--max-rows", "1"]) == 2
+    assert "--max-rows" in capsys.readouterr().err
+    assert main([*given, "--max-rows", "2"]) == 2
+    assert "split" in capsys.readouterr().err

@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 
+from vlgauge.cli.inputs import add_limits
 from vlgauge.research.training.pac_s import command as pac_s
 from vlgauge.research.training.polos import command as polos
 from vlgauge.research.training.rovist_c import command as rovist_c
@@ -24,6 +25,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         recipe.add_options(one)
+        add_limits(one)
 
 
 def run(options: argparse.Namespace) -> int:
