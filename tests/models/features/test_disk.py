@@ -289,3 +289,37 @@ def test_three_processes_at_once_one_killed_while_it_writes(tmp_path):
     for number in range(200):
         if key(number) in found:
             np.testing.assert_array_equal(found[key(number)], np.arange(64, dtype=np.float32) + number)
+
+
+THREADS = """
+import sys, hashlib, threading, warnings
+import numpy as np
+from vlgauge.models.features.disk import DiskStore
+
+root, name = sys.argv[1], int(sys.argv[2])
+warnings.simplefilter("error")
+
+def fill(first):
+    store = DiskStore(root, weights_digest="ab" * 32, side="image", preprocess_id="p", dtype="float32")
+    for number in range(first, first + 100):
+        store.put({hashlib.sha256(str(number).encode()).digest(): np.full(512, number, np.float32)})
+
+threads = [threading.Thread(target=fill, args=(200 * name + 100 * i,)) for i in range(2)]
+for thread in threads:
+    thread.start()
+"""
+
+
+def test_three_processes_of_two_threads_write_all_rows(tmp_path):
+    environment = {**os.environ, "PYTHONPATH": str(Path(disk.__file__).parents[3])}
+    workers = [
+        subprocess.Popen(
+            [sys.executable, "-c", THREADS, str(tmp_path), str(name)], env=environment, stderr=subprocess.PIPE
+        )
+        for name in range(3)
+    ]
+    assert [worker.communicate(timeout=60)[1].decode() for worker in workers] == [""] * 3
+    store = DiskStore(tmp_path, weights_digest=DIGEST, side="image", preprocess_id="p", dtype="float32")
+    assert change(store, "PRAGMA integrity_check") == [("ok",)]
+    found = store.get([key(number) for number in range(600)])
+    assert [found[key(number)][0] for number in range(600)] == list(range(600))

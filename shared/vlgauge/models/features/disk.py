@@ -6,7 +6,6 @@ All stores of a folder are in one SQLite database, whose locks the file system o
 import hashlib
 import json
 import math
-import os
 import sqlite3
 import time
 import zlib
@@ -169,7 +168,9 @@ class DiskStore:
         try:
             if creates:
                 self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+                with suppress(FileExistsError):
+                    # An existing file is never opened here: closing it would release SQLite's locks of this process.
+                    self.path.touch(0o600, exist_ok=False)
             elif not self.path.exists():
                 return
             with closing(connect(self.path)) as database:
