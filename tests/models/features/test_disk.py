@@ -323,3 +323,39 @@ def test_three_processes_of_two_threads_write_all_rows(tmp_path):
     assert change(store, "PRAGMA integrity_check") == [("ok",)]
     found = store.get([key(number) for number in range(600)])
     assert [found[key(number)][0] for number in range(600)] == list(range(600))
+
+
+FORK = """
+import os, sys, threading, time
+import numpy as np
+from vlgauge.models.features.disk import DiskStore
+
+inside, left = threading.Event(), threading.Event()
+store, other = (
+    DiskStore(sys.argv[1], weights_digest="ab" * 32, side=side, preprocess_id="p", dtype="float32")
+    for side in ("image", "text")
+)
+
+def make_room(*_):  # in the middle of a transaction
+    inside.set()
+    time.sleep(0.5)
+    left.set()
+
+store._make_room = make_room
+thread = threading.Thread(target=store.put, args=({b"a": np.ones(4)},))
+thread.start()
+inside.wait()
+if not os.fork():
+    other.put({b"b": np.ones(4)})
+    os._exit(0 if left.is_set() and list(other.get([b"b"])) == [b"b"] else 1)
+thread.join()
+assert os.wait()[1] == 0
+assert list(store.get([b"a"])) == [b"a"]
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_process_forks_between_two_transactions(tmp_path):
+    environment = {**os.environ, "PYTHONPATH": str(Path(disk.__file__).parents[3])}
+    command = [sys.executable, "-W", "ignore", "-c", FORK, str(tmp_path)]
+    subprocess.run(command, env=environment, check=True, timeout=60)

@@ -6,7 +6,9 @@ All stores of a folder are in one SQLite database, whose locks the file system o
 import hashlib
 import json
 import math
+import os
 import sqlite3
+import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,6 +36,11 @@ CREATE TABLE IF NOT EXISTS features (
 """
 
 _warned: set[tuple[Path, str]] = set()
+
+_lock = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    # A child process would inherit SQLite's record of the file locks that the parent process holds, but not the locks.
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 
 
 def preprocess_id(settings: Mapping[str, Any]) -> str:
@@ -165,27 +172,28 @@ class DiskStore:
 
     def _run(self, work: Callable[[sqlite3.Connection], object], *, creates: bool = False) -> None:
         """Call a function with the open database, and warn instead of raising an error if that fails."""
-        try:
-            if creates:
-                self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                with suppress(FileExistsError):
-                    # An existing file is never opened here: closing it would release SQLite's locks of this process.
-                    self.path.touch(0o600, exist_ok=False)
-            elif not self.path.exists():
-                return
-            with closing(connect(self.path)) as database:
-                work(database)
-        except (sqlite3.Error, OSError, TypeError, ValueError) as error:
-            # Damaged bytes may also change the type or the encoding of a value.
-            is_whole = isinstance(error, (sqlite3.OperationalError, OSError))
-            if is_whole and getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_ERROR:
-                what = "stored in" if creates else "read from"
-                self._warn(what, f"features cannot be {what} {self.path}, so scoring continues without: {error}")
-                return
-            remove(self.path)
-            self._warn(
-                "broken", f"{self.path} is broken ({error}); it was removed, and its features are computed again"
-            )
+        with _lock:
+            try:
+                if creates:
+                    self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                    with suppress(FileExistsError):
+                        # Closing a file that others use would release SQLite's locks of this process.
+                        self.path.touch(0o600, exist_ok=False)
+                elif not self.path.exists():
+                    return
+                with closing(connect(self.path)) as database:
+                    work(database)
+            except (sqlite3.Error, OSError, TypeError, ValueError) as error:
+                # Damaged bytes may also change the type or the encoding of a value.
+                is_whole = isinstance(error, (sqlite3.OperationalError, OSError))
+                if is_whole and getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_ERROR:
+                    what = "stored in" if creates else "read from"
+                    self._warn(what, f"features cannot be {what} {self.path}, so scoring continues without: {error}")
+                    return
+                remove(self.path)
+                self._warn(
+                    "broken", f"{self.path} is broken ({error}); it was removed, and its features are computed again"
+                )
 
     def _warn(self, kind: str, message: str) -> None:
         """Warn about the database, once per process and kind of message."""
