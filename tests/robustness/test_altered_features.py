@@ -46,6 +46,14 @@ def test_vectors_in_each_others_place_are_noticed(tmp_path):
         assert sorted(store.get([key(number) for number in range(4)])) == sorted([key(0), key(3)])
 
 
+def test_vectors_of_another_store_are_noticed(tmp_path):
+    images, texts = store_at(tmp_path), store_at(tmp_path, side="text")
+    images.put(vectors(range(4)))
+    change(images, "UPDATE features SET store = ? WHERE key = ?", texts.name, key(1))
+    with pytest.warns(UserWarning, match="1 of 1 embeddings in"):
+        assert texts.get([key(1)]) == {}
+
+
 def test_any_bit_of_the_database_may_turn_over(tmp_path):
     """Check that a store never returns another vector than the one kept, whichever byte is changed."""
     store = store_at(tmp_path)

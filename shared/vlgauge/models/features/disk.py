@@ -98,7 +98,7 @@ class DiskStore:
         def look_up(database: sqlite3.Connection) -> None:
             today, altered, unused = _today(), [], []
             for key, content, check, used in self._select(database, "key, vector, checksum, used", keys):
-                if _checksum(key, content) != check:
+                if self._checksum(key, content) != check:
                     altered.append((self.name, key))
                     continue
                 found[key] = np.frombuffer(content, "<f4").astype(np.float32)
@@ -144,13 +144,17 @@ class DiskStore:
                 database.executemany(
                     "INSERT OR REPLACE INTO features VALUES (?, ?, ?, ?, ?)",
                     (
-                        (self.name, key, content, _checksum(key, content), today)
+                        (self.name, key, content, self._checksum(key, content), today)
                         for key, content in sorted(contents.items())
                     ),
                 )
 
         if contents:
             self._run(write, creates=True)
+
+    def _checksum(self, key: bytes, content: bytes) -> int:
+        """Return the CRC-32 of the name, a key and its features, which detects bits that changed on the disk."""
+        return zlib.crc32(content, zlib.crc32(key, zlib.crc32(self.name.encode())))
 
     def _select(self, database: sqlite3.Connection, columns: str, keys: Sequence[bytes]) -> Iterator[tuple[Any, ...]]:
         for start in range(0, len(keys), _KEYS_AT_A_TIME):
@@ -245,8 +249,3 @@ def remove(path: Path) -> None:
 def _today() -> int:
     """Return the number of days since 1970, because a more precise time would need a write for each read."""
     return int(time.time()) // _DAY
-
-
-def _checksum(key: bytes, content: bytes) -> int:
-    """Return the CRC-32 of a key followed by its features, which detects bits that changed on the disk."""
-    return zlib.crc32(content, zlib.crc32(key))
