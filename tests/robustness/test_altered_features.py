@@ -54,6 +54,15 @@ def test_vectors_of_another_store_are_noticed(tmp_path):
         assert texts.get([key(1)]) == {}
 
 
+@pytest.mark.parametrize("other", ["NULL", "3", "CAST(x'ff' AS TEXT)"])
+def test_a_vector_of_another_type_is_noticed(tmp_path, other):
+    store = store_at(tmp_path)
+    store.put(vectors(range(4)))
+    change(store, f"UPDATE features SET vector = {other} WHERE key = ?", key(1))
+    with pytest.warns(UserWarning, match=WARNING):
+        assert len(store.get([key(number) for number in range(4)])) == 3
+
+
 def test_any_bit_of_the_database_may_turn_over(tmp_path):
     """Check that a store never returns another vector than the one kept, whichever byte is changed."""
     store = store_at(tmp_path)

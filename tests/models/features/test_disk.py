@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -136,6 +137,37 @@ def test_a_database_with_another_table_is_replaced(tmp_path):
         assert store.get([key(0)]) == {}
     store.put(vectors([0]))
     assert_holds(store, [0])
+
+
+def limit_variables(monkeypatch, number):
+    connect = disk.connect
+
+    def connect_to_old(path):
+        database = connect(path)
+        database.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, number)
+        return database
+
+    monkeypatch.setattr(disk, "connect", connect_to_old)
+
+
+def test_999_variables_suffice(tmp_path, monkeypatch):
+    limit_variables(monkeypatch, 999)
+    store = store_at(tmp_path)
+    store.put(vectors(range(2000)))
+    assert_holds(store, range(2000))
+    assert store.absent([key(number) for number in range(2001)]) == [key(2000)]
+
+
+def test_an_error_without_damage_removes_nothing(tmp_path, monkeypatch):
+    store = store_at(tmp_path)
+    store.put(vectors(range(9)))
+    with monkeypatch.context() as old:
+        limit_variables(old, 5)
+        with pytest.warns(UserWarning, match="features cannot be read from .*too many SQL variables"):
+            assert store.get([key(number) for number in range(9)]) == {}
+    with pytest.raises(TypeError):
+        store.put({"no bytes": np.ones(4)})
+    assert_holds(store, range(9))
 
 
 def test_an_empty_database_has_no_features(tmp_path):

@@ -26,7 +26,7 @@ MAX_BYTES = 2 * 2**30
 
 # If the limit is exceeded, the features that were unused longest are removed until this share of it is left.
 _FILLED = 0.9
-_KEYS_AT_A_TIME = 1000
+_KEYS_AT_A_TIME = 900  # SQLite before 3.32 accepts 999 variables
 _WAIT_SECONDS = 60.0  # for other processes that write
 _DAY = 24 * 60 * 60  # seconds
 _SCHEMA = """
@@ -34,6 +34,9 @@ CREATE TABLE IF NOT EXISTS features (
     store TEXT, key BLOB, vector BLOB, checksum INTEGER, used INTEGER, PRIMARY KEY (store, key)
 )
 """
+
+_COLUMNS = ["store", "key", "vector", "checksum", "used"]
+_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 _warned: set[tuple[Path, str]] = set()
 
@@ -97,8 +100,10 @@ class DiskStore:
 
         def look_up(database: sqlite3.Connection) -> None:
             today, altered, unused = _today(), [], []
+            database.text_factory = bytes  # a damaged type may be text that is not valid UTF-8
             for key, content, check, used in self._select(database, "key, vector, checksum, used", keys):
-                if self._checksum(key, content) != check:
+                is_blob = isinstance(key, bytes) and isinstance(content, bytes)
+                if not is_blob or self._checksum(key, content) != check:
                     altered.append((self.name, key))
                     continue
                 found[key] = np.frombuffer(content, "<f4").astype(np.float32)
@@ -187,10 +192,8 @@ class DiskStore:
                     return
                 with closing(connect(self.path)) as database:
                     work(database)
-            except (sqlite3.Error, OSError, TypeError, ValueError) as error:
-                # Damaged bytes may also change the type or the encoding of a value.
-                is_whole = isinstance(error, (sqlite3.OperationalError, OSError))
-                if is_whole and getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_ERROR:
+            except (sqlite3.Error, OSError) as error:
+                if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _DAMAGE:  # of an extended code
                     what = "stored in" if creates else "read from"
                     self._warn(what, f"features cannot be {what} {self.path}, so scoring continues without: {error}")
                     return
@@ -210,11 +213,19 @@ def connect(path: Path) -> sqlite3.Connection:
     """Open an existing database of features.
 
     Raises:
-        sqlite3.DatabaseError: If the file is not readable, or not a database.
+        sqlite3.DatabaseError: If the file is not readable, or not a database of features.
     """
     database = sqlite3.connect(f"{path.as_uri()}?mode=rw", _WAIT_SECONDS, isolation_level="IMMEDIATE", uri=True)
     database.execute("PRAGMA page_size = 16384")
-    database.execute(_SCHEMA)
+    try:
+        database.execute(_SCHEMA)
+        columns = [name for _, name, *_ in database.execute("PRAGMA table_info(features)")]
+    except UnicodeDecodeError:  # the name of a damaged column, in a result or a message
+        columns = []
+    if columns != _COLUMNS:
+        error = sqlite3.DatabaseError("its table has other columns")
+        error.sqlite_errorcode = sqlite3.SQLITE_NOTADB
+        raise error
     return database
 
 
