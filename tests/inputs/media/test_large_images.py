@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from vlgauge.inputs.media import large_images
-from vlgauge.inputs.media.images import open_image
+from vlgauge.inputs.media.images import check_image, open_image
 from vlgauge.inputs.media.pictures import WholeImage
 from vlgauge.inputs.sandbox import use_sandbox
 from vlgauge.models.clip import pixels
@@ -94,8 +94,9 @@ def test_a_child_has_a_turn_of_its_own():
     thread.join()
 
 
+@pytest.mark.parametrize("decode", [open_image, check_image])
 @pytest.mark.parametrize(("size", "is_alone"), [(100, False), (3700, True)])
-def test_large_pictures_of_workers_keep_the_turn(size, is_alone):
+def test_large_pictures_of_workers_keep_the_turn(size, is_alone, decode):
     stream = io.BytesIO()
     Image.new("1", (size, size)).save(stream, "PNG")
 
@@ -106,7 +107,8 @@ def test_large_pictures_of_workers_keep_the_turn(size, is_alone):
         return free
 
     with use_sandbox(), large_images.keep_large_until_done():
-        assert open_image({"bytes": stream.getvalue(), "path": None}, "x").size == (size, size)
+        image = decode({"bytes": stream.getvalue(), "path": None}, "x")
+        assert decode is check_image or image.size == (size, size)
         assert ThreadPoolExecutor(1).submit(is_free).result() != is_alone
 
 

@@ -45,14 +45,18 @@ def picture(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
 
 
 def whole(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
-    """Decode an image and yield whether its file has several frames.
+    """Decode an image and yield whether its file has several frames. None if it is large and may not be.
 
     Raises:
         UsageError: If the image cannot be read or is too large.
     """
-    how = {name: settings[name] for name in ("max_pixels", "shown")}
+    how = {name: settings[name] for name in ("max_pixels", "shown", "may_be_large")}
     cell = {"bytes": content, "path": None}
-    _, animated = decode_image(cell, settings["place"], convert="early", **how)
+    try:
+        _, animated = decode_image(cell, settings["place"], convert="early", **how)
+    except LargeImageError:
+        yield None, b""
+        return
     yield {"animated": animated}, b""
 
 

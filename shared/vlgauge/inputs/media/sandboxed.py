@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,8 @@ from vlgauge.core.files import read_bytes
 from vlgauge.inputs.media.large_images import decode_alone_if_large
 from vlgauge.inputs.media.limits import MAX_FRAME_PIXELS
 from vlgauge.inputs.sandbox import MEGABYTE, Part, run
+
+Result = TypeVar("Result")
 
 _TASKS = "vlgauge.inputs.media.sandbox_tasks"
 _BYTES_PER_PIXEL = 4
@@ -38,11 +40,16 @@ def picture(content: bytes, place: str, **how: Any) -> Decoded:
     Raises:
         UsageError: If the image cannot be read or is too large.
     """
-    found = _picture(content, place, may_be_large=False, **how)
+    return _decode(_picture, content, place, **how)
+
+
+def _decode(task: Callable[..., Result | None], content: bytes, place: str, **how: Any) -> Result:
+    """Run a task that returns None for an image that is large and may not be, and repeat it alone for such an image."""
+    found = task(content, place, may_be_large=False, **how)
     if found is None:
         # Wait before the task begins, because its time is limited.
         with decode_alone_if_large(1, 1):
-            found = _picture(content, place, may_be_large=True, **how)
+            found = task(content, place, may_be_large=True, **how)
         assert found is not None
     return found
 
@@ -89,8 +96,12 @@ def is_animated(content: bytes, place: str, **how: Any) -> bool:
     Raises:
         UsageError: If the image cannot be read or is too large.
     """
+    return _decode(_is_animated, content, place, **how)
+
+
+def _is_animated(content: bytes, place: str, **how: Any) -> bool | None:
     (part,) = run(f"{_TASKS}:whole", {"place": place, **how}, content, subject=f"`{place}`")
-    return bool(part.facts["animated"])
+    return None if part.facts is None else bool(part.facts["animated"])
 
 
 def picture_head(content: bytes, place: str, shown: str) -> tuple[tuple[int, int], str]:
