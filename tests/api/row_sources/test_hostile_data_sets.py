@@ -168,3 +168,10 @@ def test_every_data_file_is_one_of_the_commit_whatever_the_card_says(monkeypatch
     monkeypatch.setattr(datasets, "load_dataset_builder", lambda *_, **__: Builder())
     with pytest.raises(ValueError, match=r"^`dataset` must have its data files in its repository"):
         data_set_tasks._open_split.__wrapped__("org/x", COMMITS[0], False, None)
+
+
+@pytest.mark.parametrize("files", [data_set_tasks._ClosedFiles, data_set_tasks._ClosedLocalFiles])
+def test_files_elsewhere_are_refused_with_any_arguments(files):
+    # `datasets` passes the mode by position.
+    with pytest.raises(ValueError, match=r"^`dataset` must have its data files in its repository"):
+        files().open("x/a.json", "rb")
