@@ -296,7 +296,7 @@ def open_image(
         ValueError: If the image cannot be read, is too large, or has more than 8 bits per channel.
     """
     if is_sandboxed():
-        content, shown = _content(cell, place), _shorten_value(cell)
+        content, shown = _content(cell, place), short_cell(cell)
         picture, animated = sandboxed.picture(content, place, convert=convert, max_pixels=max_pixels, shown=shown)
     else:
         picture, animated = decode_image(cell, place, convert=convert, max_pixels=max_pixels)
@@ -313,7 +313,7 @@ def check_image(cell: Mapping[str, Any], place: str, *, max_pixels: int = MAX_PI
     """
     if not is_sandboxed():
         open_image(cell, place, max_pixels=max_pixels)
-    elif sandboxed.is_animated(_content(cell, place), place, max_pixels=max_pixels, shown=_shorten_value(cell)):
+    elif sandboxed.is_animated(_content(cell, place), place, max_pixels=max_pixels, shown=short_cell(cell)):
         note_animation(place)
 
 
@@ -323,7 +323,7 @@ def _content(cell: Mapping[str, Any], place: str) -> bytes:
         return bytes(cell["bytes"])
     path = str(cell.get("path"))
     sandboxed.check_file_size(path, place)
-    with _unreadable_refused(place, _shorten_value(cell)):
+    with _unreadable_refused(place, short_cell(cell)):
         return read_bytes(path, f"`{place}`")
 
 
@@ -355,7 +355,7 @@ def decode_image(
         if not may_be_large and is_large(weight, MAX_PIXELS * _BYTES_PER_PIXEL):
             raise LargeImageError(f"`{place}` must be decoded alone")
         alone = decode_alone_if_large(weight, MAX_PIXELS * _BYTES_PER_PIXEL)
-        with alone, _unreadable_refused(place, shown or _shorten_value(cell)):
+        with alone, _unreadable_refused(place, shown or short_cell(cell)):
             animated = bool(getattr(image, "is_animated", False))
             image.load()
             # A text chunk of a PNG file with this name replaces the transparency, and Pillow cannot convert a text.
@@ -382,7 +382,7 @@ def image_head(cell: Mapping[str, Any], place: str) -> tuple[tuple[int, int], st
         ValueError: If the image cannot be read or is too large.
     """
     if is_sandboxed():
-        return sandboxed.picture_head(_content(cell, place), place, _shorten_value(cell))
+        return sandboxed.picture_head(_content(cell, place), place, short_cell(cell))
     return read_head(cell, place)
 
 
@@ -393,7 +393,7 @@ def read_head(cell: Mapping[str, Any], place: str, *, shown: str = "") -> tuple[
         UsageError: If the image cannot be read or is too large.
     """
     # Pillow also reads the chunks after the pixels of a PNG file, which can be broken if the header is not.
-    with open_image_file(cell, place, shown=shown) as image, _unreadable_refused(place, shown or _shorten_value(cell)):
+    with open_image_file(cell, place, shown=shown) as image, _unreadable_refused(place, shown or short_cell(cell)):
         turned = image.getexif().get(_ORIENTATION, 1) in (5, 6, 7, 8)
         return (image.height, image.width) if turned else image.size, image.mode
 
@@ -407,7 +407,7 @@ def open_image_file(
     Raises:
         ValueError: If the image cannot be read or is too large.
     """
-    shown = shown or _shorten_value(cell)
+    shown = shown or short_cell(cell)
     with ExitStack() as stack:
         with _unreadable_refused(place, shown):
             image = stack.enter_context(headers.open_header(cell.get("bytes"), str(cell.get("path"))))
@@ -417,7 +417,8 @@ def open_image_file(
         yield image
 
 
-def _shorten_value(cell: Mapping[str, Any]) -> str:
+def short_cell(cell: Mapping[str, Any]) -> str:
+    """Return the path of a cell, or the number of its bytes, for error messages."""
     return repr(cell["path"]) if cell.get("path") else f"{len(cell.get('bytes') or b'')} bytes"
 
 
