@@ -2,6 +2,7 @@
 
 import gc
 import json
+import re
 import tempfile
 from pathlib import Path
 
@@ -222,10 +223,16 @@ def test_files_with_the_same_content_are_checked_once(clips, tmp_path, monkeypat
 
 def test_the_message_about_a_known_file_names_the_place_and_the_file_of_the_cell(tmp_path, monkeypatch):
     checked = {}
-    for name in ("a.png", "b.png"):
-        (tmp_path / name).write_bytes(b"no image")
-        with pytest.raises(UsageError, match=rf"^`{name}` must be a readable image, got '.*/{name}'"):
-            check_cell(OneImage("images"), str(tmp_path / name), name, SMALL, checked)
+    for place in ("a.png", "images[1]", "b.png"):
+        cell, shown = {"bytes": b"no image", "path": None}, "8 bytes"
+        if place != "images[1]":
+            cell, shown = str(tmp_path / place), rf"'.*/{place}'"
+            (tmp_path / place).write_bytes(b"no image")
+        with pytest.raises(
+            UsageError, match=rf"^`{re.escape(place)}` must be a readable image, got {shown} "
+        ) as caught:
+            check_cell(OneImage("images"), cell, place, SMALL, checked)
+        assert caught.value.argument == place
         monkeypatch.setattr(reading, "check_image", lambda *_, **__: pytest.fail("checked again"))
     assert len(checked) == 1
 

@@ -13,7 +13,7 @@ from vlgauge.core.errors import UsageError, is_of_item
 from vlgauge.families.base.columns import Column, Images
 from vlgauge.families.base.video_columns import Videos
 from vlgauge.inputs.media.frames import check_video
-from vlgauge.inputs.media.images import check_image
+from vlgauge.inputs.media.images import check_image, short_cell
 from vlgauge.inputs.media.limits import RowLimits
 from vlgauge.inputs.media.pictures import content_digest
 from vlgauge.inputs.media.video_decoder import VideoSource
@@ -23,7 +23,7 @@ from vlgauge.stats.drawing import is_unlabeled
 
 Titles = Mapping[str, Sequence[str]]
 _FILE = ("bytes", "path")
-_PLACE, _PATH = "\0place", "\0path"
+_PLACE, _VALUE = "\0place", "\0value"
 
 CheckedFiles: TypeAlias = dict[tuple[Any, ...], UsageError | None]
 """Errors of checked images and videos by content, None for valid ones."""
@@ -295,7 +295,7 @@ def check_cell(column: Column, cell: Any, place: str, limits: RowLimits, checked
             _check_picture(picture, place, limits, checked)
         if path := stored["path"]:
             key = (VideoSource(path, place).digest, stored["start"], stored["end"])
-            _check_once(key, checked, place, path, partial(check_video, stored, place))
+            _check_once(key, checked, place, repr(path), partial(check_video, stored, place))
         else:
             check_video({**stored, "path": None}, place)
     return cell
@@ -303,12 +303,10 @@ def check_cell(column: Column, cell: Any, place: str, limits: RowLimits, checked
 
 def _check_picture(cell: Mapping[str, Any], place: str, limits: RowLimits, checked: CheckedFiles) -> None:
     check = partial(check_image, cell, place, max_pixels=limits.pixels)
-    _check_once((content_digest(cell, place),), checked, place, cell["path"], check)
+    _check_once((content_digest(cell, place),), checked, place, short_cell(cell), check)
 
 
-def _check_once(
-    key: tuple[Any, ...], checked: CheckedFiles, place: str, path: str | None, check: Callable[[], None]
-) -> None:
+def _check_once(key: tuple[Any, ...], checked: CheckedFiles, place: str, value: str, check: Callable[[], None]) -> None:
     """Check a file unless its content is known, because a table may name a slow file in every row."""
     if key not in checked:
         try:
@@ -316,8 +314,10 @@ def _check_once(
             checked[key] = None
         except UsageError as error:
             # Without its traceback, which keeps the content.
-            message = str(error).replace(f"`{place}`", _PLACE).replace(repr(path), _PATH)
+            message = str(error).replace(f"`{place}`", _PLACE).replace(value, _VALUE)
             checked[key] = error.with_message(message)
             raise
     elif (known := checked[key]) is not None:
-        raise known.with_message(str(known).replace(_PLACE, f"`{place}`").replace(_PATH, repr(path)))
+        repeated = known.with_message(str(known).replace(_PLACE, f"`{place}`").replace(_VALUE, value))
+        repeated.argument = known.argument and place
+        raise repeated
