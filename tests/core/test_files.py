@@ -251,6 +251,13 @@ def test_the_memory_of_json_is_estimated(value):
     assert files.json_bytes(text, 0) == pytest.approx(used, rel=0.1)
 
 
+def test_every_distinct_key_needs_memory_once():
+    distinct = json.dumps({f"{i:x}": 0 for i in range(1000)})
+    repeated = json.dumps([{"a": 0}] * 1000)
+    assert files.json_bytes(distinct, 90_000) > 90_000
+    assert files.json_bytes(repeated, 250_000) < 250_000
+
+
 def test_keys_are_no_strings_of_their_own():
     assert files.json_bytes('[{"a": 1, "b:": "c"}]', 0) == files.json_bytes('[{"a": 1, "b": ["c"]}]', 0) - 88
 

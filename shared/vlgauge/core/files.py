@@ -40,11 +40,12 @@ _UNPACKED_PER_BYTE = 16
 _MAX_DIGITS = 308
 _CHUNK = 2**20
 # Approximate memory of a list, an object, a value and a cell in addition to their characters, in bytes. A value that is
-# a string needs more.
+# a string needs more, and so does a key when it first occurs, because the parser keeps equal keys once.
 _BYTES_PER_LIST, _BYTES_PER_OBJECT, _BYTES_PER_VALUE, BYTES_PER_CELL = 88, 200, 32, 64
-_MORE_PER_STRING = 32
+_MORE_PER_STRING, _MORE_PER_KEY = 32, 64
 _ADDRESS = re.compile(r"\s*(?:[a-z][a-z0-9+.-]+://|data:)", re.IGNORECASE)
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_STRING_OR_KEY = re.compile(rf"({_STRING.pattern})(\s*+:)?", re.DOTALL)
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 
 # First bytes of file formats that no editor can save as text.
@@ -380,12 +381,20 @@ def json_bytes(text: str, most: int) -> int:
     Args:
         text: JSON, or lines of JSON.
         most: Memory limit in bytes. An estimate up to the limit also counts keys and punctuation inside strings, which
-            is faster.
+            is faster. An estimate above the limit may omit keys.
     """
-    if (found := _signs_bytes(text, n_keys=0)) <= most:
+    if (found := _signs_bytes(text, n_keys=0) + _MORE_PER_KEY * text.count(":")) <= most:
         return found
     signs = _STRING.sub('""', text)
-    return _signs_bytes(signs, n_keys=signs.count(":"))
+    found = _signs_bytes(signs, n_keys=signs.count(":"))
+    keys: set[int] = set()
+    for string, colon in (match.groups() for match in _STRING_OR_KEY.finditer(text)):
+        # Stop at the limit, because the keys need memory here too.
+        if found + _MORE_PER_KEY * len(keys) > most:
+            break
+        if colon:
+            keys.add(hash(string))
+    return found + _MORE_PER_KEY * len(keys)
 
 
 def _signs_bytes(text: str, n_keys: int) -> int:
