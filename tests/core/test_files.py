@@ -258,6 +258,10 @@ def test_every_distinct_key_needs_memory_once():
     assert files.json_bytes(repeated, 250_000) < 250_000
 
 
+def test_a_string_without_end_is_searched_once():
+    assert files.json_bytes('"' + '\\",' * 2000, 0) == files.json_bytes('""', 0)
+
+
 def test_keys_are_no_strings_of_their_own():
     assert files.json_bytes('[{"a": 1, "b:": "c"}]', 0) == files.json_bytes('[{"a": 1, "b": ["c"]}]', 0) - 88
 

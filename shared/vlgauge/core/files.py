@@ -44,7 +44,8 @@ _CHUNK = 2**20
 _BYTES_PER_LIST, _BYTES_PER_OBJECT, _BYTES_PER_VALUE, BYTES_PER_CELL = 88, 200, 32, 64
 _MORE_PER_STRING, _MORE_PER_KEY = 32, 64
 _ADDRESS = re.compile(r"\s*(?:[a-z][a-z0-9+.-]+://|data:)", re.IGNORECASE)
-_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+# A string without an end also matches. Otherwise the search would begin again at each of its escaped quotes.
+_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 _STRING_OR_KEY = re.compile(rf"({_STRING.pattern})(\s*+:)?", re.DOTALL)
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 
