@@ -45,3 +45,10 @@ def test_cache_needs_a_folder(capsys, monkeypatch, tmp_path):
     assert "nowhere is not a folder" in run(capsys, "cache", "clear", "--folder", tmp_path / "nowhere")[2]
     with pytest.raises(SystemExit, match="2"):
         main(["cache"])
+
+
+def test_features_that_cannot_be_removed_are_an_error(capsys, tmp_path):
+    (tmp_path / "features.sqlite").mkdir()  # not even by the superuser
+    code, out, err = run(capsys, "cache", "clear", "--folder", tmp_path)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"vlgauge cache: error: {tmp_path / 'features.sqlite'}: ")

@@ -46,6 +46,7 @@ def run_clear(options: argparse.Namespace) -> None:
 
     Raises:
         UsageError: If an option or the content of a file is not valid.
+        OSError: If the file cannot be removed.
     """
     root = choose_folder(options.folder)
     print(f"removed {clear(root) / 2**20:.1f} MiB from {root}")

@@ -113,6 +113,20 @@ def test_a_broken_database_is_removed_with_one_warning(tmp_path, content):
     assert_holds(store, [0])
 
 
+def test_a_broken_database_that_cannot_be_removed_costs_one_warning(tmp_path, monkeypatch):
+    store = store_at(tmp_path)
+    store.path.write_bytes(b"x" * 100_000)
+
+    def refuse(path, **_):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    with pytest.warns(UserWarning, match=r"it cannot be removed \(Permission denied\), so scoring continues") as caught:
+        assert store.get([key(0)]) == {}
+    store.put(vectors([0]))
+    assert len(caught) == 1
+
+
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.95])
 def test_a_truncated_database_returns_no_wrong_vector(tmp_path, share):
     store = store_at(tmp_path)

@@ -197,10 +197,12 @@ class DiskStore:
                     what = "stored in" if creates else "read from"
                     self._warn(what, f"features cannot be {what} {self.path}, so scoring continues without: {error}")
                     return
-                remove(self.path)
-                self._warn(
-                    "broken", f"{self.path} is broken ({error}); it was removed, and its features are computed again"
-                )
+                try:
+                    remove(self.path)
+                    outcome = "it was removed, and its features are computed again"
+                except OSError as failure:
+                    outcome = f"it cannot be removed ({failure.strerror}), so scoring continues without"
+                self._warn("broken", f"{self.path} is broken ({error}); {outcome}")
 
     def _warn(self, kind: str, message: str) -> None:
         """Warn about the database, once per process and kind of message."""
@@ -243,7 +245,11 @@ def list_features(root: Path) -> list[StoredFeatures]:
 
 
 def clear(root: Path) -> int:
-    """Remove all features in a folder and nothing else, and return the number of bytes freed."""
+    """Remove all features in a folder and nothing else, and return the number of bytes freed.
+
+    Raises:
+        OSError: If the file cannot be removed.
+    """
     path = root / FILE
     n_bytes = path.stat().st_size if path.exists() else 0
     remove(path)
@@ -251,10 +257,13 @@ def clear(root: Path) -> int:
 
 
 def remove(path: Path) -> None:
-    """Remove a database and the journal of an interrupted write, ignoring errors."""
+    """Remove a database and the journal of an interrupted write, if they exist.
+
+    Raises:
+        OSError: If a file cannot be removed.
+    """
     for file in (path, path.with_name(f"{path.name}-journal")):
-        with suppress(OSError):
-            file.unlink()
+        file.unlink(missing_ok=True)
 
 
 def _today() -> int:
