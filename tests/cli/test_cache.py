@@ -52,3 +52,10 @@ def test_features_that_cannot_be_removed_are_an_error(capsys, tmp_path):
     code, out, err = run(capsys, "cache", "clear", "--folder", tmp_path)
     assert (code, out) == (2, "")
     assert err.startswith(f"vlgauge cache: error: {tmp_path / 'features.sqlite'}: ")
+
+
+def test_a_damaged_file_is_one_sentence(capsys, features):
+    path = features / "features.sqlite"
+    path.write_bytes(b"x" * 1000)
+    sentence = f"{path} cannot be read: file is not a database; `vlgauge cache clear` removes it"
+    assert run(capsys, "cache", "info", "--folder", features) == (2, "", f"vlgauge cache: error: {sentence}\n")

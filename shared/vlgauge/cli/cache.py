@@ -2,13 +2,14 @@
 
 import argparse
 import os
+import sqlite3
 from pathlib import Path
 
 import numpy as np
 
 from vlgauge.core.errors import MissingFileError, UsageError
 from vlgauge.core.results import to_table
-from vlgauge.models.features.disk import clear, list_features
+from vlgauge.models.features.disk import FILE, clear, list_features
 
 VARIABLE = "VLGAUGE_FEATURES"
 
@@ -32,7 +33,10 @@ def run_info(options: argparse.Namespace) -> None:
         UsageError: If an option or the content of a file is not valid.
     """
     root = choose_folder(options.folder)
-    stores = list_features(root)
+    try:
+        stores = list_features(root)
+    except sqlite3.Error as error:
+        raise UsageError(f"{root / FILE} cannot be read: {error}; `vlgauge cache clear` removes it") from error
     rows = [
         [*one.name.split("/"), one.n_features, f"{one.n_bytes / 2**20:.1f}", f"{np.datetime64(one.used, 'D')}"]
         for one in stores
