@@ -11,7 +11,7 @@ from vlgauge.models.features.disk import DiskStore
 
 PROCESS_BYTES = 2**30
 
-# Maximum size of the features that wait for the next shard on disk, in bytes. When it is exceeded, they are written
+# Maximum size of the features that wait for the next write to the disk, in bytes. When it is exceeded, they are written
 # before the end of the call.
 _PENDING_BYTES = 64 * 2**20
 
