@@ -208,6 +208,17 @@ def test_the_features_that_were_unused_longest_go(tmp_path):
     assert 700 < change(store, "SELECT count(*) FROM features")[0][0] < 1200
 
 
+def test_removals_between_features_in_use_leave_no_half_empty_pages(tmp_path):
+    store = store_at(tmp_path)
+    store.put(vectors(range(2000)))
+    change(store, "UPDATE features SET used = used - rowid % 2")
+    store.max_bytes = store.path.stat().st_size
+    for number in range(2000, 2200, 10):
+        store.put(vectors(range(number, number + 10)))
+    assert change(store, "SELECT count(*) FROM features")[0][0] > 1600
+    assert store.path.stat().st_size <= store.max_bytes
+
+
 def test_the_bound_is_on_all_stores_together(tmp_path):
     images, texts = store_at(tmp_path), store_at(tmp_path, side="text")
     images.put(vectors(range(2000)))

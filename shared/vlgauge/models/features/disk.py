@@ -145,7 +145,7 @@ class DiskStore:
             today = _today()
             with database:
                 database.execute("BEGIN IMMEDIATE")
-                self._make_room(database, n_bytes)
+                n_removed = self._make_room(database, n_bytes)
                 database.executemany(
                     "INSERT OR REPLACE INTO features VALUES (?, ?, ?, ?, ?)",
                     (
@@ -153,6 +153,9 @@ class DiskStore:
                         for key, content in sorted(contents.items())
                     ),
                 )
+            if n_removed:
+                with suppress(sqlite3.OperationalError):  # too little space for a second file
+                    database.execute("VACUUM")  # otherwise, pages that are half empty count as full from now on
 
         if contents:
             self._run(write, creates=True)
@@ -167,17 +170,18 @@ class DiskStore:
             query = f"SELECT {columns} FROM features WHERE store = ? AND key IN ({', '.join('?' * len(some))})"
             yield from database.execute(query, (self.name, *some))
 
-    def _make_room(self, database: sqlite3.Connection, n_bytes: int) -> None:
-        """Remove the features that were unused longest, if the limit would be exceeded."""
+    def _make_room(self, database: sqlite3.Connection, n_bytes: int) -> int:
+        """Remove the features that were unused longest, if the limit would be exceeded, and return their number."""
         numbers = (database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count"))
         n_pages, n_free = numbers
         (page_size,) = database.execute("PRAGMA page_size").fetchone()
         total = (n_pages - n_free) * page_size + n_bytes
-        if total > self.max_bytes:
-            (n_rows,) = database.execute("SELECT count(*) FROM features").fetchone()
-            n_surplus = math.ceil(n_rows * (1 - _FILLED * self.max_bytes / total))
-            oldest = "SELECT rowid FROM features ORDER BY used, rowid LIMIT ?"
-            database.execute(f"DELETE FROM features WHERE rowid IN ({oldest})", (n_surplus,))
+        if total <= self.max_bytes:
+            return 0
+        (n_rows,) = database.execute("SELECT count(*) FROM features").fetchone()
+        n_surplus = math.ceil(n_rows * (1 - _FILLED * self.max_bytes / total))
+        oldest = "SELECT rowid FROM features ORDER BY used, rowid LIMIT ?"
+        return database.execute(f"DELETE FROM features WHERE rowid IN ({oldest})", (n_surplus,)).rowcount
 
     def _run(self, work: Callable[[sqlite3.Connection], object], *, creates: bool = False) -> None:
         """Call a function with the open database, and warn instead of raising an error if that fails."""
