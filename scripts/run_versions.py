@@ -63,8 +63,8 @@ _WITH_MODELS = (
 )
 _JUDGES = ("clair", "dsg", "fleur", "vqascore")  # require transformers 5
 _FOLDERS = (
-    *("families/base", "families/ngram", "families/style", "leaderboard", "inputs/media", "checkpoints/hub"),
-    *("api/row_sources", "core"),
+    *("families/base", "families/ngram", "families/style", "leaderboard", "inputs/media", "inputs/tables"),
+    *("checkpoints/hub", "api/row_sources", "core"),
 )
 _FOLDERS_WITH_MODELS = ("families/caption_sets", "families/clip_score", "models", "families/grounding")
 GROUPS: Mapping[str, Group] = {
@@ -75,6 +75,7 @@ GROUPS: Mapping[str, Group] = {
         (
             "tests/families/base/test_images.py",
             "tests/families/base/test_dataset_map.py",
+            "tests/families/base/test_languages.py",
             "tests/core/test_signatures.py",
             "tests/inputs/media/test_images.py",
         ),
