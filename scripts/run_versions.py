@@ -89,7 +89,10 @@ GROUPS: Mapping[str, Group] = {
         (*_WITH_MODELS, "embedded", "explain", "punkt", "video"),
         tuple(f"tests/{name}" for name in (*_FOLDERS_WITH_MODELS, "families/base", "metrics", "checkpoints")),
         ("tests/models/judges", *(f"tests/metrics/{name}" for name in _JUDGES)),
-        ("a_training_loop_around_it", *(f"(test_metric and {name})" for name in _JUDGES)),
+        (
+            "a_training_loop_around_it",
+            *(f"({test} and {name})" for test in ("test_metric", "test_every_metric_of_english") for name in _JUDGES),
+        ),
     ),
     # All extras, with the tools around the metrics.
     "all": Group(ALL, ("tests",)),
