@@ -93,7 +93,7 @@ class Aloha(scene_graphs.SceneGraphMetric):
         row_details = details if return_details else None
         n_empty = sum(not mine for mine in own)
         return self.result(
-            scores, made_with=self.signature_extra(parser, encoder), details=row_details, n_empty=n_empty
+            scores, signature_extra=self.signature_extra(parser, encoder), details=row_details, n_empty=n_empty
         )
 
 

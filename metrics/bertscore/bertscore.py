@@ -190,15 +190,17 @@ class Bertscore(base.CaptionMetric):
                 details[row] = detail
         self._warn_of_long_texts(encoder, read)
         is_roberta = encoder.model.config.model_type == "roberta"
-        made_with = {
+        signature_extra = {
             "enc": encoder.identity,
             "num_layers": encoder.n_layers - 1,
             "prefix_space": self.prefix_space if is_roberta else None,
             "idf": idf_name,
             "baseline": baseline_name,
         }
-        made_with = {name: value for name, value in made_with.items() if name == "prefix_space" or value is not None}
-        record = self.result(every[:, 2].tolist(), made_with=made_with, details=details)
+        signature_extra = {
+            name: value for name, value in signature_extra.items() if name == "prefix_space" or value is not None
+        }
+        record = self.result(every[:, 2].tolist(), signature_extra=signature_extra, details=details)
         for part, column in zip(PARTS, every.T, strict=False):
             record = self.with_score(record, f"{self.name}_{part}", column.tolist())
         return record

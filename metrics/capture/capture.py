@@ -136,7 +136,7 @@ class Capture(scene_graphs.SceneGraphMetric):
                 advance(1)
         row_details = details if return_details else None
         record = self.result(
-            columns[:, 0].tolist(), made_with=self.signature_extra(parser, encoder), details=row_details
+            columns[:, 0].tolist(), signature_extra=self.signature_extra(parser, encoder), details=row_details
         )
         for kind, column in zip(KINDS, columns[:, 1:].T, strict=True):
             record = self.with_score(record, f"{self.name}_{kind}", column.tolist())

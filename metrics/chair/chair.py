@@ -148,11 +148,11 @@ class Chair(scene_graphs.ObjectMetric):
             name: [math.nan if math.isnan(count) else int(count) for count in column]
             for name, column in zip(COUNTS, counts.T, strict=True)
         }
-        made_with = {"tagger": tagger} if tagger else {}
+        signature_extra = {"tagger": tagger} if tagger else {}
         # Passed objects change the scores of the same captions, so they belong in the signature.
-        made_with |= {"objects": scene_graphs.GIVEN} if any(own is not None for own in given) else {}
+        signature_extra |= {"objects": scene_graphs.GIVEN} if any(own is not None for own in given) else {}
         row_details = details if return_details else None
-        record = self.result(chair_i(counts).tolist(), made_with=made_with, details=row_details, **extra)
+        record = self.result(chair_i(counts).tolist(), signature_extra=signature_extra, details=row_details, **extra)
         return self._with_corpus(record, counts)
 
     def score_batch(self, columns: Mapping[str, Sequence[Any]], keys: Sequence[int]) -> Any:

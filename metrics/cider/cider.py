@@ -127,7 +127,7 @@ class Cider(base.TokenMetric):
         found = base.fill_rows(len(predictions), rows, scores, details if return_details else None)
         if return_details:
             found["unfinished"] = float(np.mean(unfinished)) if unfinished else math.nan
-        return self.result(**found, made_with={"df": name})
+        return self.result(**found, signature_extra={"df": name})
 
     def _warn_of_other_references(self, total: int) -> None:
         """Warn once if two calls counted different references, such as batches of one dataset."""

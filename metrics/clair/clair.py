@@ -119,7 +119,7 @@ class Clair(judged.JudgeMetric):
             self.warn_missing_digits(n_untold, len(answers))
         return self.result(
             **base.fill_rows(len(predictions), rows, scores, details if return_details else None),
-            made_with=self.signature_extra(judge),
+            signature_extra=self.signature_extra(judge),
             unread=sum(map(math.isnan, scores)),
             altered=altered,
         )

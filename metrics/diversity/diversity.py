@@ -156,10 +156,10 @@ class Diversity(base.TokenMetric):
             scores[places] = self_cider(spectrum)
             for place, own, shares in zip(places.tolist(), kernel, spectrum, strict=True):
                 details[rows[place]] = {"tokens": tokens[place], "kernel": own, "spectrum": shares}
-        made_with = {"df": name}
+        signature_extra = {"df": name}
         record = self.result(
             self._of_all(predictions, rows, scores),
-            made_with=made_with,
+            signature_extra=signature_extra,
             details=details if return_details else None,
         )
         shares = dict(zip(("div_1", "div_2"), div_n(texts, example).T, strict=True))
@@ -169,7 +169,7 @@ class Diversity(base.TokenMetric):
         if (training := self._training_set()) is not None:
             novel = [sum(caption not in training.tokens for caption in own) / len(own) for own in tokens]
             key = f"{self.name}_novel"
-            signature = self.signature(**made_with, training=training.identity).replace(self.name, key, 1)
+            signature = self.signature(**signature_extra, training=training.identity).replace(self.name, key, 1)
             record |= results.result_record(key, self._of_all(predictions, rows, np.array(novel)), signature, {})
         return record, position_counts(texts, example), len(texts.tokens)
 

@@ -134,7 +134,7 @@ class Dsg(judged.JudgeMetric):
             details.append({"questions": dependencies, "unparsed": unparsed})
         return self.result(
             scores,
-            made_with={**self.signature_extra(judge), **asking.fields},
+            signature_extra={**self.signature_extra(judge), **asking.fields},
             details=details if return_details else None,
             n_questions=len(every),
             unread=sum(graph is None for graph in asking.graphs),

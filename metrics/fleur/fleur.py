@@ -154,7 +154,7 @@ class Fleur(judged.JudgeMetric):
         for row, own in zip(rows, more, strict=True):
             details[row]["with_references"] = own
         row_details = details if return_details else None
-        record = self.result(scores, made_with=self.signature_extra(judge), details=row_details, altered=altered)
+        record = self.result(scores, signature_extra=self.signature_extra(judge), details=row_details, altered=altered)
         return self.with_score(record, f"ref_{self.name}", with_references.tolist()) if rows else record
 
     def question(self, caption: str, references: Sequence[str], picture: Any) -> judges.Question:

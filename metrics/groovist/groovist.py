@@ -23,7 +23,7 @@ from .formula import story_score
 from .phrases import story_phrases
 from .theta import DATASETS
 from .theta import NEUTRAL
-from .theta import MadeWith
+from .theta import ThetaInputs
 from .theta import check_theta
 from .theta import choose_theta
 from .theta import look_for_theta
@@ -141,7 +141,7 @@ class Groovist(grounding.GroundingMetric):
         own = {name: getattr(self, name) for name in validation.setting_names(type(self))}
         scorer = type(self)(keep_in_memory=True, **own | NEUTRAL)
         result: Any = scorer.compute(**data, return_details=True)
-        return pool_theta(result[f"{self.name}_details"], scorer.made_with, path)
+        return pool_theta(result[f"{self.name}_details"], scorer.theta_inputs, path)
 
     def rescore(self, story: Any, theta: float, *, weigh: Weigh | None = None, penalize: bool | None = None) -> float:
         """Compute the score of a story under other settings from its details.
@@ -200,8 +200,8 @@ class Groovist(grounding.GroundingMetric):
         own = {name: getattr(self, name) for name in ENCODER_SETTINGS}
         encoder = load_encoder(self.backbone, **own) if features is None else NO_ENCODER
         where, region_source = source.choose(regions, features, len(stories), profile=self.profile)
-        self.made_with = MadeWith(encoder.identity, self.variant, region_source, phrase_source)
-        theta = choose_theta(self.theta, self.dataset, self.made_with, SCALE, is_published=encoder.is_published)
+        self.theta_inputs = ThetaInputs(encoder.identity, self.variant, region_source, phrase_source)
+        theta = choose_theta(self.theta, self.dataset, self.theta_inputs, SCALE, is_published=encoder.is_published)
         read = encoder.phrases(kept)
         if features is None:
             evidence = source.encode_stories(read.rows, read.rows_of(kept), where, images, encoder.regions)
@@ -217,12 +217,12 @@ class Groovist(grounding.GroundingMetric):
         self.warn_of_images([story.spots for story in scored])
         rows = zip(scored, phrases, stories, strict=True)
         details = [story_details(*row, truncated=read.truncated) for row in rows] if return_details else None
-        made_with = {**encoder.signed, "regions": region_source, "phrases": phrase_source}
-        made_with |= {"concreteness": rated_by, "theta": str(theta)}
+        signature_extra = {**encoder.signed, "regions": region_source, "phrases": phrase_source}
+        signature_extra |= {"concreteness": rated_by, "theta": str(theta)}
         if phrase_source == GIVEN:
-            made_with |= {"units": None, "placeholders": None}
+            signature_extra |= {"units": None, "placeholders": None}
         scores = [self._normalize(story.score) for story in scored]
-        return self.result(scores, made_with=made_with, details=details)
+        return self.result(scores, signature_extra=signature_extra, details=details)
 
     def _normalize(self, score: float) -> float:
         return math.tanh(score) if self.normalize == "tanh" else score

@@ -71,7 +71,7 @@ class FittedTheta:
 
 
 @dataclass(frozen=True)
-class MadeWith:
+class ThetaInputs:
     """Sources and variant of scores, to which a theta is bound."""
 
     encoder: str
@@ -143,20 +143,20 @@ def _read_fitted(content: Mapping[str, Any]) -> FittedTheta | None:
     return FittedTheta(**{name: content[name] for name in names}) if math.isfinite(content["theta"]) else None
 
 
-def read_scenes_theta(made: MadeWith, scale: float) -> FittedTheta:
+def read_scenes_theta(inputs: ThetaInputs, scale: float) -> FittedTheta:
     """Return theta of the synthetic scenes for the profile "embedded".
 
-    It is the value fitted with the source of regions in `made` if there is one, otherwise the first value. It was
+    It is the value fitted with the source of regions in `inputs` if there is one, otherwise the first value. It was
     fitted with the variant "released". For "paper" it is converted to the scale of the cosine similarity, as are the
     published values.
     """
     content = (DATA / "groovist" / "theta_scenes.json").read_text("utf-8")
     records = [_read_fitted(record) for record in json.loads(content)]
     known = {record.regions: record for record in records if record is not None}
-    found = known.get(made.regions) or next(iter(known.values()))
-    if made.variant == found.variant:
+    found = known.get(inputs.regions) or next(iter(known.values()))
+    if inputs.variant == found.variant:
         return found
-    return replace(found, theta=found.theta / scale, variant=made.variant)
+    return replace(found, theta=found.theta / scale, variant=inputs.variant)
 
 
 def look_for_theta(preflight: Preflight, theta: Any, dataset: str | None, *, backbone: Any, profile: str) -> None:
@@ -190,13 +190,13 @@ def refuse_without_theta() -> NoReturn:
     )
 
 
-def choose_theta(theta: Any, dataset: str | None, made: MadeWith, scale: float, *, is_published: bool) -> Theta:
+def choose_theta(theta: Any, dataset: str | None, inputs: ThetaInputs, scale: float, *, is_published: bool) -> Theta:
     """Return the theta of a call.
 
     Args:
         theta: Setting `theta`: a number on the scale of the variant, a file, or None.
         dataset: Setting `dataset`.
-        made: Sources and variant of the scores of the call.
+        inputs: Sources and variant of the scores of the call.
         scale: Divisor that converts a theta of the variant "released" to "paper".
         is_published: Whether the encoder is `PUBLISHED_ENCODER`.
 
@@ -207,54 +207,54 @@ def choose_theta(theta: Any, dataset: str | None, made: MadeWith, scale: float, 
         return Theta(theta, "given")
     if theta is not None:
         fitted = read_theta(theta)
-        return _check_fitted(fitted, made, "fitted")
-    if dataset == SCENES or (dataset is None and made.encoder.startswith(f"{TOY_NAME}@")):
-        fitted = read_scenes_theta(made, scale)
-        if fitted.encoder != made.encoder:
+        return _check_fitted(fitted, inputs, "fitted")
+    if dataset == SCENES or (dataset is None and inputs.encoder.startswith(f"{TOY_NAME}@")):
+        fitted = read_scenes_theta(inputs, scale)
+        if fitted.encoder != inputs.encoder:
             named = "`theta` is required" if dataset is None else "`dataset` is not supported"
             raise UsageError(
                 f"{named} with this encoder, because the theta of {SCENES} is only valid for {fitted.encoder}, got "
-                f"{made.encoder}; fit another with `fit_theta` and pass it as `theta`"
+                f"{inputs.encoder}; fit another with `fit_theta` and pass it as `theta`"
             )
-        return _check_fitted(fitted, made, SCENES)
+        return _check_fitted(fitted, inputs, SCENES)
     if dataset is None:
         refuse_without_theta()
     if not is_published:
         raise UsageError.about(
             "dataset",
             f"is not supported with this encoder, because the theta of {dataset} is only valid for "
-            f"{PUBLISHED_ENCODER}, got {made.encoder}",
+            f"{PUBLISHED_ENCODER}, got {inputs.encoder}",
             "fit another with `fit_theta` and pass it as `theta`",
         )
-    if made.regions != GIVEN:
+    if inputs.regions != GIVEN:
         warn(
             f"the theta of {dataset} was fitted with the regions of its authors, but this call uses "
-            f"{made.regions}; pass their regions as `regions`, or fit another theta with `fit_theta`"
+            f"{inputs.regions}; pass their regions as `regions`, or fit another theta with `fit_theta`"
         )
     value = PUBLISHED[dataset]
-    return Theta(value if made.variant == "released" else value / scale, dataset)
+    return Theta(value if inputs.variant == "released" else value / scale, dataset)
 
 
-def _check_fitted(fitted: FittedTheta, made: MadeWith, origin: str) -> Theta:
+def _check_fitted(fitted: FittedTheta, inputs: ThetaInputs, origin: str) -> Theta:
     """Return a fitted theta, identified by a hash of its record.
 
     A different encoder or variant raises an error, and a different source of regions or phrases causes a warning.
     """
     for name in ("encoder", "variant"):
-        before, now = getattr(fitted, name), getattr(made, name)
+        before, now = getattr(fitted, name), getattr(inputs, name)
         if before != now:
             raise UsageError.about(
                 "theta", f"must be fitted with the {name} of this call, got {before} and {now}", "fit it again"
             )
     for name in ("regions", "phrases"):
-        before, now = getattr(fitted, name), getattr(made, name)
+        before, now = getattr(fitted, name), getattr(inputs, name)
         if before != now:
             warn(f"theta was fitted with {name} {before}, but this call uses {now}; fit it again")
     return Theta(fitted.theta, f"{origin}-{hashlib.sha256(json.dumps(asdict(fitted)).encode()).hexdigest()[:8]}")
 
 
 def pool_theta(
-    details: Sequence[Mapping[str, Any]], made: MadeWith, path: str | os.PathLike[str] | None
+    details: Sequence[Mapping[str, Any]], inputs: ThetaInputs, path: str | os.PathLike[str] | None
 ) -> dict[str, Any]:
     """Compute the mean of s over all phrases of all stories, and write it if a path is set.
 
@@ -271,7 +271,7 @@ def pool_theta(
     scores = [score for score in rows if score is not None]
     if not scores:
         raise UsageError.about("predictions", "must have at least one phrase with a region to fit theta, got none")
-    fitted = FittedTheta(math.fsum(scores) / len(scores), len(scores), len(details), **asdict(made))
+    fitted = FittedTheta(math.fsum(scores) / len(scores), len(scores), len(details), **asdict(inputs))
     if path is not None:
         fitted.save(path)
     return asdict(fitted)

@@ -138,8 +138,10 @@ class Meteor(base.TokenMetric):
             map(_detail, found) if return_details else None,
             counts=dict(zip(meteor15.formula.COLUMNS, found.statistics.T.tolist(), strict=True)),
         )
-        made_with = {"lists": opened.lists_name, "paraphrases": opened.table_name}
-        return self.result(**of_rows, made_with=made_with) | self._corpus(found.statistics.astype(np.float64))
+        signature_extra = {"lists": opened.lists_name, "paraphrases": opened.table_name}
+        return self.result(**of_rows, signature_extra=signature_extra) | self._corpus(
+            found.statistics.astype(np.float64)
+        )
 
     def _score_as_2007(
         self, predictions: list[str], references: list[list[str]], return_details: bool
@@ -155,7 +157,7 @@ class Meteor(base.TokenMetric):
                 details.append({"tokens": candidate, "references": captions, "per_reference": parts})
                 advance(1)
         of_rows = base.fill_rows(len(predictions), rows, scores, details if return_details else None)
-        return self.result(**of_rows, made_with={"variant": meteor.VARIANT})
+        return self.result(**of_rows, signature_extra={"variant": meteor.VARIANT})
 
 
 def _detail(row: meteor15.scoring.HypothesisRow) -> dict[str, Any]:

@@ -130,7 +130,7 @@ class Onlystyle(style.StyleMetric):
             **self._all_styles(table, captions, targets),
         }
         row_details = details if return_details else None
-        return self.result(scores, made_with=self.sign_table(table), details=row_details, **extra)
+        return self.result(scores, signature_extra=self.sign_table(table), details=row_details, **extra)
 
     def _all_styles(self, table: style.StyleTable, captions: list[list[str]], targets: Ints) -> dict[str, Any]:
         """Return the values that require the scores in all styles, by key."""

@@ -162,7 +162,7 @@ class Polos(clip_score.BackboneMetric):
                     scored.values, (cut[: rows.n_rows] | rows.truncated).tolist(), rows.special, strict=True
                 )
             ]
-        return self.result(scored.scores.tolist(), made_with=self._signature_extra(names), **extra)
+        return self.result(scored.scores.tolist(), signature_extra=self._signature_extra(names), **extra)
 
     def _sources(self) -> dict[str, Any]:
         """Return the settings that name models."""

@@ -183,5 +183,7 @@ class Rovist(base.Metric):
         # Computed only if they are requested.
         details = (dict(zip(("score", *PARTS), row, strict=True)) for row in zip(scores, *columns, strict=True))
         signatures = "\n".join(extra[f"{name}_signature"] for name in PARTS)
-        made_with = {"parts": hashlib.sha256(signatures.encode()).hexdigest()[:8]}
-        return self.result(scores, made_with=made_with, details=list(details) if return_details else None, **extra)
+        signature_extra = {"parts": hashlib.sha256(signatures.encode()).hexdigest()[:8]}
+        return self.result(
+            scores, signature_extra=signature_extra, details=list(details) if return_details else None, **extra
+        )

@@ -167,7 +167,7 @@ class RovistC(base.StoryMetric):
                     scores, texts, stories, by_story, cut_by_story, strict=True
                 )
             ]
-        return self.result(scores, made_with={"enc": scorer.identity}, **extra)
+        return self.result(scores, signature_extra={"enc": scorer.identity}, **extra)
 
     def _values(
         self, scorer: loading.LoadedScorer | loading.GivenScorer, stories: Sequence[Sequence[Step]]

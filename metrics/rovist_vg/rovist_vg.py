@@ -141,7 +141,7 @@ class RovistVg(grounding.GroundingMetric):
         groups, noun_source = self.extract_words(stories, nouns, nouns=True, split=split)
         named = [[noun for nouns in story for noun in nouns] for story in groups]
         idf, idf_source = load_idf(self.idf, self.profile)
-        own, evidence, made_with = self._compare(named, idf, images, regions, features)
+        own, evidence, signature_extra = self._compare(named, idf, images, regions, features)
         scores, details, spots = [], [], []
         with base.progress_bar(len(stories), "Scoring stories", self.progress) as advance:
             for sentences, found, seen in zip(stories, own, evidence, strict=True):
@@ -158,10 +158,10 @@ class RovistVg(grounding.GroundingMetric):
                 f"nouns missing from the idf table: {unseen}; because it has no N, each has the weight largest "
                 "value + ln 2"
             )
-        made_with |= {"nouns": noun_source, "idf": idf_source}
+        signature_extra |= {"nouns": noun_source, "idf": idf_source}
         if noun_source == GIVEN:
-            made_with |= {"sentences": None, "placeholders": None}
-        return self.result(scores, made_with=made_with, details=details if return_details else None)
+            signature_extra |= {"sentences": None, "placeholders": None}
+        return self.result(scores, signature_extra=signature_extra, details=details if return_details else None)
 
     def _compare(
         self, named: list[list[str]], idf: Any, images: Any, regions: Any, features: Any
@@ -171,13 +171,13 @@ class RovistVg(grounding.GroundingMetric):
         where, region_source = source.choose(regions, features, len(named), profile=self.profile)
         if features is not None:
             own = [weigh_nouns(words, idf, [False] * len(words), []) for words in named]
-            made_with = {"enc": GIVEN, "vectors": GIVEN, "regions": region_source, "oov": None}
-            return own, source.read_stories(features, named, images, unit=self.unit), made_with
+            signature_extra = {"enc": GIVEN, "vectors": GIVEN, "regions": region_source, "oov": None}
+            return own, source.read_stories(features, named, images, unit=self.unit), signature_extra
         model, vectors = load_trained(self.checkpoint, self.glove_path, profile=self.profile, device=source.device)
         own, distinct, rows = look_up_nouns(named, vectors, idf, self.oov)
         encode = partial(model.regions, batch_size=source.batch_size, progress=False)
-        made_with = {**sign_model(model, vectors), "regions": region_source}
-        return own, source.encode_stories(model.words(distinct), rows, where, images, encode), made_with
+        signature_extra = {**sign_model(model, vectors), "regions": region_source}
+        return own, source.encode_stories(model.words(distinct), rows, where, images, encode), signature_extra
 
     def _score(self, cosines: np.ndarray, idf: np.ndarray, aggregate: str) -> float:
         """Compute the score of a story from the maximum cosine similarity of each noun. NaN without any."""

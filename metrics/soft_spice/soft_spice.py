@@ -101,7 +101,7 @@ class SoftSpice(scene_graphs.SceneGraphMetric):
         n_empty = sum(not phrases and bool(others) for phrases, others in said)
         row_details = details if return_details else None
         return self.result(
-            scores.tolist(), made_with=self.signature_extra(parser, encoder), details=row_details, n_empty=n_empty
+            scores.tolist(), signature_extra=self.signature_extra(parser, encoder), details=row_details, n_empty=n_empty
         )
 
 

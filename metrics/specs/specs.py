@@ -65,6 +65,6 @@ class Specs(clip_score.BackboneMetric):
     def _compute(
         self, predictions: Sequence[str], images: Sequence[Any], return_details: bool = False
     ) -> dict[str, Any]:
-        cosines, details, made_with = self.clip.cosines(predictions, images, self.progress)
+        cosines, details, signature_extra = self.clip.cosines(predictions, images, self.progress)
         row_details = details if return_details or self.clip.details else None
-        return self.result(specs_scores(cosines).tolist(), made_with=made_with, details=row_details)
+        return self.result(specs_scores(cosines).tolist(), signature_extra=signature_extra, details=row_details)

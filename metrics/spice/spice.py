@@ -121,7 +121,9 @@ class Spice(scene_graphs.SceneGraphMetric):
                 advance(1)
         extra: dict[str, Any] = {name: columns[name] for name in ("precisions", "recalls")}
         row_details = details if return_details else None
-        record = self.result(columns["scores"], made_with=self.signature_extra(identity), details=row_details, **extra)
+        record = self.result(
+            columns["scores"], signature_extra=self.signature_extra(identity), details=row_details, **extra
+        )
         for kind in KINDS:
             record = self.with_score(record, f"{self.name}_{kind}", columns[kind])
         return record

@@ -148,10 +148,12 @@ class Spider(base.TokenMetric):
         details = (dict(zip(("score", *PARTS), row, strict=True)) for row in zip(scores, *columns, strict=True))
         signed = {name: results[name][f"{name}_signature"] for name in PARTS}
         cider, spice = (signatures.parse_signature(signed[name])[1] for name in PARTS)
-        made_with = {"profile": spice["profile"], "df": cider["df"], "parser": spice["parser"]}
+        signature_extra = {"profile": spice["profile"], "df": cider["df"], "parser": spice["parser"]}
         extra: dict[str, Any] = {}
         for name in PARTS:
             kept = (name, *(f"{name}_{key}" for key in ("scores", "undefined", "signature", "details")))
             extra |= {key: results[name][key] for key in kept if key in results[name]}
             extra[f"{name}_signature"] = f"{self.name}_{signed[name]}"
-        return self.result(scores, made_with=made_with, details=list(details) if return_details else None, **extra)
+        return self.result(
+            scores, signature_extra=signature_extra, details=list(details) if return_details else None, **extra
+        )

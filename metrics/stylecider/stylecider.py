@@ -89,4 +89,4 @@ class Stylecider(style.StyleMetric):
             "no_evidence": len(captions) - weighty,
         }
         row_details = details if return_details else None
-        return self.result(scores, made_with=self.sign_table(table), details=row_details, **extra)
+        return self.result(scores, signature_extra=self.sign_table(table), details=row_details, **extra)

@@ -49,13 +49,13 @@ class KnownDistances:
     Attributes:
         places: Row of each caption in the matrix of its example.
         matrices: Distances between the K distinct captions of each example, shape ``(K, K)``. Entry [a, b] is d(a, b).
-        made_with: Signature fields of the distances.
+        signature_extra: Signature fields of the distances.
         reference_first: Whether a in d(a, b) is the reference, as in METEOR, and not the hypothesis.
     """
 
     places: Sequence[Mapping[str, int]]
     matrices: Sequence[Floats]
-    made_with: dict[str, Any]
+    signature_extra: dict[str, Any]
     reference_first: bool
 
     def matrix(self, example: int, captions: Sequence[str]) -> Floats:

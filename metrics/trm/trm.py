@@ -239,7 +239,7 @@ class Trm(caption_sets.CaptionSetMetric):
             tokenizers.warn_of_unparted(dict.fromkeys(chain.from_iterable(pooled)), self.tokenizers)
         examples: Sequence[Any] = check_matrices(distances, pooled) if self.distance == "precomputed" else pooled
         tokens = lru_cache(2**16)(tokenizers.check_tokenizer(self.tokenizer))
-        matrices_of, made_with = self._prepare_distances(predictions, references, pooled, tokens)
+        matrices_of, signature_extra = self._prepare_distances(predictions, references, pooled, tokens)
 
         def inputs(rows: Sequence[int]) -> Iterator[tuple[Sequence[str], Floats]]:
             if self._compared is not None:
@@ -258,7 +258,7 @@ class Trm(caption_sets.CaptionSetMetric):
             lambda captions, ways: 64 * ways + 48 * captions**2,
             minimum=minimum,
             return_details=return_details,
-            made_with=made_with,
+            signature_extra=signature_extra,
         )
 
     def _prepare_distances(
@@ -266,7 +266,7 @@ class Trm(caption_sets.CaptionSetMetric):
     ) -> tuple[Any, dict[str, Any]]:
         """Return the distance matrices for the settings, and their signature fields."""
         if self._compared is not None:
-            return None, self._compared.made_with
+            return None, self._compared.signature_extra
         return open_distances(
             self.distance,
             pooled,
@@ -309,9 +309,11 @@ class Trm(caption_sets.CaptionSetMetric):
         nothing: Captions = [[] for _ in distinct]
         theirs = nothing if self.df == "pooled" else [list(texts) for texts in references]
         ours = distinct if self.df == "pooled" else nothing
-        matrices_of, made_with = self._prepare_distances(ours, theirs, distinct, tokens)
+        matrices_of, signature_extra = self._prepare_distances(ours, theirs, distinct, tokens)
         places = [{text: i for i, text in enumerate(texts)} for texts in distinct]
-        return KnownDistances(places, list(matrices_of(distinct)), made_with, self.distance in ("meteor", METEOR_15))
+        return KnownDistances(
+            places, list(matrices_of(distinct)), signature_extra, self.distance in ("meteor", METEOR_15)
+        )
 
     def _score_group(
         self,

@@ -102,7 +102,7 @@ class Vqascore(judged.JudgeMetric):
                 {"question": question.text(), "answer": answer, "chances": [_chance(one) for one in own]}
                 for question, answer, own in zip(questions, answers, chances, strict=True)
             ]
-        return self.result(scores, made_with=self.signature_extra(judge), altered=altered, **extra)
+        return self.result(scores, signature_extra=self.signature_extra(judge), altered=altered, **extra)
 
     def question(self, caption: str, picture: Any) -> judges.Question:
         """Build the question about a caption, which replaces each ``{}`` of the template."""

@@ -25,7 +25,7 @@ class Tunable(base.StoryMetric):
         return "c"
 
     def _compute(self, predictions, table=None, return_details=False):
-        return self.result([len(story) for story in predictions], made_with={"table": table or "none"})
+        return self.result([len(story) for story in predictions], signature_extra={"table": table or "none"})
 
 
 def sentences(text):

@@ -65,7 +65,7 @@ def test_examples_are_scored_by_their_sizes_each_from_its_own_input(chunk_bytes,
 
     with pytest.warns(UserWarning, match="sizes") as caught:
         result = metric.score_statistics(
-            sets, sets, inputs, scored, lambda *_: 50, minimum=minimum, return_details=False, made_with={}
+            sets, sets, inputs, scored, lambda *_: 50, minimum=minimum, return_details=False, signature_extra={}
         )
     assert asked == order
     assert result["set_toy_scores"] == pytest.approx([row if row in order else np.nan for row in range(5)], nan_ok=True)

@@ -281,13 +281,18 @@ class Metric(EvaluateAdapter, ABC):
         self.add_batch(**row)
 
     def result(
-        self, scores: Sequence[float], *, made_with: Mapping[str, Any] | None = None, details: Any = None, **extra: Any
+        self,
+        scores: Sequence[float],
+        *,
+        signature_extra: Mapping[str, Any] | None = None,
+        details: Any = None,
+        **extra: Any,
     ) -> dict[str, Any]:
         """Build the result dictionary with `vlgauge.core.results.result_record`.
 
         Args:
             scores: One score per row, NaN if undefined.
-            made_with: Signature fields that are only known at call time. See `signature`.
+            signature_extra: Signature fields that are only known at call time. See `signature`.
             details: Details that explain each score. None if they were not requested.
             **extra: Additional values. Their keys are prefixed with the name of the metric.
 
@@ -296,7 +301,7 @@ class Metric(EvaluateAdapter, ABC):
             additional values, in plain Python types.
         """
         more = extra if details is None else extra | {"details": details}
-        return result_record(self.name, scores, self.signature(**(made_with or {})), more)
+        return result_record(self.name, scores, self.signature(**(signature_extra or {})), more)
 
     def with_score(self, record: Mapping[str, Any], key: str, scores: Sequence[float], **extra: Any) -> dict[str, Any]:
         """Return a copy of a result dictionary with another score added.
@@ -325,18 +330,18 @@ class Metric(EvaluateAdapter, ABC):
         """
         return bool(self.needs)
 
-    def signature(self, **made_with: Any) -> str:
+    def signature(self, **signature_extra: Any) -> str:
         """Return the signature, a string that lists everything that affects the scores.
 
         An example is ``rovist_nr|v:0.1.0|profile:paper|variant:released|n:4``.
 
         Args:
-            **made_with: Fields that are only known at call time, such as the digest of an encoder. None removes a
+            **signature_extra: Fields that are only known at call time, such as the digest of an encoder. None removes a
                 setting that the call did not use.
         """
         fields = {"v": __version__, "profile": self.profile if self.uses_models else PROFILES[0]}
-        fields |= ({"config": self.config_name} if self.configs else {}) | self.signature_fields() | made_with
-        unread = {name for name, value in made_with.items() if value is None}
+        fields |= ({"config": self.config_name} if self.configs else {}) | self.signature_fields() | signature_extra
+        unread = {name for name, value in signature_extra.items() if value is None}
         ordered = dict.fromkeys(name for name in (*_FIRST_FIELDS, *fields) if name in fields and name not in unread)
         return format_signature(self.name, {name: fields[name] for name in ordered})
 

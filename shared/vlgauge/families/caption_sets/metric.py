@@ -158,7 +158,8 @@ class CaptionSetMetric(Metric):
             scored,
             row_bytes,
             return_details=return_details,
-            made_with={"enc": vectors.identity} | ({} if embeddings is None else {"dtype": None, "pooling": None}),
+            signature_extra={"enc": vectors.identity}
+            | ({} if embeddings is None else {"dtype": None, "pooling": None}),
         )
 
     def score_statistics(
@@ -171,7 +172,7 @@ class CaptionSetMetric(Metric):
         *,
         minimum: int = 2,
         return_details: bool,
-        made_with: dict[str, Any],
+        signature_extra: dict[str, Any],
     ) -> dict[str, Any]:
         """Build the result dictionary of a metric with one or more statistics, from groups of rows of equal sizes.
 
@@ -185,7 +186,7 @@ class CaptionSetMetric(Metric):
             row_bytes: Returns the working memory of a row in bytes, given its number of captions and of partitions.
             minimum: Minimum number of captions on either side for `score_group` to be called.
             return_details: Whether the result contains the details of each row.
-            made_with: Signature fields that are only known at call time.
+            signature_extra: Signature fields that are only known at call time.
 
         Returns:
             Values by key, as returned by `compute`.
@@ -218,7 +219,7 @@ class CaptionSetMetric(Metric):
             self._tested = tested
         extra = {key: value for name, one in tested.items() for key, value in one.keys(name, self.test.pvalue).items()}
         row_details = details if return_details else None
-        return self.result(tested[""].scores.tolist(), made_with=made_with, details=row_details, **extra)
+        return self.result(tested[""].scores.tolist(), signature_extra=signature_extra, details=row_details, **extra)
 
     def extremes(self) -> dict[str, str]:
         """Return the values that are evidence against the null hypothesis, "large" or "small", by name of a statistic.

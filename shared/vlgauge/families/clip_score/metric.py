@@ -128,7 +128,7 @@ class ClipScoreMetric(Metric):
         return_details: bool = False,
     ) -> dict[str, Any]:
         seen = images if videos is None else videos
-        vectors, made_with = self.clip.vectors(self.progress)
+        vectors, signature_extra = self.clip.vectors(self.progress)
         if self.calibration is not None:
             references = self._without_references(vectors, references)
         rows = self.clip.text_rows(predictions, references)
@@ -142,7 +142,9 @@ class ClipScoreMetric(Metric):
             scored = replace(scored, scores=self.calibration.scores([note["cosine"] for note in scored.details]))
         self._warn(rows, scored)
         row_details = scored.details if return_details else None
-        record = self.result(scored.scores.tolist(), made_with=self.fields(made_with, more), details=row_details)
+        record = self.result(
+            scored.scores.tolist(), signature_extra=self.fields(signature_extra, more), details=row_details
+        )
         if scored.reference_scores is None:
             return record
         found = scored.reference_scores.tolist()
