@@ -115,7 +115,7 @@ def limit_unpacked_size(size: int) -> int:
     return max(current_limits().max_unpacked, _UNPACKED_PER_BYTE * size)
 
 
-def refuse(name: str, limit: int, what: str, option: str, shown: object) -> NoReturn:
+def refuse(name: str, limit: int, what: str, option: str, got: object) -> NoReturn:
     """Raise an error about a file that exceeds a limit, with a message that says how to raise the limit.
 
     Args:
@@ -123,13 +123,13 @@ def refuse(name: str, limit: int, what: str, option: str, shown: object) -> NoRe
         limit: The limit.
         what: Unit of the limit, such as "rows".
         option: Name of the limit in `limits`, such as "max_rows".
-        shown: Path of the file in the message.
+        got: Path of the file in the message.
 
     Raises:
         FileLimitError: Always.
     """
     raise FileLimitError(
-        f"{name} must have at most {limit:,} {what}, got more in {str(shown)!r}; raise the limit with "
+        f"{name} must have at most {limit:,} {what}, got more in {str(got)!r}; raise the limit with "
         f"--{option.replace('_', '-')}, or in Python with vlgauge.core.files.limits({option}=...)"
     )
 
@@ -195,7 +195,7 @@ def read_text(path: FilePath, name: str = "`path`") -> str:
     return decode_text(read_bytes(path, name), name, path)
 
 
-def decode_text(data: bytes, name: str, shown: object) -> str:
+def decode_text(data: bytes, name: str, got: object) -> str:
     """Decode UTF-8 text, without its byte order mark.
 
     Raises:
@@ -203,7 +203,7 @@ def decode_text(data: bytes, name: str, shown: object) -> str:
             names known binary formats such as images and archives, which cannot be saved as text.
     """
     if kind := next((kind for start, kind in _NO_TEXT.items() if data.startswith(start)), ""):
-        raise UsageError(f"{name} must be UTF-8 text, got {kind} in {str(shown)!r}; choose a text file")
+        raise UsageError(f"{name} must be UTF-8 text, got {kind} in {str(got)!r}; choose a text file")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -216,7 +216,7 @@ def decode_text(data: bytes, name: str, shown: object) -> str:
             return text
         found, data = "a zero byte", text.encode()
     line = data.count(b"\n", 0, position) + 1
-    raise UsageError(f"{name} must be UTF-8 text, got {found} in line {line} of {str(shown)!r}; save it as UTF-8")
+    raise UsageError(f"{name} must be UTF-8 text, got {found} in line {line} of {str(got)!r}; save it as UTF-8")
 
 
 def unpack(path: FilePath, name: str = "`path`") -> Generator[bytes, None, None]:
@@ -288,13 +288,13 @@ class _RefusedError(UsageError):
     """Raised if valid JSON is not accepted. The message is the requirement."""
 
 
-def parse_json(text: str, name: str, shown: object, first_line: int = 1) -> Any:
+def parse_json(text: str, name: str, got: object, first_line: int = 1) -> Any:
     """Parse a JSON text, in which numbers may be NaN.
 
     Args:
         text: The JSON text.
         name: Name of the argument in error messages.
-        shown: Path of the file in error messages.
+        got: Path of the file in error messages.
         first_line: Number of the line at which the text begins.
 
     Returns:
@@ -304,13 +304,13 @@ def parse_json(text: str, name: str, shown: object, first_line: int = 1) -> Any:
         ValueError: If the text is invalid, repeats a key, is nested more than `MAX_DEPTH` levels deep, or has an
             integer of more than 308 digits.
     """
-    place = f"line {first_line} of {str(shown)!r}"
+    place = f"line {first_line} of {str(got)!r}"
     try:
         value = json.loads(text, object_pairs_hook=_without_repeated, parse_int=_whole_number)
     except json.JSONDecodeError as error:
         line = first_line + error.lineno - 1
         raise UsageError(
-            f"{name} must contain JSON, got {error.msg} in line {line}, column {error.colno} of {str(shown)!r}"
+            f"{name} must contain JSON, got {error.msg} in line {line}, column {error.colno} of {str(got)!r}"
         ) from None
     except _RefusedError as error:
         wanted = str(error)
@@ -352,7 +352,7 @@ def depth_of(value: Any) -> int:
     return depth
 
 
-def limit_rows(rows: Iterable[Item], name: str, shown: object) -> Iterator[Item]:
+def limit_rows(rows: Iterable[Item], name: str, got: object) -> Iterator[Item]:
     """Yield rows up to the row limit.
 
     Raises:
@@ -361,11 +361,11 @@ def limit_rows(rows: Iterable[Item], name: str, shown: object) -> Iterator[Item]
     limit = current_limits().max_rows
     for number, row in enumerate(rows):
         if number >= limit:
-            refuse(name, limit, "rows", "max_rows", shown)
+            refuse(name, limit, "rows", "max_rows", got)
         yield row
 
 
-def check_row(n_characters: int, name: str, shown: object, line: int) -> None:
+def check_row(n_characters: int, name: str, got: object, line: int) -> None:
     """Check the length of a row.
 
     Raises:
@@ -373,7 +373,7 @@ def check_row(n_characters: int, name: str, shown: object, line: int) -> None:
     """
     limit = current_limits().max_row
     if n_characters > limit:
-        refuse(name, limit, "characters in a row", "max_row", f"{shown}, line {line}")
+        refuse(name, limit, "characters in a row", "max_row", f"{got}, line {line}")
 
 
 def json_bytes(text: str, most: int) -> int:
@@ -404,18 +404,18 @@ def _signs_bytes(text: str, n_keys: int) -> int:
     return found + _MORE_PER_STRING * n_strings
 
 
-def check_objects(n_bytes: int, limit: int, name: str, shown: object) -> None:
+def check_objects(n_bytes: int, limit: int, name: str, got: object) -> None:
     """Check the memory of the lists, objects and cells of a table.
 
     Raises:
         ValueError: If they need more than `limit` bytes.
     """
     if n_bytes > limit:
-        refuse(name, limit, "bytes of lists, objects and cells in memory", "max_unpacked", shown)
+        refuse(name, limit, "bytes of lists, objects and cells in memory", "max_unpacked", got)
 
 
 def csv_rows(
-    text: str, name: str, shown: object, *, delimiter: str = ",", strict: bool = False, skipinitialspace: bool = False
+    text: str, name: str, got: object, *, delimiter: str = ",", strict: bool = False, skipinitialspace: bool = False
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of a CSV table, including the header, each with the number of its last line.
 
@@ -429,7 +429,7 @@ def csv_rows(
         nonlocal length
         for number, line in enumerate(_LINE.finditer(text), 1):
             length += line.end() - line.start()
-            check_row(length, name, shown, number)
+            check_row(length, name, got, number)
             yield line[0]
 
     # Raise the limit, because a story may be longer than the default of 131,072 characters.
@@ -441,8 +441,8 @@ def csv_rows(
         if titles is not None:
             length = 0
             yield lines.line_num, titles
-        for row in limit_rows(lines, name, shown):
+        for row in limit_rows(lines, name, got):
             length = 0
             yield lines.line_num, row
     except csv.Error as error:
-        raise UsageError(f"{name} must be CSV, got {error} in line {lines.line_num} of {str(shown)!r}") from None
+        raise UsageError(f"{name} must be CSV, got {error} in line {lines.line_num} of {str(got)!r}") from None

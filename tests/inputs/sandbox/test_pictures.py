@@ -187,7 +187,7 @@ def test_no_clip_is_opened_here(tmp_path, monkeypatch):
 
 def test_a_clip_that_cannot_be_copied_says_so():
     with pytest.raises(OSError, match=r"^`x`.*copied"):
-        list(sandbox_tasks.extent({"ending": "/no/folder", "place": "x", "shown": "x"}, b"x"))
+        list(sandbox_tasks.extent({"ending": "/no/folder", "place": "x", "got": "x"}, b"x"))
 
 
 def test_a_sandboxed_clip_that_is_none_says_the_same(tmp_path):

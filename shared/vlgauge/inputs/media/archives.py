@@ -136,7 +136,7 @@ def _zip_content(path: str, number: int, name: str, most_bytes: int) -> bytes:
 
 
 def _run(task: str, path: str, most_bytes: int = 0, **settings: Any) -> Iterable[Part]:
-    settings |= {"path": os.path.abspath(path), "shown": path}
+    settings |= {"path": os.path.abspath(path), "got": path}
     return run(f"{__name__}:{task}", settings, subject=f"FILE, {path!r},", most_bytes=most_bytes)
 
 
@@ -148,7 +148,7 @@ def tar_members(settings: dict[str, Any], content: bytes) -> Iterator[tuple[Any,
     member is None for a folder.
 
     Args:
-        settings: ``path`` of the archive, ``shown`` for its path in messages, ``start`` position in bytes and ``most``
+        settings: ``path`` of the archive, ``got`` for its path in messages, ``start`` position in bytes and ``most``
             members.
         content: Not used.
 
@@ -156,7 +156,7 @@ def tar_members(settings: dict[str, Any], content: bytes) -> Iterator[tuple[Any,
         UsageError: If the archive is damaged or packed.
     """
     found: list[tuple[str, int, int | None] | None] = []
-    expected = f"FILE must be a complete uncompressed tar archive, got {settings['shown']!r}"
+    expected = f"FILE must be a complete uncompressed tar archive, got {settings['got']!r}"
     with _convert_errors(expected), open(settings["path"], "rb") as file:
         size = os.fstat(file.fileno()).st_size
         file.seek(settings["start"])
@@ -178,13 +178,13 @@ def zip_members(settings: dict[str, Any], content: bytes) -> Iterator[tuple[Any,
     """Yield members of a zip archive like `tar_members`, with their index in the directory instead of the position.
 
     Args:
-        settings: ``path`` of the archive, ``shown`` for its path in messages, ``start`` index and ``most`` members.
+        settings: ``path`` of the archive, ``got`` for its path in messages, ``start`` index and ``most`` members.
         content: Not used.
 
     Raises:
         UsageError: If the archive is damaged.
     """
-    with _convert_errors(f"FILE must be a complete zip archive, got {settings['shown']!r}"):
+    with _convert_errors(f"FILE must be a complete zip archive, got {settings['got']!r}"):
         every, start = _open_zip_file(settings["path"]).infolist(), settings["start"]
         end = start + settings["most"]
         found = [

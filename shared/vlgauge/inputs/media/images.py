@@ -296,8 +296,8 @@ def open_image(
         ValueError: If the image cannot be read, is too large, or has more than 8 bits per channel.
     """
     if is_sandboxed():
-        content, shown = _content(cell, place), short_cell(cell)
-        picture, animated = sandboxed.picture(content, place, convert=convert, max_pixels=max_pixels, shown=shown)
+        content, got = _content(cell, place), short_cell(cell)
+        picture, animated = sandboxed.picture(content, place, convert=convert, max_pixels=max_pixels, got=got)
     else:
         picture, animated = decode_image(cell, place, convert=convert, max_pixels=max_pixels)
     if animated:
@@ -313,7 +313,7 @@ def check_image(cell: Mapping[str, Any], place: str, *, max_pixels: int = MAX_PI
     """
     if not is_sandboxed():
         open_image(cell, place, max_pixels=max_pixels)
-    elif sandboxed.is_animated(_content(cell, place), place, max_pixels=max_pixels, shown=short_cell(cell)):
+    elif sandboxed.is_animated(_content(cell, place), place, max_pixels=max_pixels, got=short_cell(cell)):
         note_animation(place)
 
 
@@ -337,7 +337,7 @@ def decode_image(
     *,
     convert: Literal["early", "late"],
     max_pixels: int,
-    shown: str = "",
+    got: str = "",
     may_be_large: bool = True,
 ) -> tuple[Image.Image, bool]:
     """Decode a cell in this process, even if it is untrusted. See `open_image` for the arguments.
@@ -349,13 +349,13 @@ def decode_image(
         LargeImageError: If the image is large, unless `may_be_large` is true.
         UsageError: If the image cannot be read, is too large, or has a mode that is not supported.
     """
-    with open_image_file(cell, place, max_pixels=max_pixels, shown=shown) as image:
+    with open_image_file(cell, place, max_pixels=max_pixels, got=got) as image:
         _check_not_deep(_find_stored_mode(image), place)
         weight = image.width * image.height * headers.bytes_per_pixel(image)
         if not may_be_large and is_large(weight, MAX_PIXELS * _BYTES_PER_PIXEL):
             raise LargeImageError(f"`{place}` must be decoded alone")
         alone = decode_alone_if_large(weight, MAX_PIXELS * _BYTES_PER_PIXEL)
-        with alone, _unreadable_refused(place, shown or short_cell(cell)):
+        with alone, _unreadable_refused(place, got or short_cell(cell)):
             animated = bool(getattr(image, "is_animated", False))
             image.load()
             # A text chunk of a PNG file with this name replaces the transparency, and Pillow cannot convert a text.
@@ -386,34 +386,34 @@ def image_head(cell: Mapping[str, Any], place: str) -> tuple[tuple[int, int], st
     return read_head(cell, place)
 
 
-def read_head(cell: Mapping[str, Any], place: str, *, shown: str = "") -> tuple[tuple[int, int], str]:
+def read_head(cell: Mapping[str, Any], place: str, *, got: str = "") -> tuple[tuple[int, int], str]:
     """Read the header of a cell in this process, even if it is untrusted. See `image_head` for the result.
 
     Raises:
         UsageError: If the image cannot be read or is too large.
     """
     # Pillow also reads the chunks after the pixels of a PNG file, which can be broken if the header is not.
-    with open_image_file(cell, place, shown=shown) as image, _unreadable_refused(place, shown or short_cell(cell)):
+    with open_image_file(cell, place, got=got) as image, _unreadable_refused(place, got or short_cell(cell)):
         turned = image.getexif().get(_ORIENTATION, 1) in (5, 6, 7, 8)
         return (image.height, image.width) if turned else image.size, image.mode
 
 
 @contextmanager
 def open_image_file(
-    cell: Mapping[str, Any], place: str, *, max_pixels: int = MAX_PIXELS, shown: str = ""
+    cell: Mapping[str, Any], place: str, *, max_pixels: int = MAX_PIXELS, got: str = ""
 ) -> Iterator[ImageFile]:
     """Open an image, read its header and check its size.
 
     Raises:
         ValueError: If the image cannot be read or is too large.
     """
-    shown = shown or short_cell(cell)
+    got = got or short_cell(cell)
     with ExitStack() as stack:
-        with _unreadable_refused(place, shown):
+        with _unreadable_refused(place, got):
             image = stack.enter_context(headers.open_header(cell.get("bytes"), str(cell.get("path"))))
             sizes, most = headers.sizes(image), max_pixels * _BYTES_PER_PIXEL // headers.bytes_per_pixel(image)
         for width, height in sizes:
-            _check_not_large(width, height, place, most, f" in {shown}")
+            _check_not_large(width, height, place, most, f" in {got}")
         yield image
 
 
@@ -423,7 +423,7 @@ def short_cell(cell: Mapping[str, Any]) -> str:
 
 
 @contextmanager
-def _unreadable_refused(place: str, shown: str) -> Iterator[None]:
+def _unreadable_refused(place: str, got: str) -> Iterator[None]:
     """Convert errors of Pillow for broken, truncated, foreign or huge files to ValueError.
 
     Pillow can raise nearly any exception, including struct.error and KeyError, and warnings if they are errors.
@@ -434,4 +434,4 @@ def _unreadable_refused(place: str, shown: str) -> Iterator[None]:
         # Pillow's message for an unknown format contains the address of a buffer.
         is_unknown = isinstance(error, UnidentifiedImageError)
         why = "an unknown image format" if is_unknown else f"error: {str(error) or type(error).__name__}"
-        raise UsageError.about(place, f"must be a readable image, got {shown} ({why})") from error
+        raise UsageError.about(place, f"must be a readable image, got {got} ({why})") from error

@@ -25,7 +25,7 @@ def picture(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
     Raises:
         UsageError: If the image cannot be read or is too large.
     """
-    how = {name: settings[name] for name in ("convert", "max_pixels", "shown", "may_be_large")}
+    how = {name: settings[name] for name in ("convert", "max_pixels", "got", "may_be_large")}
     try:
         image, animated = decode_image({"bytes": content, "path": None}, settings["place"], **how)
     except LargeImageError:
@@ -50,7 +50,7 @@ def whole(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
     Raises:
         UsageError: If the image cannot be read or is too large.
     """
-    how = {name: settings[name] for name in ("max_pixels", "shown", "may_be_large")}
+    how = {name: settings[name] for name in ("max_pixels", "got", "may_be_large")}
     cell = {"bytes": content, "path": None}
     try:
         _, animated = decode_image(cell, settings["place"], convert="early", **how)
@@ -67,7 +67,7 @@ def head(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
         UsageError: If the image cannot be read or is too large.
     """
     cell = {"bytes": content, "path": None}
-    size, mode = read_head(cell, settings["place"], shown=settings["shown"])
+    size, mode = read_head(cell, settings["place"], got=settings["got"])
     yield {"size": size, "mode": mode}, b""
 
 
@@ -81,7 +81,7 @@ def _clip(settings: dict[str, Any], content: bytes) -> Iterator[VideoSource]:
                 file.write(content)
         except OSError as error:
             raise OSError(f"`{settings['place']}` cannot be copied for its decoder ({error.strerror})") from None
-        yield VideoSource(path, settings["place"], shown=settings["shown"])
+        yield VideoSource(path, settings["place"], got=settings["got"])
 
 
 def extent(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:

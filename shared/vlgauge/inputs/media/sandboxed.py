@@ -104,13 +104,13 @@ def _is_animated(content: bytes, place: str, **how: Any) -> bool | None:
     return None if part.facts is None else bool(part.facts["animated"])
 
 
-def picture_head(content: bytes, place: str, shown: str) -> tuple[tuple[int, int], str]:
+def picture_head(content: bytes, place: str, got: str) -> tuple[tuple[int, int], str]:
     """Return width and height in pixels of an upright image, and the mode of its pixels, such as "RGB".
 
     Raises:
         UsageError: If the image cannot be read or is too large.
     """
-    (part,) = run(f"{_TASKS}:head", {"place": place, "shown": shown}, content, subject=f"`{place}`")
+    (part,) = run(f"{_TASKS}:head", {"place": place, "got": got}, content, subject=f"`{place}`")
     width, height = part.facts["size"]
     return (width, height), part.facts["mode"]
 
@@ -160,7 +160,7 @@ def _of_clip(task: str, path: str, place: str, settings: Mapping[str, Any], most
     content = read_bytes(path, f"`{place}`")
     return run(
         f"{_TASKS}:{task}",
-        {"place": place, "shown": path, "ending": Path(path).suffix, **settings},
+        {"place": place, "got": path, "ending": Path(path).suffix, **settings},
         content,
         subject=f"`{place}`",
         most_bytes=most_bytes + MEGABYTE,

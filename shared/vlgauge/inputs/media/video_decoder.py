@@ -68,10 +68,10 @@ class VideoSource:
         is_sandboxed: Whether a sandbox worker decodes the file.
     """
 
-    def __init__(self, path: str, place: str, *, shown: str | None = None) -> None:
+    def __init__(self, path: str, place: str, *, got: str | None = None) -> None:
         self.place = place
         self.path = path
-        self._shown = path if shown is None else shown
+        self._shown = path if got is None else got
         self.is_sandboxed = is_sandboxed()
         self.digest = self._digest()
 
@@ -107,8 +107,8 @@ class VideoSource:
                 if packet.size and not packet.is_discard and not packet.is_corrupt:
                     count += 1
                     if packet.pts is not None:
-                        shown = float((packet.pts + (packet.duration or 0)) * packet.time_base)
-                        end = shown if end is None else max(end, shown)
+                        got = float((packet.pts + (packet.duration or 0)) * packet.time_base)
+                        end = got if end is None else max(end, got)
             start = float((stream.start_time or 0) * stream.time_base)
             stated, stated_frames = _get_stated_seconds(container, stream, start), stream.frames
             pixels = stream.width * stream.height

@@ -18,13 +18,13 @@ _MOST_METADATA = 32 * MEGABYTE
 _OVERHEAD = 16 * MEGABYTE  # schemas and padding of all batches
 
 
-def parquet_rows(data: bytes, name: str, shown: object, *, form: str = "Parquet") -> list[dict[str, Any]]:
+def parquet_rows(data: bytes, name: str, got: object, *, form: str = "Parquet") -> list[dict[str, Any]]:
     """Return the rows of a Parquet file, or of an Arrow stream in the format of `datasets`, as cells by column name.
 
     Args:
         data: Content of the file.
         name: Name of the file in messages, such as ``"FILE"``.
-        shown: Path of the file, for messages.
+        got: Path of the file, for messages.
         form: ``"Parquet"`` or ``"Arrow"``.
 
     Raises:
@@ -32,17 +32,17 @@ def parquet_rows(data: bytes, name: str, shown: object, *, form: str = "Parquet"
     """
     known, limit = current_limits(), limit_unpacked_size(len(data))
     settings = {"form": form, "limit": limit, "max_rows": known.max_rows, "max_row": known.max_row}
-    with closing(_batches(data, name, shown, settings)) as batches:
-        return [row for batch in batches for row in objects(batch, name, shown)]
+    with closing(_batches(data, name, got, settings)) as batches:
+        return [row for batch in batches for row in objects(batch, name, got)]
 
 
-def parquet_table(data: bytes, name: str, shown: str, limit: int) -> pa.Table:
+def parquet_table(data: bytes, name: str, got: str, limit: int) -> pa.Table:
     """Return a Parquet file as a table with the metadata of its schema.
 
     Args:
         data: Content of the file.
         name: Name of the file in messages.
-        shown: Path of the file, for messages.
+        got: Path of the file, for messages.
         limit: Maximum size of the table in memory, in bytes.
 
     Raises:
@@ -50,23 +50,23 @@ def parquet_table(data: bytes, name: str, shown: str, limit: int) -> pa.Table:
     """
     import pyarrow as pa
 
-    with closing(_batches(data, name, shown, {"form": "Parquet", "limit": limit})) as batches:
+    with closing(_batches(data, name, got, {"form": "Parquet", "limit": limit})) as batches:
         return pa.Table.from_batches(batches)
 
 
-def parquet_metadata(data: bytes, key: str, name: str, shown: str) -> bytes:
+def parquet_metadata(data: bytes, key: str, name: str, got: str) -> bytes:
     """Return the metadata of a Parquet file under a key. Empty without the key, or if the file is damaged.
 
     Args:
         data: Content of the file.
         key: Key of the metadata.
         name: Name of the file in messages.
-        shown: Path of the file, for messages.
+        got: Path of the file, for messages.
 
     Raises:
         UsageError: If the metadata are too large.
     """
-    task, subject = "vlgauge.inputs.sandbox.parquet_tasks:stored_text", f"{name}, {shown!r},"
+    task, subject = "vlgauge.inputs.sandbox.parquet_tasks:stored_text", f"{name}, {got!r},"
     (part,) = run(task, {"key": key}, data, subject=subject, most_bytes=_MOST_METADATA, memory=MEMORY + len(data))
     return part.body
 
@@ -79,7 +79,7 @@ def batches_of(content: bytes) -> list[pa.RecordBatch]:
         return list(stream)
 
 
-def objects(batch: pa.RecordBatch, name: str, shown: object) -> list[dict[str, Any]]:
+def objects(batch: pa.RecordBatch, name: str, got: object) -> list[dict[str, Any]]:
     """Return the rows of a batch as dictionaries of Python objects by column name.
 
     Raises:
@@ -91,19 +91,19 @@ def objects(batch: pa.RecordBatch, name: str, shown: object) -> list[dict[str, A
         return batch.to_pylist()
     except (pa.ArrowException, ArithmeticError, ValueError, LookupError) as error:
         raise UsageError(
-            f"{name} must have times that Python can represent, got one in {shown!r} that it cannot ({error}); "
+            f"{name} must have times that Python can represent, got one in {got!r} that it cannot ({error}); "
             "save such a column as strings"
         ) from error
 
 
-def _batches(data: bytes, name: str, shown: object, settings: dict[str, Any]) -> Generator[pa.RecordBatch]:
+def _batches(data: bytes, name: str, got: object, settings: dict[str, Any]) -> Generator[pa.RecordBatch]:
     """Yield the batches. The first one arrives after the worker has checked that all of them are within the limits."""
     limit = settings["limit"]
     parts = run(
         "vlgauge.inputs.sandbox.parquet_tasks:batches",
-        {"name": name, "shown": str(shown), **settings},
+        {"name": name, "got": str(got), **settings},
         data,
-        subject=f"{name}, {str(shown)!r},",
+        subject=f"{name}, {str(got)!r},",
         most_bytes=limit + _OVERHEAD,
         memory=MEMORY * max(1, -(-limit // Limits.max_unpacked)),
         seconds=min(max(SECONDS, len(data) / _BYTES_PER_SECOND), MOST_SECONDS),

@@ -21,7 +21,7 @@ def batches(settings: dict[str, Any], data: bytes) -> Iterator[tuple[dict[str, A
     """Yield an empty dictionary and an Arrow stream per batch of rows, after all batches were found within the limits.
 
     Args:
-        settings: ``form`` ("Parquet" or "Arrow"), ``name`` and ``shown`` for messages, and ``limit``, ``max_rows`` and
+        settings: ``form`` ("Parquet" or "Arrow"), ``name`` and ``got`` for messages, and ``limit``, ``max_rows`` and
             ``max_row``.
         data: Content of the file.
 
@@ -29,7 +29,7 @@ def batches(settings: dict[str, Any], data: bytes) -> Iterator[tuple[dict[str, A
         UsageError: If the file is damaged or of another kind.
         FileLimitError: If the file exceeds a limit.
     """
-    name, shown = settings["name"], settings["shown"]
+    name, got = settings["name"], settings["got"]
     try:
         found = list(_of_stream(data, settings) if settings["form"] == "Arrow" else _of_parquet(data, settings))
         yield from (({}, arrow_stream(batch)) for batch in found)
@@ -40,7 +40,7 @@ def batches(settings: dict[str, Any], data: bytes) -> Iterator[tuple[dict[str, A
         why = " ".join(str(error).split())[:200] or type(error).__name__
         article = "an" if settings["form"] == "Arrow" else "a"
         raise UsageError(
-            f"{name} must be {article} {settings['form']} file, got {shown!r}, which fails with: {why}"
+            f"{name} must be {article} {settings['form']} file, got {got!r}, which fails with: {why}"
         ) from None
 
 
@@ -140,7 +140,7 @@ def _within(batches: Iterable[pa.RecordBatch], settings: dict[str, Any]) -> Iter
         batch.validate(full=True)  # strings may be invalid UTF-8
         n_rows += len(batch)
         if n_rows > settings["max_rows"]:
-            refuse(settings["name"], settings["max_rows"], "rows", "max_rows", settings["shown"])
+            refuse(settings["name"], settings["max_rows"], "rows", "max_rows", settings["got"])
         yield batch
 
 
@@ -152,11 +152,11 @@ def _check_titles(schema: pa.Schema) -> None:
 def _check_left(left: int, settings: dict[str, Any]) -> None:
     if left < 0:
         limit = settings["limit"]
-        refuse(settings["name"], limit, "bytes when it is decompressed", "max_unpacked", settings["shown"])
+        refuse(settings["name"], limit, "bytes when it is decompressed", "max_unpacked", settings["got"])
 
 
 def _check_rows(batch: pa.RecordBatch, n_before: int, longest: int, settings: dict[str, Any]) -> None:
     for i in range(len(batch)):
         if sum(map(python_bytes, batch.slice(i, 1).columns)) > longest:
-            place = f"{settings['shown']}, row {n_before + i}"
+            place = f"{settings['got']}, row {n_before + i}"
             refuse(settings["name"], longest, "bytes in a row", "max_row", place)

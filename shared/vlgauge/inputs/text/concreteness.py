@@ -129,23 +129,23 @@ def read_concreteness(path: str | os.PathLike[str]) -> ConcretenessTable:
         UsageError: If the file lacks a column, has no ratings, has a rating that is not a finite number, or rates a
             word twice with different values.
     """
-    file, shown = Path(path).expanduser(), os.fspath(path)
+    file, got = Path(path).expanduser(), os.fspath(path)
     if not file.is_file():
         raise MissingFileError.about(
             "concreteness_path",
-            f"must be an existing file, got {shown!r}",
+            f"must be an existing file, got {got!r}",
             f"omit it for the ratings of the package {PACKAGE}",
         )
     text = read_text(file, _NAME)
     header = text.partition("\n")[0].rstrip("\r")
-    rows = csv_rows(text, _NAME, shown, delimiter=_delimiter(header, shown))
+    rows = csv_rows(text, _NAME, got, delimiter=_delimiter(header, got))
     _, titles = next(rows)
     word_at, rating_at = titles.index(_WORD), titles.index(_RATING)
     ratings: dict[str, float] = {}
     for number, row in rows:
         if not row:
             continue
-        place = f"line {number} of {shown!r}"
+        place = f"line {number} of {got!r}"
         if len(row) <= max(word_at, rating_at):
             raise UsageError.about("concreteness_path", f"must have a word and a rating in every line, got {place}")
         rating = _number(row[rating_at], place)
@@ -154,19 +154,19 @@ def read_concreteness(path: str | os.PathLike[str]) -> ConcretenessTable:
                 "concreteness_path", f"must rate each word once, got {row[word_at]!r} again in {place}"
             )
     if not ratings:
-        raise UsageError.about("concreteness_path", f"must rate at least one word, got none in {shown!r}")
+        raise UsageError.about("concreteness_path", f"must rate at least one word, got none in {got!r}")
     return ConcretenessTable(ratings)
 
 
-def _delimiter(header: str, shown: str) -> str:
+def _delimiter(header: str, got: str) -> str:
     for delimiter in _DELIMITERS:
-        _, titles = next(csv_rows(header, _NAME, shown, delimiter=delimiter), (0, []))
+        _, titles = next(csv_rows(header, _NAME, got, delimiter=delimiter), (0, []))
         if {_WORD, _RATING} <= set(titles):
             return delimiter
     raise UsageError.about(
         "concreteness_path",
         f"must be a table with the columns {_WORD!r} and {_RATING!r} in its first line, separated by semicolons, "
-        f"commas or tabs, got {header[:60]!r} in {shown!r}",
+        f"commas or tabs, got {header[:60]!r} in {got!r}",
     )
 
 
