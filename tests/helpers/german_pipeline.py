@@ -16,7 +16,7 @@ def _examples(nlp):
         if i % 2:
             tags, heads = ["PRON", "VERB", "DET", "NOUN", "PUNCT"], [1, 1, 3, 1, 1]
             labels = ["sb", "ROOT", "nk", "oa", "punct"]
-            subject = "Er" if i % 4 == 1 else "Sie"
+            subject = "Er" if i % 4 == 1 else "Es"
         else:
             tags, heads = ["DET", "NOUN", "VERB", "DET", "NOUN", "PUNCT"], [1, 2, 2, 4, 2, 2]
             labels = ["nk", "sb", "ROOT", "nk", "oa", "punct"]
