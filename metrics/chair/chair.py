@@ -27,7 +27,7 @@ from .formula import counts_of
 from .formula import f1
 from .formula import precision
 from .formula import recall
-from .objects import DIALECTS
+from .objects import VARIANTS
 from .objects import Mention
 from .objects import Table
 from .objects import forms_2018
@@ -83,7 +83,7 @@ Examples:
 class Chair(scene_graphs.ObjectMetric):
     """Proportion of hallucinated objects among the mentioned objects.
 
-    Only the dialect "opera" requires a model, NLTK's tagger.
+    Only the variant "opera" requires a model, NLTK's tagger.
     """
 
     about = (_DESCRIPTION, _INPUTS)
@@ -91,9 +91,9 @@ class Chair(scene_graphs.ObjectMetric):
     rewards_silence = True
 
     def __init__(
-        self, *args: Any, dialect: str = "fixed", table: Sequence[Sequence[str]] | None = None, **host: Any
+        self, *args: Any, variant: str = "fixed", table: Sequence[Sequence[str]] | None = None, **host: Any
     ) -> None:
-        self.dialect = base.check_choice("dialect", dialect, DIALECTS)
+        self.variant = base.check_choice("variant", variant, VARIANTS)
         self.table = None if table is None else _check_table(table)
         super().__init__(*args, **host)
 
@@ -117,7 +117,7 @@ class Chair(scene_graphs.ObjectMetric):
         given = _check_objects(objects, len(predictions))
         if objects is None and (references is None or all(own is None for own in references)):
             raise UsageError("`references` or `objects` is required, got neither")
-        table = object_table(self.table) if self.table is not None else mscoco_table(self.dialect == "fixed")
+        table = object_table(self.table) if self.table is not None else mscoco_table(self.variant == "fixed")
         find, tagger = self._finder(table)
         if strange := sorted({name for names in given for name in names or ()} - table.keys()):
             warn(
@@ -196,12 +196,12 @@ class Chair(scene_graphs.ObjectMetric):
         find: Callable[..., tuple[list[Mention], list[str]]]
         forms: Callable[[list[str]], list[str]]
         find, forms, tagger = mentions_fixed, partial(forms_fixed, table=table), None
-        if self.dialect == "2018":
+        if self.variant == "2018":
             find, forms = mentions_2018, forms_2018
-        elif self.dialect == "opera":
+        elif self.variant == "opera":
             lemmas = scene_graphs.NltkLemmas()
             find, forms, tagger = partial(mentions_opera, lemmas=lemmas), lemmas, lemmas.identity
-        # The dialect determines which names of the MS-COCO table are found.
+        # The variant determines which names of the MS-COCO table are found.
         return (find if self.table is None else partial(find, own=names_in(table, forms))), tagger
 
 

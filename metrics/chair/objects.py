@@ -1,4 +1,4 @@
-"""Objects that a caption mentions, in the three dialects of CHAIR.
+"""Objects that a caption mentions, in the three variants of CHAIR.
 
 "2018" is the authors' code, which converts plurals to singulars with the rules of the library pattern, so that "bus"
 becomes "bu" and is never found. "opera" uses the tags and lemmas of NLTK instead, as most papers since 2024 do. "fixed"
@@ -19,7 +19,7 @@ from vlgauge.core.files import DATA
 from vlgauge.families.scene_graphs import singular
 from vlgauge.inputs.text.language import words
 
-DIALECTS = ("2018", "opera", "fixed")
+VARIANTS = ("2018", "opera", "fixed")
 Table = Mapping[str, str]
 _NO_NAMES: Table = MappingProxyType({})
 
@@ -153,7 +153,7 @@ def mentions_opera(
 
 
 def mentions_fixed(caption: str, table: Table, own: Table = _NO_NAMES) -> tuple[list[Mention], list[str]]:
-    """Find the objects of a caption with the errors of the other dialects corrected.
+    """Find the objects of a caption with the errors of the other variants corrected.
 
     Words of the table are kept unchanged, and all others are converted to their singular. Names may have three words,
     and all words of a name but the last one are kept unchanged, as in "tennis racket". The seat of a toilet does not

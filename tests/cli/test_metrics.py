@@ -170,7 +170,7 @@ def test_tables_module_reads_what_it_read_before(files):
     assert [row["id"] for row in tables.read_rows("stories.jsonl")] == ["x", "y", "z"]
 
 
-@pytest.mark.parametrize(("metric", "setting"), [("meteor", "version=2007"), ("chair", "dialect=2018")])
+@pytest.mark.parametrize(("metric", "setting"), [("meteor", "version=2007"), ("chair", "variant=2018")])
 def test_a_choice_that_looks_like_a_number_can_be_set(tmp_path, capsys, metric, setting):
     path = tmp_path / "rows.jsonl"
     path.write_text(json.dumps({"predictions": "a dog runs", "references": ["a dog ran"]}), encoding="utf-8")

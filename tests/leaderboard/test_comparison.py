@@ -787,7 +787,7 @@ def test_coverage_of_both_intervals():
 def chair_run(invented, mentions):
     counts = np.array([invented, mentions], dtype=np.float64)
     scores = [i / m if m > 0 else NAN for i, m in counts.T.tolist()]
-    signature = "chair|v:0.1.0|profile:paper|dialect:fixed"
+    signature = "chair|v:0.1.0|profile:paper|variant:fixed"
     made = {"chair_scores": scores, "chair_invented": counts[0].tolist(), "chair_mentions": counts[1].tolist()}
     return {"ids": list(range(len(scores))), **made, "chair_signature": signature}
 

@@ -122,7 +122,7 @@ def test_settings_that_are_none(name, settings, message):
         ("capture", {"soft": 1}, r"^`soft`"),
         ("capture", {"no_objects": "sky"}, r"^`no_objects`.*got 'sky'"),
         ("aloha", {"variant": "old"}, r"^`variant`.*'paper'.*'released'"),
-        ("chair", {"dialect": "2019"}, r"^`dialect`.*'2018'.*'opera'"),
+        ("chair", {"variant": "2019"}, r"^`variant`.*'2018'.*'opera'"),
         ("chair", {"table": "dog"}, r"^`table`.*got str"),
         ("chair", {"table": [["dog"], []]}, r"^`table\[1\]`"),
         ("chair", {"table": [["dog", " "]]}, r"^`table\[0\]`"),
@@ -274,9 +274,9 @@ def test_a_caption_too_long_for_a_parser(name):
         loaded(name).compute(predictions=["dog " * 20_000], references=[["a dog"]])
 
 
-@pytest.mark.parametrize("dialect", ["2018", "fixed"])
-def test_chair_of_a_long_caption(dialect):
-    result = loaded("chair", dialect=dialect).compute(predictions=["dog cat " * 10_000], references=[["a dog"]])
+@pytest.mark.parametrize("variant", ["2018", "fixed"])
+def test_chair_of_a_long_caption(variant):
+    result = loaded("chair", variant=variant).compute(predictions=["dog cat " * 10_000], references=[["a dog"]])
     assert (result["chair"], result["chair_mentions"]) == (0.5, [20_000])
 
 
@@ -348,11 +348,11 @@ def test_a_parser_gives_one_graph_per_caption():
         loaded("spice", parser=Faulty([{"objects": ["dog"]}] * 2)).compute(**columns)
 
 
-@pytest.mark.parametrize("dialect", ["2018", "fixed"])
-def test_chair_finds_names_of_several_words_of_a_table(dialect):
+@pytest.mark.parametrize("variant", ["2018", "fixed"])
+def test_chair_finds_names_of_several_words_of_a_table(variant):
     table = [["fire truck"], ["polar bear"], ["bear"], ["ice cream cone"], ["french fries"]]
     captions = ["two fire trucks", "a polar bear and bears", "an ice cream cone", "French fries", "a teddy bear"]
-    chair = loaded("chair", dialect=dialect, table=table)
+    chair = loaded("chair", variant=variant, table=table)
     result = chair.compute(predictions=captions, objects=[[name] for (name,) in table], return_details=True)
     named = [[one["object"] for one in detail["objects"]] for detail in result["chair_details"]]
     assert named == [["fire truck"], ["polar bear", "bear"], ["ice cream cone"], ["french fries"], []]

@@ -134,17 +134,17 @@ def test_aloha_is_the_authors():
 
 
 # -- CHAIR: 2,000 captions over all words of the table, plurals, names of two words, "baby" ---------------------------
-def result_of(dialect, **options):
+def result_of(variant, **options):
     """Return the result if each image has the objects of another caption and the first object of its caption."""
-    captions, own = CHAIR["captions"], CHAIR[dialect]["objects"]
+    captions, own = CHAIR["captions"], CHAIR[variant]["objects"]
     references = [[captions[(7 * row + 3) % len(captions)]] for row in range(len(captions))]
     objects = [one.split(" | ")[:1] if one else [] for one in own]
-    metric = vlgauge.load("chair", keep_in_memory=True, progress=False, dialect=dialect)
+    metric = vlgauge.load("chair", keep_in_memory=True, progress=False, variant=variant)
     return metric.compute(predictions=captions, references=references, objects=objects, return_details=True)
 
 
-def check_chair(found, dialect):
-    wanted = CHAIR[dialect]
+def check_chair(found, variant):
+    wanted = CHAIR[variant]
     names = [" | ".join(one["object"] for one in row["objects"]) for row in found["chair_details"]]
     assert names == wanted["objects"]
     assert found["chair_words"] == wanted["length"]

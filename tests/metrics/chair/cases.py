@@ -4,7 +4,7 @@ from signature_cases import each_of
 
 
 def changes(files):
-    return each_of({}, dialect=("fixed", "2018"), table=([["dog", "puppy"]], [["dog", "hound"]]))
+    return each_of({}, variant=("fixed", "2018"), table=([["dog", "puppy"]], [["dog", "hound"]]))
 
 
 def named(files):

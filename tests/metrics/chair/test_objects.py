@@ -1,4 +1,4 @@
-"""Objects of captions in the dialects of CHAIR: by hand, and the known mistakes of each dialect."""
+"""Objects of captions in the variants of CHAIR: by hand, and the known mistakes of each variant."""
 
 import pytest
 
@@ -10,9 +10,9 @@ objects = folder_module("chair", "objects")
 TABLE, MENDED = objects.mscoco_table(), objects.mscoco_table(True)
 
 
-def named(caption, dialect="2018"):
-    find = objects.mentions_2018 if dialect == "2018" else objects.mentions_fixed
-    return [(one.word, one.node) for one in find(caption, MENDED if dialect == "fixed" else TABLE)[0]]
+def named(caption, variant="2018"):
+    find = objects.mentions_2018 if variant == "2018" else objects.mentions_fixed
+    return [(one.word, one.node) for one in find(caption, MENDED if variant == "fixed" else TABLE)[0]]
 
 
 def test_table():
@@ -23,17 +23,17 @@ def test_table():
     assert MENDED["motor bike"] == "motorcycle"
 
 
-@pytest.mark.parametrize("dialect", ["2018", "fixed"])
-def test_both(dialect):
-    assert named("Two puppies and a hot dog on a couch.", dialect) == [
+@pytest.mark.parametrize("variant", ["2018", "fixed"])
+def test_both(variant):
+    assert named("Two puppies and a hot dog on a couch.", variant) == [
         ("puppy", "dog"),
         ("hot dog", "hot dog"),
         ("couch", "couch"),
     ]
-    assert named("a baby bird on a passenger train", dialect) == [("bird", "bird"), ("train", "train")]
-    assert named("the seat of the toilet", dialect) == [("toilet", "toilet")]
-    assert named("a bow tie", dialect) == [("tie", "tie")]
-    assert named("", dialect) == []
+    assert named("a baby bird on a passenger train", variant) == [("bird", "bird"), ("train", "train")]
+    assert named("the seat of the toilet", variant) == [("toilet", "toilet")]
+    assert named("a bow tie", variant) == [("tie", "tie")]
+    assert named("", variant) == []
 
 
 @pytest.mark.parametrize(

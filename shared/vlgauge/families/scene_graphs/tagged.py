@@ -21,7 +21,7 @@ class NltkLemmas:
     """
 
     def __init__(self) -> None:
-        self._tagger = NltkNouns(setting='dialect="opera"', instead='dialect="fixed"')
+        self._tagger = NltkNouns(setting='variant="opera"', instead='variant="fixed"')
         self.identity = self._tagger.identity
 
     def __call__(self, tokens: Sequence[str]) -> list[str]:
