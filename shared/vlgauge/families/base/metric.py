@@ -501,7 +501,7 @@ class Metric(EvaluateAdapter, ABC):
         Returns:
             Number of these texts and number of all texts, both 0 if the metric supports any language or warns itself.
         """
-        if self.checks_words or ANY_LANGUAGE in self.languages_of_call(given):
+        if not self._checks_scripts(given):
             return 0, 0
         is_story = isinstance(self.columns[0], Story)
         parts = (row if isinstance(row, str) else " ".join(row) if is_story else row for row in texts)
@@ -527,8 +527,11 @@ class Metric(EvaluateAdapter, ABC):
 
     def check_all_rows(self) -> None:
         """Warn about texts of other languages, once per call."""
-        if ANY_LANGUAGE not in self.languages:
+        if self._checks_scripts(self._given):  # otherwise, spare converting the stored rows
             self.warn_of_other_scripts(*self.count_other_scripts(self.data["predictions"], self._given))
+
+    def _checks_scripts(self, given: Collection[str]) -> bool:
+        return not self.checks_words and ANY_LANGUAGE not in self.languages_of_call(given)
 
     def _warn_of_undefined(self, record: Mapping[str, Any]) -> None:
         """Warn, with a hint, if a call with two or more rows has undefined scores only."""
