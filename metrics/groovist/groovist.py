@@ -32,6 +32,7 @@ from .weights import SOURCE_SETTINGS
 from .weights import Weigh
 from .weights import check_concreteness
 from .weights import check_weights_language
+from .weights import has_english_ratings
 from .weights import load_weigher
 from .weights import look_for_weights
 
@@ -172,7 +173,7 @@ class Groovist(grounding.GroundingMetric):
     def is_for_other_languages(self, name: str, setting: Any) -> bool:
         """Return whether a setting may support other languages than English. See `base.Metric`."""
         if name == "concreteness":
-            return setting != "brysbaert" or self.concreteness_path is not None
+            return not has_english_ratings(setting, self.concreteness_path)
         return super().is_for_other_languages(name, setting)
 
     def check_language(self, language: str) -> None:

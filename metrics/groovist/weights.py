@@ -13,6 +13,7 @@ from vlgauge.inputs.text.concreteness import PhraseWeights
 from vlgauge.inputs.text.concreteness import concreteness_table
 from vlgauge.inputs.text.concreteness import find_packaged_ratings
 from vlgauge.inputs.text.concreteness import wordnet_lemmas
+from vlgauge.inputs.text.noun_phrases import ENGLISH
 from vlgauge.inputs.text.story_idf import idf_table
 
 SOURCE_SETTINGS = (
@@ -52,13 +53,18 @@ def check_concreteness(concreteness: Any, *, path: Any, idf: Any) -> str | None:
     return concreteness
 
 
+def has_english_ratings(concreteness: str | None, path: Any) -> bool:
+    """Return whether the settings select the packaged ratings, which are of English words."""
+    return concreteness == "brysbaert" and path is None
+
+
 def check_weights_language(concreteness: str | None, path: Any, language: str) -> None:
     """Check that the weights suit the language of the phrases.
 
     Raises:
         UsageError: If the ratings are the English ones, and the phrases are of another language.
     """
-    if language != "en" and concreteness == "brysbaert" and path is None:
+    if language != ENGLISH and has_english_ratings(concreteness, path):
         raise UsageError.about(
             "concreteness",
             f'"brysbaert" has ratings of English words only, got noun phrases of language {language!r}',
