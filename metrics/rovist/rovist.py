@@ -153,7 +153,7 @@ class Rovist(base.Metric):
         Returns:
             A `Preflight` with the problems found so far, which its method `end` raises.
         """
-        found = preflight.Preflight(self.name, "rovist")
+        found = preflight.Preflight(self.name)
         found.join(self.parts["vg"].check_sources(images, nouns, regions, features), setting_hint("vg"))
         for name in ("c", "nr"):
             found.join(self.parts[name].check_sources(), setting_hint(name))

@@ -135,7 +135,7 @@ class RovistC(base.StoryMetric):
         Returns:
             A `Preflight` with the problems found so far, which its method `end` raises.
         """
-        found = preflight.Preflight(self.name, "rovist-c")
+        found = preflight.Preflight(self.name)
         found.look(lambda: language.sentence_splitter(self.sentences))
         loading.look_for_scorer(found, self.model, self.base, profile=self.profile)
         return found

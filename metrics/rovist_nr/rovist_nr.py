@@ -208,7 +208,7 @@ class RovistNr(base.StoryMetric):
         Returns:
             A `Preflight` with the problems found so far, which its method `end` raises.
         """
-        found = preflight.Preflight(self.name, "rovist-nr")
+        found = preflight.Preflight(self.name)
         found.look(lambda: language.sentence_splitter(self.sentences))
         return found
 

@@ -15,13 +15,18 @@ from vlgauge.core.errors import MissingExtraError, UsageError
 
 
 class Preflight:
-    """Requirement checks of one metric call."""
+    """Requirement checks of one metric call.
 
-    def __init__(self, metric: str, extra: str) -> None:
+    Args:
+        metric: Name of the metric.
+        extra: Extra that installs the packages. Empty for the one with the name of the metric.
+    """
+
+    def __init__(self, metric: str, extra: str = "") -> None:
         self.sources: list[str] = []
         self._packages: list[str] = []
         self._unusable: list[str] = []
-        self.metric, self._extra = metric, extra
+        self.metric, self._extra = metric, extra or metric.replace("_", "-")
 
     def need(self, packages: Sequence[str]) -> None:
         """Require packages, given by the names of their modules."""

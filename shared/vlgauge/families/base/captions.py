@@ -116,7 +116,7 @@ class TokenMetric(Metric):
         Returns:
             A `Preflight` with the problems found so far, which its method `end` raises.
         """
-        found = Preflight(self.name, self.name.replace("_", "-"))
+        found = Preflight(self.name)
         look_for_tokenizer(found, self.tokenizer)
         return found
 

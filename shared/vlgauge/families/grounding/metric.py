@@ -179,7 +179,7 @@ class GroundingMetric(Metric):
             raise UsageError.about(
                 "images", f"is missing: {self.name} requires images, or crops as `regions`, or `features`"
             )
-        found = Preflight(self.name, self.name.replace("_", "-"))
+        found = Preflight(self.name)
         found.look(lambda: sentence_splitter(self.sentences))
         if words is None:
             look_for_phrases(found, getattr(self, self.words), profile=self.profile, argument=self.words)

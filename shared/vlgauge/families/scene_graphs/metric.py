@@ -101,7 +101,7 @@ class SceneGraphMetric(Metric):
         Returns:
             A `Preflight` with the problems found so far, which its method `end` raises.
         """
-        found = Preflight(self.name, self.name.replace("_", "-"))
+        found = Preflight(self.name)
         if given is None and names_factual(self.parser):
             found.look(lambda: look_for_factual(self.parser, self.profile))
         elif given is None and self.parser == RULES:
