@@ -130,7 +130,7 @@ class Chair(scene_graphs.ObjectMetric):
             scene_graphs.warn_of_strange(captions, self.name, self.remedy_for_other_languages)
 
         @cache  # references may occur in many rows, so only their objects are cached
-        def shown_by(text: str) -> frozenset[str]:
+        def objects_of(text: str) -> frozenset[str]:
             return frozenset(mention.node for mention in find(text, table)[0])
 
         counts, details = np.full((len(predictions), len(COUNTS)), np.nan), []
@@ -140,7 +140,7 @@ class Chair(scene_graphs.ObjectMetric):
             present = None
             mentions, tokens = find(caption, table)
             if texts[row] or own is not None:
-                present = frozenset(table.get(name, name) for name in own or ()).union(*map(shown_by, texts[row]))
+                present = frozenset(table.get(name, name) for name in own or ()).union(*map(objects_of, texts[row]))
                 counts[row] = counts_of([one.node for one in mentions], present, len(tokens))
             if return_details:
                 details.append(_detail(caption, mentions, present))

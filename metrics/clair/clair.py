@@ -94,13 +94,13 @@ class Clair(judged.JudgeMetric):
         )
         self._check_digits(judge)  # a server reports its tokens in its answers only
         scores: list[float] = []
-        n_untold = 0
+        n_missing = 0
         details: list[dict[str, Any]] = []
         for question, answer in zip(questions, answers, strict=True):
             written = parse_written_score(answer.text)
             places = score_places(answer.text, written, answer.digit_at.tolist()) if judge.reads_digits else []
-            is_told = not np.isnan(answer.digits[places]).any()
-            n_untold += not is_told
+            has_digits = not np.isnan(answer.digits[places]).any()
+            n_missing += not has_digits
             found = (
                 compute_expected_score(written, places, answer.digits) if self.variant == "expected" else written.score
             )
@@ -111,12 +111,12 @@ class Clair(judged.JudgeMetric):
                     "answer": answer.text,
                     "number": None if math.isnan(written.score) else written.score,
                     "reason": written.reason,
-                    "digits": [[round(p, 9) for p in answer.digits[i].tolist()] for i in places if is_told],
+                    "digits": [[round(p, 9) for p in answer.digits[i].tolist()] for i in places if has_digits],
                     "ended": answer.ended,
                 }
             )
         if self.variant == "expected":
-            self.warn_missing_digits(n_untold, len(answers))
+            self.warn_missing_digits(n_missing, len(answers))
         return self.result(
             **base.fill_rows(len(predictions), rows, scores, details if return_details else None),
             signature_extra=self.signature_extra(judge),

@@ -129,9 +129,9 @@ class Dsg(judged.JudgeMetric):
         probabilities = self._probabilities(judge, every)
         scores, details = [], []
         for graph, unparsed, own in zip(asking.graphs, asking.unparsed, asked, strict=True):
-            score, dependencies = self._score(graph or (), [probabilities[one.key] for one in own])
+            score, entries = self._score(graph or (), [probabilities[one.key] for one in own])
             scores.append(score)
-            details.append({"questions": dependencies, "unparsed": unparsed})
+            details.append({"questions": entries, "unparsed": unparsed})
         return self.result(
             scores,
             signature_extra={**self.signature_extra(judge), **asking.fields},

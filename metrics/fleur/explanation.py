@@ -36,7 +36,7 @@ class FleurExplanation(ImageCaptions):
 
         Returns:
             The variables of `ImageCaptions.values`, ``question`` (lines), ``digits`` (plots of the probabilities) and
-            ``told``, the reason of the model or None.
+            ``reason``, the reason of the model or None.
         """
         detail = self.details[row]
         places = ("first decimal", "second decimal") if detail["number"] != 1 else ("integer",)
@@ -47,5 +47,5 @@ class FleurExplanation(ImageCaptions):
             **super().values(row),
             "question": detail["question"].splitlines(),
             "digits": bars,
-            "told": detail.get("reason"),
+            "reason": detail.get("reason"),
         }

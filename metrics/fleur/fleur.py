@@ -212,16 +212,16 @@ class Fleur(judged.JudgeMetric):
             questions, self.opening, longest=self.max_new_tokens, batch_size=self.batch_size, progress=self.progress
         )
         self._check_digits(judge)  # a server reports its tokens in its answers only
-        scores, details, n_untold = [], [], 0
+        scores, details, n_missing = [], [], 0
         for question, answer in zip(questions, answers, strict=True):
             number = parse_number(answer.text)
             places = find_smoothed_places(number, answer.digit_at.tolist())
             score = compute_smoothed_score(number, places, answer.digits, self.variant)
             scores.append(score)
             value = None if math.isnan(number) else number
-            is_told = not np.isnan(answer.digits[places]).any()
-            n_untold += not is_told
-            digits = [[round(p, 9) for p in answer.digits[i].tolist()] for i in places if is_told]
+            has_digits = not np.isnan(answer.digits[places]).any()
+            n_missing += not has_digits
+            digits = [[round(p, 9) for p in answer.digits[i].tolist()] for i in places if has_digits]
             details.append(
                 {
                     "question": question.text(),
@@ -231,5 +231,5 @@ class Fleur(judged.JudgeMetric):
                     "ended": answer.ended,
                 }
             )
-        self.warn_missing_digits(n_untold, len(answers))
+        self.warn_missing_digits(n_missing, len(answers))
         return scores, details

@@ -234,8 +234,8 @@ class Trm(caption_sets.CaptionSetMetric):
         pooled = [[*ours, *theirs] for ours, theirs in zip(predictions, references, strict=True)]
         if self.distance != "precomputed" and distances is not None:
             raise UsageError.about("distances", "requires distance='precomputed'")
-        named = self.distance in NGRAM_DISTANCES and self.distance != METEOR_15
-        if self.tokenizer in tokenizers.WORD_TOKENIZERS and named:
+        is_for_any_language = self.distance in NGRAM_DISTANCES and self.distance != METEOR_15
+        if self.tokenizer in tokenizers.WORD_TOKENIZERS and is_for_any_language:
             tokenizers.warn_of_unparted(dict.fromkeys(chain.from_iterable(pooled)), self.tokenizers)
         examples: Sequence[Any] = check_matrices(distances, pooled) if self.distance == "precomputed" else pooled
         tokens = lru_cache(2**16)(tokenizers.check_tokenizer(self.tokenizer))

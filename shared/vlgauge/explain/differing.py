@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from .explanation import Explanation
-from .pages import beside_notices, fragment, whole_page
+from .pages import drop_repeated_notes, fragment, whole_page
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,9 @@ def differences(
         systems = dict.fromkeys(one for pair in pairs for one in pair.explanations if one.name == name)
         values = [value for one in systems for value in one.axis_values]
         for one in systems:
-            one.beside = values
+            one.compared = values
     sections = [pair.section() for pair in pairs]
     is_toy = any(pair.explanations[0].is_toy for pair in pairs)
-    return whole_page(sections, names=names, title=title, table=table, notes=beside_notices(notes, is_toy), end=end)
+    return whole_page(
+        sections, names=names, title=title, table=table, notes=drop_repeated_notes(notes, is_toy), end=end
+    )

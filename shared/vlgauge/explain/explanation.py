@@ -20,7 +20,7 @@ from vlgauge.inputs.tables.files import without_blanks
 from vlgauge.stats import FEW, Interval
 
 from .findings import finding_of_metrics, finding_of_rows, reason_of_the_worst
-from .pages import beside_notices, fragment, number, safe, whole_page
+from .pages import drop_repeated_notes, fragment, number, safe, whole_page
 from .plots import Axis, dots, histogram, percent, sparkline
 from .shares import Share, share_bars
 
@@ -40,7 +40,7 @@ class Explanation(ABC):
         reading: Explanation of its values, in three sentences.
         on_axis: Values that every axis of this metric contains.
         others: Scores of other examples, shown as marks on the axis of a score.
-        beside: Additional values on the axis, namely the scores of the compared systems.
+        compared: Additional values on the axis, namely the scores of the compared systems.
         digits: Number of digits of a score.
         first_config: Configuration that requires no files of the user, if the metric has several.
         note_alone: Note about `settings_alone`.
@@ -61,7 +61,7 @@ class Explanation(ABC):
     reading: ClassVar[tuple[str, str, str]]
     on_axis: ClassVar[tuple[float, ...]] = ()
     others: Sequence[float] = ()
-    beside: Sequence[float] = ()
+    compared: Sequence[float] = ()
     digits: ClassVar[int] = 2
     first_config: ClassVar[str] = ""
     note_alone: ClassVar[str] = ""
@@ -210,7 +210,7 @@ class Explanation(ABC):
     @property
     def axis_values(self) -> list[float]:
         """Values on the axis: all scores and the values shown with them."""
-        return [*self.scores, *self.on_axis, *self.beside]
+        return [*self.scores, *self.on_axis, *self.compared]
 
     @cached_property
     def axis(self) -> Axis:
@@ -391,7 +391,7 @@ def report(
         for one in explanations
     ]
     table = fragment("overview", rows=[_overview(one) for one in explanations]) if several else ""
-    notes = beside_notices(notes, any(one.is_toy for one in explanations))
+    notes = drop_repeated_notes(notes, any(one.is_toy for one in explanations))
     return whole_page(sections, names=names, title=title, table=table, notes=notes)
 
 

@@ -60,25 +60,25 @@ def reason_of_the_worst(metric: Explanation) -> Markup:
 def finding_of_metrics(explained: Sequence[Explanation]) -> str:
     """Return a sentence with the rows that have the worst score by most of several metrics."""
     n, m = len(explained[0].scores), in_letters(len(explained))
-    text = f"{n:,} row{'' if n == 1 else 's'} by {m} metrics"
+    start = f"{n:,} row{'' if n == 1 else 's'} by {m} metrics"
     of_each = [_with_the_worst_score(one) for one in explained]
     # If all rows tie, no row is worse than the others.
     of_each = [rows for one, rows in zip(explained, of_each, strict=True) if len(rows) < len(one.worst_first)]
     by_row = Counter(row for rows in of_each for row in rows)
     most = max(by_row.values(), default=0)
     if most < 2:
-        return f"{text}: no row is the worst by two of them." if of_each and n > 1 else f"{text}."
+        return f"{start}: no row is the worst by two of them." if of_each and n > 1 else f"{start}."
     rows = sorted(row for row, count in by_row.items() if count == most)
     by = "all" if most == len(explained) else f"{in_letters(most)} of them"
     first, others = quote_word(explained[0].title(rows[0])), len(rows) - 1
     if others:
         return (
-            f"{text}: {first} and {in_letters(others)} other{'s' if others > 1 else ''} have the worst score by {by}."
+            f"{start}: {first} and {in_letters(others)} other{'s' if others > 1 else ''} have the worst score by {by}."
         )
-    return f"{text}: {first} has the worst score by {by}."
+    return f"{start}: {first} has the worst score by {by}."
 
 
 def _with_the_worst_score(metric: Explanation) -> list[int]:
     """Return the rows whose formatted score equals the worst one, because readers cannot distinguish them."""
-    scores_by_row = {row: number(metric.scores[row], metric.digits) for row in metric.worst_first}
-    return [row for row in scores_by_row if scores_by_row[row] == scores_by_row[metric.worst_first[0]]]
+    formatted = {row: number(metric.scores[row], metric.digits) for row in metric.worst_first}
+    return [row for row in formatted if formatted[row] == formatted[metric.worst_first[0]]]

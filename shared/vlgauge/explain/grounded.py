@@ -81,7 +81,7 @@ class GroundedStory(Explanation):
 
         Returns:
             ``sentences`` and ``pictures``, with marks, ``parts`` for a table, and whether sentences and images are
-            shown side by side (``beside``), because their numbers are equal.
+            shown side by side (``is_paired``), because their numbers are equal.
         """
         detail = self.details[row]
         parts = detail[self.parts]
@@ -90,8 +90,8 @@ class GroundedStory(Explanation):
         cell = None if images is None else images[row]
         pictures = draw_boxes(cell if cell is None or isinstance(cell, Sequence) else [cell], parts, marks)
         sentences = mark_parts(detail["sentences"], [part["text"] for part in parts], marks)
-        beside = len(pictures) == len(sentences)
-        return {"sentences": sentences, "pictures": pictures, "beside": beside, "parts": parts}
+        is_paired = len(pictures) == len(sentences)
+        return {"sentences": sentences, "pictures": pictures, "is_paired": is_paired, "parts": parts}
 
 
 def mark_parts(sentences: Sequence[str], parts: Sequence[str], marks: Sequence[Mark]) -> list[list[Piece]]:

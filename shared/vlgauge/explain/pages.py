@@ -20,7 +20,7 @@ with importing('`vlgauge.explain` needs Jinja2; run: pip install "vlgauge[explai
 TEMPLATES = Path(__file__).parent / "templates"
 MINUS = "\N{MINUS SIGN}"
 _LONGEST_WORD = 32
-_MOST_TOLD = 10  # maximum number of warnings on a page
+_MOST_NOTES = 10  # maximum number of warnings on a page
 
 
 def clean_text(value: Any) -> Any:
@@ -99,8 +99,8 @@ def fragment(template: str, /, *, folder: Path = TEMPLATES, **values: Any) -> Ma
     return Markup(environment(folder).get_template(f"{template}.html.jinja").render(values).strip())
 
 
-def beside_notices(notes: Sequence[str], is_toy: bool) -> list[str]:
-    """Filter the warnings of a run for a page.
+def drop_repeated_notes(notes: Sequence[str], is_toy: bool) -> list[str]:
+    """Drop the warnings of a run that a page already contains as notices.
 
     Args:
         notes: The warnings.
@@ -134,8 +134,8 @@ def whole_page(
         names=names,
         title=title,
         table=table,
-        notes=notes[:_MOST_TOLD],
-        n_more=max(0, len(notes) - _MOST_TOLD),
+        notes=notes[:_MOST_NOTES],
+        n_more=max(0, len(notes) - _MOST_NOTES),
         end=end,
         version=vlgauge.__version__,
     )

@@ -187,10 +187,10 @@ def draw_boxes(images: Sequence[Any] | None, rows: Sequence[Mapping[str, Any]], 
     for row, mark in zip(rows, marks, strict=True):
         if row.get("box") is not None and row.get("image") is not None:
             found[row["image"]].append((row["box"], mark))
-    lines = []
+    drawings = []
     for index, image in enumerate(images or []):
         picture = thumbnail(image)
         n = len(found[index])
         label = f"Image {index + 1} with {n} region{'s' if n != 1 else ''} that {'were' if n != 1 else 'was'} found"
-        lines.append(picture and with_boxes(picture, found[index], label))
-    return lines
+        drawings.append(picture and with_boxes(picture, found[index], label))
+    return drawings

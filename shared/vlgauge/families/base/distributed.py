@@ -203,7 +203,7 @@ def remove(path: str) -> None:
     # Remove the round file first, because late processes remove their files once it is gone. Remove the row file last,
     # because `sweep` needs its name to find partially written files.
     written = (path + _ROUND, path + _ROWS)
-    for file in (*written, *(part.path for beside in written for part in parts_of(beside)), path):
+    for file in (*written, *(part.path for name in written for part in parts_of(name)), path):
         with suppress(FileNotFoundError):
             os.unlink(file)
 

@@ -132,15 +132,15 @@ class JudgeMetric(Metric):
             )
         return n
 
-    def warn_missing_digits(self, n_untold: int, n_answers: int) -> None:
+    def warn_missing_digits(self, n_missing: int, n_answers: int) -> None:
         """Warn about answers whose score is undefined because a server did not return their digits.
 
         Warns:
-            UserWarning: If `n_untold` is not 0.
+            UserWarning: If `n_missing` is not 0.
         """
-        if n_untold:
+        if n_missing:
             warn(
-                f"{n_untold} of {n_answers} answers are undefined, because the server returned too few of their "
+                f"{n_missing} of {n_answers} answers are undefined, because the server returned too few of their "
                 "digits; make it return the 20 most likely tokens, or pass the model itself as `model`"
             )
 

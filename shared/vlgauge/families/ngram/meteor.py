@@ -243,10 +243,10 @@ def _counts(captions: _Captions, references: Ints, hypotheses: Ints) -> tuple[In
     _match_synonyms(partners, ours.without(some[here]), theirs.without(others[there]), captions, n_pairs)
 
     matches = np.add.reduceat(partners >= 0, first_slots, dtype=np.int64)
-    beside = np.zeros(len(partners), np.bool_)
-    np.equal(partners[1:], partners[:-1] + 1, out=beside[1:])
+    continues = np.zeros(len(partners), np.bool_)
+    np.equal(partners[1:], partners[:-1] + 1, out=continues[1:])
     # Each match that continues the previous one saves a chunk.
-    return matches, matches - np.add.reduceat(beside, first_slots, dtype=np.int64)
+    return matches, matches - np.add.reduceat(continues, first_slots, dtype=np.int64)
 
 
 def _last_with_last(ours: Ints, theirs: Ints) -> tuple[Ints, Ints]:

@@ -110,8 +110,8 @@ def load(cls: type[Table], path: str | PathLike[str]) -> Table:
         ValueError: If the file is not a style table, or has another version, or is truncated or altered.
         OSError: If the file cannot be read.
     """
-    text = repr(os.fspath(path))
-    header, content = _read(path, text)
+    name = repr(os.fspath(path))
+    header, content = _read(path, name)
     about = {key: header[key] for key in ("name", "source", "licence")}
     tokenizer, styles, captions = header["tokenizer"], header["styles"], header["captions"]
     try:
@@ -121,7 +121,7 @@ def load(cls: type[Table], path: str | PathLike[str]) -> Table:
         table = table_of(cls, tokenizer, styles, captions, rows, about)
     except (ValueError, pa.ArrowException) as error:
         raise UsageError.about(
-            "table", f"must be an unmodified file, got {text}, which was altered: {error}"
+            "table", f"must be an unmodified file, got {name}, which was altered: {error}"
         ) from error
     # The digest has just been verified and is expensive to compute.
     table.__dict__["fingerprint"] = header["sha256"][:12]
