@@ -1,4 +1,4 @@
-"""VQAScore: How likely is an image to show what its caption says?"""
+"""VQAScore: How likely is an image to match its caption?"""
 
 import math
 from collections.abc import Sequence

@@ -29,7 +29,7 @@ def name_by(total: int, source: str = "references") -> str:
 
 
 def compare_with_first(first: int | None, total: int) -> tuple[int, bool]:
-    """Compare the references of a call with those of the first call of a metric.
+    """Compare the references of a call with the references of the first call of a metric.
 
     Args:
         first: None in the first call, and otherwise the first value that the previous call returned.

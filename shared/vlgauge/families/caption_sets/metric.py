@@ -92,7 +92,7 @@ class CaptionSetMetric(Metric):
     def caption_vectors(
         self, predictions: CaptionSets, references: CaptionSets, embeddings: Any = None
     ) -> CaptionVectors:
-        """Return the embeddings of all captions, either the supplied ones or those of the encoder of the settings."""
+        """Return the embeddings of all captions, either supplied or computed with the encoder of the settings."""
         if embeddings is not None:
             return convert_embeddings(predictions, references, embeddings)
         pooled = [[*ours, *theirs] for ours, theirs in zip(predictions, references, strict=True)]

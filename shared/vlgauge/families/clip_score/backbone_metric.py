@@ -65,7 +65,7 @@ class ClipSettings:
 class Backbone(ClipSettings):
     """Backbone of a metric, and the handling of its inputs.
 
-    A metric defines those of the last three attributes that differ from their defaults.
+    A metric defines the last three attributes if they differ from their defaults.
 
     Attributes:
         name: Name of the metric.
@@ -275,7 +275,7 @@ REFERENCED_COLUMNS: tuple[Column, ...] = (Text("predictions"), OneImage("images"
 
 
 class BackboneMetric(Metric):
-    """Base class of metrics that encode images and texts with one backbone. The settings are those of `ClipSettings`.
+    """Base class of metrics that encode images and texts with one backbone. Its settings are in `ClipSettings`.
 
     Attributes:
         clip: The backbone of the settings.

@@ -44,8 +44,8 @@ UNDEFINED = {
 class ClipScoreMetric(Metric):
     """Base class of clip_s and pac_s, for one image or one video per caption.
 
-    The formula depends on ``variant``, ``w``, ``idf``, ``n_frames`` and ``emscore_batch_size``. The other settings are
-    those of `ClipSettings`.
+    The formula depends on ``variant``, ``w``, ``idf``, ``n_frames`` and ``emscore_batch_size``. The other settings
+    are in `ClipSettings`.
 
     Attributes:
         clip: The backbone of the settings.

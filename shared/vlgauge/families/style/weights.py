@@ -1,6 +1,6 @@
 """Document frequencies of the n-grams of one order in every style, and the weights derived from them.
 
-The symbols are those of Li and Harrison (2022). f_p(t) is the number of captions of style p that contain the n-gram t
+The symbols are as in Li and Harrison (2022). f_p(t) is the number of captions of style p that contain the n-gram t
 (Eq. 1). E_p(t) is the fraction of the n-grams of p whose f is at most f_p(t) (Eq. 2). occ(t) is the number of styles
 that contain t (Eq. 3). T(t) is the sum of E over the styles, and S is the set of styles.
 """
