@@ -220,7 +220,7 @@ class Trm(caption_sets.CaptionSetMetric):
         if self._counted is not None:
             return self.df, self._counted
         name = tokenizers.tokens_name(self.tokenizer)
-        return cider.document_frequency(self.df, predictions, references, tokens, tokens_name=name)
+        return cider.document_frequency(self.df, predictions, references, tokens, tokens=name)
 
     def _compute(
         self,

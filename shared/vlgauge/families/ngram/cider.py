@@ -246,7 +246,7 @@ def document_frequency(
     references: Sequence[Sequence[str]],
     tokenizer: Tokenizer,
     *,
-    tokens_name: str,
+    tokens: str,
 ) -> tuple[str, DocumentFrequency]:
     """Resolve the setting ``df`` to document frequencies and their name in the signature.
 
@@ -255,7 +255,7 @@ def document_frequency(
         predictions: Candidates of each example.
         references: References of each example.
         tokenizer: Splits a caption into tokens.
-        tokens_name: Name of these tokens in signatures.
+        tokens: Name of these tokens in signatures.
 
     Returns:
         Name in the signature, and the document frequencies.
@@ -272,7 +272,7 @@ def document_frequency(
     if df == "references":
         warn_of_few_documents(len(references))
         return df, DocumentFrequency.from_references(references, tokenizer=tokenizer)
-    return load_df(df, tokens=tokens_name)
+    return load_df(df, tokens=tokens)
 
 
 def load_df(df: DocumentFrequency | str | Path, *, tokens: str, eos: bool = False) -> tuple[str, DocumentFrequency]:
