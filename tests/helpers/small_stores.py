@@ -6,6 +6,7 @@ from contextlib import closing
 
 import numpy as np
 
+from vlgauge.models.features import disk
 from vlgauge.models.features.disk import DiskStore, preprocess_id
 
 DIGEST = "ab" * 32
@@ -29,6 +30,18 @@ def change(store, statement, *values):
     """Run an SQL statement on the database of a store, and return the rows it yields."""
     with closing(sqlite3.connect(store.path)) as database, database:
         return database.execute(statement, values).fetchall()
+
+
+def change_connections(monkeypatch, change):
+    """Call a function with each database that a store opens from now on, before the store uses it."""
+    connect = disk.connect
+
+    def connect_and_change(path):
+        database = connect(path)
+        change(database)
+        return database
+
+    monkeypatch.setattr(disk, "connect", connect_and_change)
 
 
 def assert_holds(store, numbers):

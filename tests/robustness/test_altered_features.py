@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from small_stores import assert_holds, change, key, store_at, vectors
+from small_stores import assert_holds, change, change_connections, key, store_at, vectors
 
 from vlgauge.models.features import disk
 
@@ -88,14 +88,7 @@ def test_altered_vectors_in_a_folder_that_cannot_be_written_are_not_used(tmp_pat
     store = store_at(tmp_path)
     store.put(vectors(range(4)))
     alter(store, 2, [2, -3, 4, 5])
-    connect = disk.connect
-
-    def connect_to_read(path):
-        database = connect(path)
-        database.execute("PRAGMA query_only = 1")
-        return database
-
-    monkeypatch.setattr(disk, "connect", connect_to_read)
+    change_connections(monkeypatch, lambda database: database.execute("PRAGMA query_only = 1"))
     keys = [key(number) for number in range(4)]
     with pytest.warns(UserWarning, match=WARNING):
         assert key(2) not in store.get(keys)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from small_stores import DIGEST, PREPROCESS, assert_holds, change, key, store_at, vectors
+from small_stores import DIGEST, PREPROCESS, assert_holds, change, change_connections, key, store_at, vectors
 
 from vlgauge.models.features import disk
 from vlgauge.models.features.disk import DiskStore, preprocess_id
@@ -154,14 +154,7 @@ def test_a_database_with_another_table_is_replaced(tmp_path):
 
 
 def limit_variables(monkeypatch, number):
-    connect = disk.connect
-
-    def connect_to_old(path):
-        database = connect(path)
-        database.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, number)
-        return database
-
-    monkeypatch.setattr(disk, "connect", connect_to_old)
+    change_connections(monkeypatch, lambda database: database.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, number))
 
 
 def test_999_variables_suffice(tmp_path, monkeypatch):
@@ -246,14 +239,7 @@ def test_a_read_only_database_is_read(tmp_path, monkeypatch):
     store = store_at(tmp_path)
     store.put(vectors([0]))
     change(store, "UPDATE features SET used = 0")
-    connect = disk.connect
-
-    def connect_to_read(path):
-        database = connect(path)
-        database.execute("PRAGMA query_only = 1")
-        return database
-
-    monkeypatch.setattr(disk, "connect", connect_to_read)
+    change_connections(monkeypatch, lambda database: database.execute("PRAGMA query_only = 1"))
     assert_holds(store, [0])
     with pytest.warns(UserWarning, match="features cannot be stored") as caught:
         store.put(vectors([1]))
@@ -265,14 +251,7 @@ def test_a_read_only_database_is_read(tmp_path, monkeypatch):
 def test_a_full_disk_costs_one_warning(tmp_path, monkeypatch):
     store = store_at(tmp_path)
     store.put(vectors([0]))
-    connect = disk.connect
-
-    def connect_to_full(path):
-        database = connect(path)
-        database.execute("PRAGMA max_page_count = 1")
-        return database
-
-    monkeypatch.setattr(disk, "connect", connect_to_full)
+    change_connections(monkeypatch, lambda database: database.execute("PRAGMA max_page_count = 1"))
     with pytest.warns(UserWarning, match=" scoring continues without: database or disk is full") as caught:
         store.put(vectors(range(1, 2000)))
     store.put(vectors(range(1, 2000)))
