@@ -80,7 +80,7 @@ def skeleton(name: str, like: str, root: Path) -> dict[str, str]:
     if not _NAME.fullmatch(name):
         raise ValueError(f"`NAME` must be lower-case words joined by _, got {name!r}")
     if name in known:
-        raise ValueError(f"`NAME` must be new, got {name!r}, which lies in metrics/{name}")
+        raise ValueError(f"`NAME` must be new, got {name!r}, which is in metrics/{name}")
     if like not in known:
         raise ValueError(f"`--like` must be one of {', '.join(known)}, got {like!r}")
     words = {"name": name, "like": like, "class_name": name.title().replace("_", ""), "title": name.upper()}
@@ -170,7 +170,7 @@ def _scoring(
 def _is_own(node: ast.Assign, name: str) -> bool:
     """Return whether a class constant is required by the family, and is not in `OWN`.
 
-    Columns other than those of the family are a constant of its package.
+    Columns that differ from the columns of the family are a constant of its package.
     """
     kind = {"columns": ast.Attribute, "setting_groups": ast.Tuple}.get(name, ast.Constant)
     return name not in OWN and isinstance(node.value, kind)

@@ -64,7 +64,7 @@ def changes(neighbour: str, python: str) -> list[str]:
             ours = f".[{extras}]" if extras else "."
             beside = resolve([f"{neighbour}=={version}", ours], python, Path(known.name))
         if isinstance(beside, str):
-            cells.append("**cannot stand beside it**")
+            cells.append("**cannot be installed with it**")
             why.append(beside)
         else:
             cells.append(describe_change(alone, beside))
@@ -85,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "neighbours", nargs="*", default=list(NEIGHBOURS), help="packages (default: those of the table)"
+        "neighbours", nargs="*", default=list(NEIGHBOURS), help="packages (default: the packages of the table)"
     )
     parser.add_argument("--python", default="3.11", help="version of Python (default: 3.11)")
     options = parser.parse_args(arguments)

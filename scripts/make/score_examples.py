@@ -43,7 +43,7 @@ def compute_scores(name: str) -> Scores:
 
 
 def keep_close(old: Mapping[str, dict[str, float] | None], new: Scores) -> Scores:
-    """Return the new scores, with the old ones where both agree up to rounding."""
+    """Return the new scores, but the old score of each example whose scores agree up to rounding."""
     return {
         config: {key: _keep((old.get(config) or {}).get(key), one) for key, one in scores.items()}
         for config, scores in new.items()

@@ -1,7 +1,7 @@
-"""Train the demo CLIP on synthetic scenes, or print the figures of the shipped model on held-out scenes.
+"""Train the demo CLIP on synthetic scenes, or evaluate the shipped one on held-out scenes.
 
-    python scripts/make/train_toy_clip.py --overwrite  # trains, replaces the two shipped files, prints their figures
-    python scripts/make/train_toy_clip.py --evaluate   # prints the figures of what is there
+    python scripts/make/train_toy_clip.py --overwrite  # trains, replaces the two shipped files, evaluates
+    python scripts/make/train_toy_clip.py --evaluate   # evaluates the files that are there
 
 The file is bitwise reproducible for the same seed, machine and number of threads. Other machines may round differently.
 """
@@ -93,7 +93,7 @@ def check_options(parser: argparse.ArgumentParser, options: argparse.Namespace) 
         parser.error(f"`--rate` must be a positive number, got {options.rate}")
     if options.folder is not None:
         if not (options.folder if options.evaluate else options.folder.parent).is_dir():
-            parser.error(f"`--folder` must be a folder or lie in one, got {str(options.folder)!r}")
+            parser.error(f"`--folder` must be a folder or be in one, got {str(options.folder)!r}")
         return
     other = [name for name in ("scenes", "steps", "batch", "rate", "seed") if _is_other(parser, options, name)]
     if other and not options.evaluate:
@@ -121,7 +121,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--folder", metavar="DIR", type=Path, help="of the two files (default: the package's)")
     parser.add_argument("--scenes", metavar="N", type=int, default=20_000, help="scenes to draw (default: %(default)s)")
     parser.add_argument("--steps", metavar="N", type=int, default=6_000, help="steps (default: %(default)s)")
-    parser.add_argument("--batch", metavar="N", type=int, default=128, help="pictures per step (default: %(default)s)")
+    parser.add_argument("--batch", metavar="N", type=int, default=128, help="images per step (default: %(default)s)")
     parser.add_argument("--rate", metavar="X", type=float, default=1.5e-3, help="learning rate (default: %(default)s)")
     parser.add_argument("--seed", metavar="N", type=int, default=0, help="seed of everything (default: %(default)s)")
     parser.add_argument("--threads", metavar="N", type=int, default=1, help="threads of torch (default: %(default)s)")

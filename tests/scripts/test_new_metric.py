@@ -126,7 +126,7 @@ def test_a_metric_without_an_extra_is_listed_in_the_start(checkout):
     [
         (["MyMetric", "--like", "cider"], "`NAME` must be lower-case words joined by _, got 'MyMetric'"),
         (["../x", "--like", "cider"], "`NAME` must be lower-case words joined by _"),
-        (["cider", "--like", "bleu"], "`NAME` must be new, got 'cider', which lies in metrics/cider"),
+        (["cider", "--like", "bleu"], "`NAME` must be new, got 'cider', which is in metrics/cider"),
         (["mine", "--like", "spicy"], "`--like` must be one of aloha, bertscore, "),
     ],
 )

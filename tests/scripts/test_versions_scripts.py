@@ -86,7 +86,10 @@ def test_what_an_install_changes_is_told(monkeypatch, capsys):
     monkeypatch.setattr(beside, "resolve", resolve)
     assert beside.main(["trl", "lost"]) == 1
     told = capsys.readouterr()
-    assert "| trl | 1.0 | datasets 4.0 to 5.0 | **cannot stand beside it** | **cannot stand beside it** |\n" in told.out
+    assert (
+        "| trl | 1.0 | datasets 4.0 to 5.0 | **cannot be installed with it** | **cannot be installed with it** |\n"
+        in told.out
+    )
     assert "| lost | not resolved here |  |  |  |\n" in told.out
     assert told.err == "trl: no way\nlost: no such package\n"
     assert asked[:2] == [["trl"], ["trl==1.0", "."]]
