@@ -198,10 +198,10 @@ def _of_explanation(path: Path) -> dict[str, str]:
 def _examples(path: Path) -> str:
     """Return the examples of another metric, with a TODO in each title and reason."""
     rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    rows_marked = [
+    with_todos = [
         row | {"title": f"TODO {row['title']}", "why": f"TODO {row['why']}"} for row in rows if "config" not in row
     ]
-    return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows_marked)
+    return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in with_todos)
 
 
 def _card(path: Path, words: dict[str, str]) -> str:

@@ -63,12 +63,12 @@ def measure(source: str, n_stories: int) -> dict[str, float]:
     metric = load(source)
     data = {"images": [story.images() for story in stories], "regions": regions_of(stories, source)}
 
-    def scored(stories_scored: Sequence[scenes.SceneStory]) -> Any:
-        return metric.compute(predictions=[story.sentences for story in stories_scored], **data, return_details=True)
+    def score(versions: Sequence[scenes.SceneStory]) -> Any:
+        return metric.compute(predictions=[story.sentences for story in versions], **data, return_details=True)
 
     invented = [story.with_hallucination(seed) for seed, story in enumerate(stories)]
-    own, other = scored(stories), scored([*stories[1:], stories[0]])
-    changed = scored([story for story, _ in invented])
+    own, other = score(stories), score([*stories[1:], stories[0]])
+    changed = score([story for story, _ in invented])
     pairs = list(zip(changed["groovist_details"], [phrase for _, phrase in invented], strict=True))
     first = np.array(own["groovist_scores"])
     return {

@@ -104,11 +104,11 @@ def main(words: Sequence[str] | None = None) -> None:
     header: list[str] = []
     for name in METRICS:
         found = scores(name, rows)
-        shares_found = shares(found)
+        by_name = shares(found)
         if not header:
-            header = ["metric", *shares_found]
-            print(f"| {' | '.join(header)} |\n| --- |{' ---: |' * len(shares_found)}")
-        print(f"| {name} | " + " | ".join(f"{value:.3f}" for value in shares_found.values()) + " |", flush=True)
+            header = ["metric", *by_name]
+            print(f"| {' | '.join(header)} |\n| --- |{' ---: |' * len(by_name)}")
+        print(f"| {name} | " + " | ".join(f"{value:.3f}" for value in by_name.values()) + " |", flush=True)
         missed = np.flatnonzero(found["invented"] >= found["synonym"] - 1e-9)[: options.show]
         for row in missed.tolist():
             print(*(f"{kind}: {getattr(rows[row], kind)}" for kind in found), rows[row].references, sep="\n  ")

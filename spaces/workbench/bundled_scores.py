@@ -70,12 +70,12 @@ def place_of(explained: Explanation, examples: tuple[tuple[str, float], ...]) ->
     score = sign * explained.scores[0]
     if math.isnan(score) or not examples:
         return ""
-    neighbors = [(f"“{label}” ({number(value, explained.digits)})", sign * value) for label, value in examples]
-    for text, value in neighbors:
+    ranked = [(f"“{label}” ({number(value, explained.digits)})", sign * value) for label, value in examples]
+    for text, value in ranked:
         if math.isclose(value, score, rel_tol=1e-6, abs_tol=1e-9):
             return f"The same score as the bundled example {text}."
-    better = [text for text, value in neighbors if value > score]
-    worse = [text for text, value in neighbors if value < score]
+    better = [text for text, value in ranked if value > score]
+    worse = [text for text, value in ranked if value < score]
     if better and worse:
         return f"Between the bundled examples {better[-1]}, which is better, and {worse[0]}, which is worse."
     if worse:

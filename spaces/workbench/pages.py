@@ -53,7 +53,7 @@ def page_of_file(scored: ScoredTable, origin: Origin, extent: str = "") -> str:
     for name, reason in scored.left_out:
         reasons.setdefault(reason, []).append(str(name))
     head = [origin.id, origin.config, origin.split, origin.revision and f"commit {origin.revision}"]
-    notes_shown = part_of_page(
+    summary = part_of_page(
         "left_out",
         origin=", ".join(part for part in head if part),
         reasons=sorted(reasons.items(), key=lambda one: -len(one[1])),
@@ -64,7 +64,7 @@ def page_of_file(scored: ScoredTable, origin: Origin, extent: str = "") -> str:
         n_undefined=scored.explanation.row_counts.undefined,
     )
     page = scored.explanation.html(worst=N_ROWS_SHOWN, best=N_BEST_SHOWN)
-    return frame(notes_shown, "Scored and skipped rows") + frame(page, f"Scores by {scored.explanation.name}")
+    return frame(summary, "Scored and skipped rows") + frame(page, f"Scores by {scored.explanation.name}")
 
 
 def page_without_rows() -> str:

@@ -45,7 +45,7 @@ def models_in_words(name: str, profile: str) -> str:
     return f"{len(missing)} of the published models are not on this machine; run: vlgauge prefetch {name}"
 
 
-def check_present_extras(name: str) -> None:
+def check_models_present(name: str) -> None:
     """Check that all published models of a metric are available without a download.
 
     Raises:

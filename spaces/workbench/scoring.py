@@ -24,7 +24,7 @@ from vlgauge.inputs.text.tokenizers import is_installed
 from vlgauge.leaderboard.runs import RowGroups
 from vlgauge_workbench.errors import without_folders
 from vlgauge_workbench.inputs import FILES, check_size, file_of
-from vlgauge_workbench.profiles import check_present_extras
+from vlgauge_workbench.profiles import check_models_present
 from vlgauge_workbench.stopping import report, turn_at
 
 
@@ -85,7 +85,7 @@ def normalize_tokenizer(name: str, config: str, tokenizer: Any) -> str:
 @cache
 def _load(name: str, profile: str, config: str, **settings: Any) -> Metric:
     if profile == "paper":
-        check_present_extras(name)
+        check_models_present(name)
     chosen = config or first_config(name) or None
     return vlgauge.load(name, chosen, profile=profile, keep_in_memory=True, progress=report, **settings)
 

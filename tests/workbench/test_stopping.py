@@ -160,7 +160,7 @@ def posted(served, path, call):
 
 
 @contextlib.contextmanager
-def read_event(served, event):
+def open_stream(served, event):
     """Yield the stream of events of a call."""
     with contextlib.closing(http.client.HTTPConnection(urlsplit(served).netloc, timeout=60)) as connection:
         connection.request("GET", f"/gradio_api/call/score/{event}")
@@ -172,7 +172,7 @@ def read_event(served, event):
 def test_a_call_that_nobody_waits_for_ends_at_its_next_batch(served, page_number, monkeypatch, batches, how):
     monkeypatch.setattr(scoring, "score_example", batches)
     event = posted(served, "/gradio_api/call/score", CALL)["event_id"]
-    with read_event(served, event):
+    with open_stream(served, event):
         assert batches.begun.wait(60)
         batches.let(3)
         if how == "cancelled":
@@ -189,5 +189,5 @@ def test_a_call_that_nobody_waits_for_ends_at_its_next_batch(served, page_number
     if how == "cancelled":
         cancelling.join(60)
     monkeypatch.undo()
-    with read_event(served, posted(served, "/gradio_api/call/score", CALL)["event_id"]) as stream:
+    with open_stream(served, posted(served, "/gradio_api/call/score", CALL)["event_id"]) as stream:
         assert b"event: complete" in stream.read()
