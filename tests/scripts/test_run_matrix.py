@@ -1,20 +1,14 @@
 """The matrix of code paths contains every pair, and reports failed runs."""
 
-import importlib.util
 from itertools import combinations, product
 
 import pytest
-from folders import SCRIPTS
-
-SCRIPT = SCRIPTS / "run_matrix.py"
+from script_modules import script_module
 
 
 @pytest.fixture
 def matrix():
-    spec = importlib.util.spec_from_file_location("run_matrix", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script_module("run_matrix.py")
 
 
 @pytest.mark.parametrize(("level", "most"), [("AVX512", 13), ("AVX2", 8), ("DEFAULT", 4), ("NEON", 4)])

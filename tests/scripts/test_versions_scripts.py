@@ -1,28 +1,17 @@
 """Packages that are installed for the tests of versions, and reports about installs with other packages."""
 
-import importlib.util
 import re
-import sys
 from configparser import ConfigParser
 from types import SimpleNamespace
 
 import pytest
 from folders import ROOT
-
-SCRIPTS = ROOT / "scripts"
-
-
-def loaded(name):
-    spec = importlib.util.spec_from_file_location(name, SCRIPTS / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # the place in which dataclasses look it up
-    spec.loader.exec_module(module)
-    return module
+from script_modules import script_module
 
 
 @pytest.fixture(scope="module")
 def versions():
-    return loaded("run_versions")
+    return script_module("run_versions.py")
 
 
 def test_groups_have_extras_and_tests_that_are_there(versions):
@@ -66,7 +55,7 @@ def test_the_table_says_what_was_installed_and_how_the_tests_ended(versions, mon
 
 
 def test_what_an_install_changes_is_told(monkeypatch, capsys):
-    beside = loaded("resolve_beside")
+    beside = script_module("resolve_beside.py")
     assert (
         beside.describe_change({"a": "1", "b": "2", "c": "3"}, {"a": "1", "b": "1.9", "d": "4"})
         == "b 2 to 1.9, c 3 to none"
