@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from browser import browser
-from gradio_loops import loops_of_gradio_left_open
+from gradio_loops import collect_loops_of_gradio
 from packaging.version import Version
 from script_modules import script_module
 
@@ -114,8 +114,7 @@ def pytest_collection():
         return (yield)
     finally:
         if "gradio" in sys.modules:
-            with loops_of_gradio_left_open():
-                pass  # the garbage is collected at its end
+            collect_loops_of_gradio()
         else:
             gc.collect()
         gc.freeze()

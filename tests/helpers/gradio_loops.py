@@ -16,6 +16,12 @@ def loops_of_gradio_left_open():
             gc.collect()
 
 
+def collect_loops_of_gradio():
+    """Collect the garbage, and ignore the warnings about event loops that Gradio left to it."""
+    with loops_of_gradio_left_open():
+        pass  # the garbage is collected at its end
+
+
 def close_at_once(page):
     """Close the server of a page without waiting five seconds for clients with open connections."""
     page.server.force_exit = True

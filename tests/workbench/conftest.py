@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from folders import GOLDEN
-from gradio_loops import close_at_once, loops_of_gradio_left_open
+from gradio_loops import close_at_once, collect_loops_of_gradio, loops_of_gradio_left_open
 
 if importlib.util.find_spec("gradio") is None:
     pytest.skip("gradio is not installed", allow_module_level=True)
@@ -38,12 +38,10 @@ def nothing_of_gradio_is_left():
 
     Many tests search for garbage. Objects that exist before the file are excluded, because they would take a second.
     """
-    with loops_of_gradio_left_open():
-        pass
+    collect_loops_of_gradio()
     gc.freeze()
     yield
-    with loops_of_gradio_left_open():
-        pass  # the garbage is collected at its end
+    collect_loops_of_gradio()
 
 
 @pytest.fixture(scope="session")
