@@ -149,12 +149,12 @@ def fill(metric: str, config: str | None, profile: str, number: Any, tokenizer: 
         UsageError: If the profile, the number or the tokenizer is not valid.
     """
     check_choice("profile", profile, tuple(PROFILES.values()))
-    loaded = metric_of(metric, config=config_of(metric, config))
+    config = config_of(metric, config)
+    loaded = metric_of(metric, config=config)
     n = len(examples_for(loaded))
     if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < n:
         raise UsageError.about("number", f"must be the number of an example, 0 to {n - 1}")
-    chosen = normalize_tokenizer(metric, config_of(metric, config), tokenizer)
-    return updates(loaded, profile, number, tokenizer=chosen)
+    return updates(loaded, profile, number, tokenizer=normalize_tokenizer(metric, config, tokenizer))
 
 
 def _example_chosen(metric: str, config: str | None, profile: str, tokenizer: str, event: gr.EventData) -> list[Any]:
