@@ -385,7 +385,7 @@ def compare_uploaded(
         raise UsageError.about(
             "Files", f"must contain at most {MOST_SYSTEMS} systems here, got {len(given)}", "remove some"
         )
-    _check_not_many(given, len(wanted), most_rows)
+    _check_limits(given, len(wanted), most_rows)
     found = compare_systems(metrics, given)
     return Shown(found, _create_request(found, wanted, profile, configs, given, places, shared))
 
@@ -446,7 +446,7 @@ def _check_kept(contents: Mapping[str, Any], wanted: Sequence[str]) -> None:
                 )
 
 
-def _check_not_many(given: Sequence[UploadedSystem], n_metrics: int, most_rows: int | None) -> None:
+def _check_limits(given: Sequence[UploadedSystem], n_metrics: int, most_rows: int | None) -> None:
     """Check the number of rows and scores, which is limited on public pages."""
     if most_rows is None:
         return

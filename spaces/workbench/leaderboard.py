@@ -117,7 +117,7 @@ def merge_records(given: Sequence[Record], paths: Sequence[str] | None, fetched:
             result.
     """
     found = {record.key: record for record in given}
-    _check_not_many(paths or ())
+    _check_limits(paths or ())
     for records in (*map(read_records, paths or ()), fetched):
         for record in records:
             if found.setdefault(record.key, record).value != record.value:
@@ -130,7 +130,7 @@ def merge_records(given: Sequence[Record], paths: Sequence[str] | None, fetched:
     return list(found.values())
 
 
-def _check_not_many(paths: Sequence[str]) -> None:
+def _check_limits(paths: Sequence[str]) -> None:
     """Check the size of the files before they are parsed."""
     if (n_bytes := sum(Path(path).stat().st_size for path in paths)) > MOST_BYTES:
         raise UsageError.about(
