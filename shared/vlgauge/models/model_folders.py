@@ -71,6 +71,15 @@ class FolderSource:
         """
         return self.local or hub_folder_here(*self._on_hub())
 
+    def identify(self, folder: Path) -> str | None:
+        """Return the name of a Hub model in signatures, with its commit. None for a local folder.
+
+        Args:
+            folder: The folder returned by `find`. Its name is the resolved commit, which may differ from the revision
+                in the setting.
+        """
+        return None if self.local else f"{self.repository}@{folder.name[:8]}"
+
     def _on_hub(self) -> tuple[str, str | None, Sequence[str], str]:
         """Return the arguments of `hub_folder`."""
         if (PINNED if self.is_pinned else _HUB_ID).fullmatch(self.name) is None:
@@ -172,9 +181,7 @@ def find_model(name: str, kind: Kind, *, profile: str, setting: str, hint: str) 
     """
     source = FolderSource(name, setting, kind.files, hint, profile, kind.instead)
     folder = source.find()
-    # The folder name is the resolved commit, which may differ from the revision in the setting.
-    identity = None if source.local else f"{source.repository}@{folder.name[:8]}"
-    return describe_folder(folder, kind, setting, identity)
+    return describe_folder(folder, kind, setting, source.identify(folder))
 
 
 def look_for_model(name: str, kind: Kind, *, profile: str, setting: str, hint: str) -> None:

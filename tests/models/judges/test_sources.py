@@ -7,6 +7,18 @@ from vlgauge.models.judges import sources
 COMMIT = "0" * 40
 
 
+def test_a_folder_below_home_has_the_same_identity(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "config.json").write_text("{}")
+    assert sources.find_judge("~/model") == sources.find_judge(str(folder))
+    (folder / "config.json").unlink()
+    for name in ("adapter_config.json", "adapter_model.bin"):
+        (folder / name).write_text("{}")
+    assert sources.find_adapter("~/model") == sources.find_adapter(str(folder))
+
+
 def test_the_published_model_is_fetched_by_its_name_alone(capsys):
     """Check that the 26.7 GB under binding license terms are fetched by the name of the model only."""
     assert main(["prefetch", "fleur", "--list"]) == 0

@@ -71,7 +71,8 @@ def find_judge(model: str, setting: str = "model") -> JudgeFiles:
         ValueError: If the folder does not contain a complete model of the transformers library.
     """
     tell_licence(model, setting)
-    folder = judge_source(model, setting).find()
+    source = judge_source(model, setting)
+    folder = source.find()
     config = read_config(folder, setting)
     if (folder / "adapter_config.json").is_file():
         raise UsageError.about(
@@ -80,14 +81,14 @@ def find_judge(model: str, setting: str = "model") -> JudgeFiles:
             "pass an adapter of a LLaVA to fleur as `adapter`, or merge the two, for example with "
             "`merge_and_unload` of peft, and pass the saved folder",
         )
-    if Path(model).is_dir():
+    identity = source.identify(folder)
+    if identity is None:
         files = sorted(path for pattern in (*FILES, PICKLED) for path in folder.glob(pattern))
         if folder not in _HASHED:
             _HASHED.add(folder)
             announce(f"Hashing {len(files)} files of {folder.name}")
         return JudgeFiles(folder.name, local_name(joint_digest(files)), folder, config)
-    repository, _, revision = model.partition("@")
-    return JudgeFiles(repository, f"{repository}@{revision[:8]}", folder, config)
+    return JudgeFiles(source.repository, identity, folder, config)
 
 
 def find_adapter(adapter: str) -> JudgeFiles:
@@ -103,7 +104,8 @@ def find_adapter(adapter: str) -> JudgeFiles:
         WeightsNotFoundError: If the adapter cannot be found.
         ValueError: If the folder does not contain an adapter.
     """
-    folder = judge_source(adapter, "adapter").find()
+    source = judge_source(adapter, "adapter")
+    folder = source.find()
     here = [name for name in ADAPTER_FILES if (folder / name).is_file()]
     if ADAPTER_FILES[0] not in here or not any(name.startswith("adapter_model") for name in here):
         raise UsageError.about(
@@ -115,10 +117,10 @@ def find_adapter(adapter: str) -> JudgeFiles:
         raise UsageError.about(
             "adapter", f"must have settings in adapter_config.json, got a file without them in {str(folder)!r}"
         )
-    if Path(adapter).is_dir():
+    identity = source.identify(folder)
+    if identity is None:
         return JudgeFiles(folder.name, local_name(joint_digest([folder / name for name in here])), folder, config)
-    repository, _, revision = adapter.partition("@")
-    return JudgeFiles(repository, f"{repository}@{revision[:8]}", folder, config)
+    return JudgeFiles(source.repository, identity, folder, config)
 
 
 def judge_source(model: str, setting: str = "model") -> FolderSource:

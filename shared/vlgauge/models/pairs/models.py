@@ -82,10 +82,10 @@ def find_pair_model(model: str | None, base: str | None = None, profile: str = "
         return _describe(EMBEDDED_NAME, EMBEDDED, None)
     source = _source("model", model, profile)
     folder = source.find()
-    if source.local:
+    identity = source.identify(folder)
+    if identity is None:
         return _describe(folder.name, folder, None)
-    repository, _, revision = model.partition("@")
-    return replace(_describe(repository, folder, None), identity=f"{repository}@{revision[:8]}")
+    return replace(_describe(source.repository, folder, None), identity=identity)
 
 
 def look_for_model(model: str | None, profile: str) -> None:

@@ -74,8 +74,7 @@ def find_sentence_model(name: str, profile: str = "paper") -> SentenceModel:
         return model
     source = _source(name, profile)
     folder = source.find()
-    # The folder name is the resolved commit, which may differ from the revision in the setting.
-    return _describe_model(folder, None if source.local else f"{source.repository}@{folder.name[:8]}")
+    return _describe_model(folder, source.identify(folder))
 
 
 def look_for_sentence_model(name: str, profile: str) -> None:
