@@ -14,8 +14,7 @@ import numpy as np
 
 from vlgauge.core.errors import UsageError
 from vlgauge.inputs.tables.caption_files import parse_list
-from vlgauge.inputs.tables.files import read_rows
-from vlgauge.research.protocols.files import FilePath, Folder, columns_of, entry, one_file, texts, tidy
+from vlgauge.research.protocols.files import FilePath, Folder, columns_of, entry, one_file, placed_rows, texts, tidy
 from vlgauge.research.protocols.ratings import RatedCaptions
 
 ENDINGS = ("", ".jpg")
@@ -57,22 +56,20 @@ def read_rated_table(
         OSError: If the file cannot be read.
     """
     folder = Folder(images, path)
-    rows = read_rows(str(path))
-    ratings = [_rating(row, f"row {i} of `{path}`") for i, row in enumerate(rows)]
-    rated = [i for i, rating in enumerate(ratings) if not math.isnan(rating)]
+    rows = [(row, place, _rating(row, place)) for row, place in placed_rows(path)]
+    rated = [one for one in rows if not math.isnan(one[-1])]
     predictions, known, seen, groups = [], [], [], []
-    for i in rated:
-        place = f"row {i} of `{path}`"
-        caption = tidy(entry(rows[i], "mt", str, place))
-        image = str(entry(rows[i], "imgid", (str, int), place))
+    for row, place, _ in rated:
+        caption = tidy(entry(row, "mt", str, place))
+        image = str(entry(row, "imgid", (str, int), place))
         predictions.append(caption)
-        known.append([text for text in _references(rows[i], place) if not own_removed or text != caption])
-        seen.append(_embed(rows[i]) or folder.image(image, ENDINGS))
+        known.append([text for text in _references(row, place) if not own_removed or text != caption])
+        seen.append(_embed(row) or folder.image(image, ENDINGS))
         groups.append(image)
     columns = columns_of(predictions, known, references, images=seen)
     rules = {"references": "all" if references is None else references, "ratings": "rows"}
     left_out = {"ratings that are NaN": len(rows) - len(rated)}
-    found = np.array([ratings[i] for i in rated], dtype=np.float64).reshape(-1, 1)
+    found = np.array([rating for *_, rating in rated], dtype=np.float64).reshape(-1, 1)
     return RatedCaptions(name, columns, groups, rules, found, left_out=left_out)
 
 

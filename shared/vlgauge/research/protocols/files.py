@@ -1,6 +1,6 @@
 """Lookup and reading of the dataset files that the user supplies."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -92,6 +92,11 @@ def placed_rows(path: Path, file_format: str | None = None) -> Iterator[tuple[di
     """Yield each row of a table, and its position for error messages. See `vlgauge.inputs.tables.files.read_rows`."""
     with rows_called("DATA"):
         rows = read_rows(str(path), file_format)
+    return with_places(rows, path)
+
+
+def with_places(rows: Iterable[dict[str, Any]], path: Path) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yield each row of a file, and its position for error messages."""
     return ((row, f"row {i} of `{path}`") for i, row in enumerate(rows))
 
 

@@ -4,7 +4,7 @@ A table has one row per image: ``image``, and ``captions`` and ``neg_captions``,
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,9 +13,17 @@ import numpy as np
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import check_float
-from vlgauge.inputs.tables.files import read_rows
 from vlgauge.research.protocols.evaluation import Floats, Ints, Sampled, Task, check_scores
-from vlgauge.research.protocols.files import FilePath, Folder, entry, one_file, read_saved_rows, texts
+from vlgauge.research.protocols.files import (
+    FilePath,
+    Folder,
+    entry,
+    one_file,
+    placed_rows,
+    read_saved_rows,
+    texts,
+    with_places,
+)
 
 ENDINGS = ("", ".jpg", ".png")
 # Positive: the longer caption is better. Negative: the caption is better than its variant with a wrong detail.
@@ -131,14 +139,13 @@ def read_sdci(files: Sequence[FilePath], *, images: FilePath | None = None, zero
         OSError: If the file cannot be read.
     """
     check_float("zero", zero, "a finite number", -math.inf)
-    path, rows = _table(files)
+    path, rows = _read(files)
     folder = Folder(images, path)
     predictions: list[str] = []
     seen: list[Any] = []
     counts: list[int] = []
     left_out = 0
-    for i, row in enumerate(rows):
-        place = f"row {i} of `{path}`"
+    for row, place in rows:
         right = texts(entry(row, "captions", list, place), place)
         wrong = texts(entry(row, "neg_captions", list, place), place)
         if len(right) != len(wrong):
@@ -159,9 +166,10 @@ def read_sdci(files: Sequence[FilePath], *, images: FilePath | None = None, zero
     return GrowingCaptions("sdci", columns, groups, {"zero": float(zero)}, counts, left_out=few)
 
 
-def _table(files: Sequence[FilePath]) -> tuple[Path, list[dict[str, Any]]]:
+def _read(files: Sequence[FilePath]) -> tuple[Path, Iterator[tuple[dict[str, Any], str]]]:
     for saved in (Path(files[0]), Path(files[0], "test")) if len(files) == 1 else ():
-        if (saved / "state.json").is_file():
-            return saved / "state.json", read_saved_rows(saved)
+        state = saved / "state.json"
+        if state.is_file():
+            return state, with_places(read_saved_rows(saved), state)
     path = one_file(files, "test.parquet")
-    return path, read_rows(str(path))
+    return path, placed_rows(path)

@@ -83,6 +83,9 @@ def test_files(tmp_path):
     made.write(tmp_path / "no_rows.json", {})
     for name in ("flickr8k_expert", "flickr8k_cf", "pascal50s"):
         assert refusal(name, [tmp_path / "no_rows.json"]) == "DATA must have at least one row, got none"
+    (tmp_path / "no_rows.jsonl").write_text("", "utf-8")
+    for name in ("composite", "polaris", "sdci"):
+        assert refusal(name, [tmp_path / "no_rows.jsonl"]).startswith("DATA must have at least one row, got none")
     with pytest.raises(FileNotFoundError):
         PROTOCOLS["flickr8k_expert"]([tmp_path / "missing.json"])
     with pytest.raises(ValueError, match="list of strings"):
