@@ -172,9 +172,8 @@ class DiskStore:
 
     def _make_room(self, database: sqlite3.Connection, n_bytes: int) -> int:
         """Remove the features that were unused longest, if the limit would be exceeded, and return their number."""
-        numbers = (database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count"))
-        n_pages, n_free = numbers
-        (page_size,) = database.execute("PRAGMA page_size").fetchone()
+        names = ("page_count", "freelist_count", "page_size")
+        n_pages, n_free, page_size = (database.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
         total = (n_pages - n_free) * page_size + n_bytes
         if total <= self.max_bytes:
             return 0
