@@ -99,7 +99,7 @@ def _compare_texts(part: Mapping[str, torch.Tensor], text: AllLayersEncoder, sou
     known_tensors.check_tensor_names(
         own, {name: tensor.shape for name, tensor in public.items()}, text.identity, source
     )
-    _check_known_names(
+    _check_public_tensors(
         [name for name, tensor in own.items() if not tensor.float().equal(public[name].cpu())], text, source
     )
 
@@ -114,14 +114,14 @@ def _compare_clip(
         for name, tensor in own.items()
         if name != _IGNORED and not tensor.equal(base[name]) and not tensor.equal(base[name].half().float())
     ]
-    _check_known_names(differing, row, source)
+    _check_public_tensors(differing, row, source)
 
 
-def _check_known_names(names: list[str], encoder: AllLayersEncoder | ClipArchitecture, source: str) -> None:
-    if names:
+def _check_public_tensors(differing: list[str], encoder: AllLayersEncoder | ClipArchitecture, source: str) -> None:
+    if differing:
         what = encoder.name if isinstance(encoder, ClipArchitecture) else encoder.identity
         raise UsageError.about(
             "checkpoint",
-            f"must have the tensors of the public {what}, with which its head is used, got {len(names)} "
-            f"different ones in {source!r}: {', '.join(sorted(names)[:3])}",
+            f"must have the tensors of the public {what}, with which its head is used, got {len(differing)} "
+            f"different ones in {source!r}: {', '.join(sorted(differing)[:3])}",
         )
