@@ -225,7 +225,7 @@ def plain_warnings(program: str) -> Iterator[list[str]]:
         program: Prefix of the lines.
 
     Yields:
-        Warnings that were shown so far.
+        Warnings that were printed so far.
     """
     printed: list[str] = []
 

@@ -205,7 +205,7 @@ def intervals(result: Mapping[str, Any], options: argparse.Namespace) -> dict[st
 
 
 def summary(record: Mapping[str, Any], paired: PairedRows, limit: int) -> str:
-    """Return the table of distances, followed by means, 95% intervals and signatures, including those of the scores."""
+    """Return the table of distances, followed by means, 95% intervals, and signatures of distance and scores."""
     n_rows = len(paired.ids) if limit <= 0 else min(limit, len(paired.ids))
     details = record[f"{NAME}_details"]
     rows = [[paired.ids[i], details[i]["score"], *(details[i][part] for part in PARTS)] for i in range(n_rows)]

@@ -50,7 +50,7 @@ def picture(path: str | Path) -> Iterator[Any]:
 
 
 def write_study(options: argparse.Namespace, record: Mapping[str, Any], draw: Callable[[Any], None]) -> None:
-    """Write the results of a study as JSON and draw its figure, as `--output` and `--plot` say.
+    """Write the results of a study as JSON and draw its figure, to the files of `--output` and `--plot`.
 
     Raises:
         NotWritableError: If a file cannot be written.

@@ -124,7 +124,7 @@ class CaptionReward:
             prompts: Unused.
             completions: Texts or messages.
             completion_ids: Unused.
-            **columns: Columns of the training data, one row per completion, and other arguments of trl. See `judged`.
+            **columns: Columns of the training data, one row per completion, and other arguments of trl. See `judge`.
 
         Returns:
             Rewards. The lowest one for a text that a guard rejected or that makes its score undefined, and None if the
