@@ -64,15 +64,15 @@ class VqaScore(torch.nn.Module):
         if (images is None) == (pixels is None):
             raise UsageError.about("images", "or `pixels` is required, but not both")
         texts = [str(text) for text in rows_of("captions", captions)]
-        beliefs: list[Any] = [None] * len(texts)
+        whole_images: list[Any] = [None] * len(texts)
         if images is not None:
             cells = [image_cell(image, f"images[{i}]") for i, image in enumerate(images)]
-            beliefs = [WholeImage(cell, f"images[{i}]") for i, cell in enumerate(cells)]
-        n = len(beliefs) if pixels is None else len(pixels)
+            whole_images = [WholeImage(cell, f"images[{i}]") for i, cell in enumerate(cells)]
+        n = len(whole_images) if pixels is None else len(pixels)
         if n != len(texts):
             raise UsageError.about("captions", f"must be one per image, got {len(texts)} and {n}")
         metric: Any = self.metric
-        questions: list[Question] = [metric.question(text, one) for text, one in zip(texts, beliefs, strict=True)]
+        questions: list[Question] = [metric.question(text, one) for text, one in zip(texts, whole_images, strict=True)]
         answers = [metric.answer.replace("{}", text) for text in texts]
         chances = self._judge.differentiable_chances(questions, answers, metric.opening, pixels)
         mean = folder_module("vqascore", "formula").mean_log_chance

@@ -13,7 +13,7 @@ from vlgauge.models.judges.questions import Floats
 
 # The probability of a token that is not returned is at most the smallest returned one. If the bound for all digits that
 # are not returned is above this share of the returned digits, the probabilities are NaN.
-MOST_UNTOLD = 1e-3
+MAX_UNLISTED = 1e-3
 _ROUNDING = 1e-2  # tolerance for probabilities in half precision
 _MOST_TOKENS = 1e6  # upper bound on the size of a vocabulary
 # Bytes that are not letters, as some servers spell them, and all non-ASCII characters, which servers spell differently.
@@ -56,7 +56,7 @@ class TokenLogprobs:
     def digits(self) -> Floats:
         """Probability of each digit, shape ``(10,)``.
 
-        A digit that was not returned counts as 0, which is too low by at most `MOST_UNTOLD` of the sum of all returned
+        A digit that was not returned counts as 0, which is too low by at most `MAX_UNLISTED` of the sum of all returned
         digits. All values are NaN if this bound may be exceeded, or if two tokens are spelled as the same digit,
         because they cannot be distinguished.
         """
@@ -70,7 +70,7 @@ class TokenLogprobs:
                 found[int(text)] = chance
         rest = max(0.0, 1 - sum(chance for _, chance in self.likeliest))
         max_unlisted_probability = min(counts.count(0) * self.max_unlisted_probability, rest)
-        return np.full(10, math.nan) if max_unlisted_probability > MOST_UNTOLD * found.sum() else found
+        return np.full(10, math.nan) if max_unlisted_probability > MAX_UNLISTED * found.sum() else found
 
     def chance_of(self, spelled: str) -> float | None:
         """Return the probability of the token with this spelling, or None if it was not returned.
@@ -101,17 +101,17 @@ class Completion:
     names: tuple[str, ...]
 
 
-def read_completion(answer: Any, longest: int) -> Completion:
+def read_completion(response: Any, longest: int) -> Completion:
     """Parse a response whose tokens spell its text, each being the most likely token at its position.
 
     Args:
-        answer: The decoded JSON of the response.
+        response: The decoded JSON of the response.
         longest: Maximum number of tokens that were requested.
 
     Raises:
         InvalidResponseError: If the response does not have this form.
     """
-    choice = _first(answer, "choices")
+    choice = _first(response, "choices")
     message = choice.get("message")
     text = message.get("content") if isinstance(message, dict) else None
     if not isinstance(text, str):
@@ -137,14 +137,14 @@ def read_completion(answer: Any, longest: int) -> Completion:
             "returned tokens that do not spell the answer; disable its reasoning parser, or its reasoning"
         )
     names = tuple(
-        one for one in (answer.get("model"), answer.get("system_fingerprint")) if isinstance(one, str) and one
+        one for one in (response.get("model"), response.get("system_fingerprint")) if isinstance(one, str) and one
     )
     written = _HALF_A_LETTER.sub("\N{REPLACEMENT CHARACTER}", text).strip()
     return Completion(written, tuple(tokens), reason == "stop", names)
 
 
-def _first(answer: Any, name: str) -> dict[str, Any]:
-    rows = answer.get(name) if isinstance(answer, dict) else None
+def _first(response: Any, name: str) -> dict[str, Any]:
+    rows = response.get(name) if isinstance(response, dict) else None
     if not isinstance(rows, list) or not rows or not isinstance(rows[0], dict):
         raise InvalidResponseError("returned JSON that is not a chat completion")
     return rows[0]

@@ -22,7 +22,7 @@ from vlgauge.core.errors import NetworkError, UsageError
 from vlgauge.core.progress import Progress, progress_bar
 from vlgauge.core.validation import check_float, short_repr, warn
 from vlgauge.inputs.media.pictures import LazyImage
-from vlgauge.models.judges.completions import MOST_UNTOLD, Completion, InvalidResponseError, digits_of, read_completion
+from vlgauge.models.judges.completions import MAX_UNLISTED, Completion, InvalidResponseError, digits_of, read_completion
 from vlgauge.models.judges.questions import Answer, Floats, PromptTemplate, Question
 
 Result = TypeVar("Result")
@@ -158,7 +158,7 @@ class ServedJudge:
         """Return the log-probability of answers of one token, and NaN for the end token, which servers do not return.
 
         An answer that is not among the most likely tokens has probability 0 if that is too low by at most
-        `MOST_UNTOLD`, and NaN otherwise.
+        `MAX_UNLISTED`, and NaN otherwise.
 
         Returns:
             Values of each answer, shape ``(2,)``.
@@ -182,7 +182,7 @@ class ServedJudge:
         if n_low or n_unknown:
             warn(
                 f"{n_low + n_unknown} of {len(found)} answers are not among the most likely tokens that "
-                f"{host_of(self._url)} returns: {n_low} count as 0, which is too low by at most {MOST_UNTOLD:g}, and "
+                f"{host_of(self._url)} returns: {n_low} count as 0, which is too low by at most {MAX_UNLISTED:g}, and "
                 f"{n_unknown} are undefined"
             )
         return [np.array([one, math.nan]) for one in found]
@@ -231,11 +231,11 @@ class ServedJudge:
         return [found[key] for key in keys]
 
     def _answer(self, question: Question, longest: int) -> Answer:
-        answer = self._complete(question, longest)
-        at, digits = digits_of(answer.tokens)
-        if any(one.joins_digits for one in answer.tokens):
+        completion = self._complete(question, longest)
+        at, digits = digits_of(completion.tokens)
+        if any(one.joins_digits for one in completion.tokens):
             self._joins_digits = True
-        return Answer(answer.text, np.array(at, dtype=np.int64), np.array(digits).reshape(-1, 10), answer.ended)
+        return Answer(completion.text, np.array(at, dtype=np.int64), np.array(digits).reshape(-1, 10), completion.ended)
 
     def _first_chance(self, question: Question, answer: str) -> float:
         """Return the log-probability of an answer as the first token. See `chances` for NaN and minus infinity."""
@@ -247,16 +247,16 @@ class ServedJudge:
         except InvalidResponseError as error:
             raise self._unreadable(error) from None
         if chance is None:
-            return -math.inf if completion.tokens[0].max_unlisted_probability <= MOST_UNTOLD else math.nan
+            return -math.inf if completion.tokens[0].max_unlisted_probability <= MAX_UNLISTED else math.nan
         return math.log(chance) if chance > 0 else -math.inf
 
     def _complete(self, question: Question, longest: int) -> Completion:
         method = {"logprobs": True, "top_logprobs": N_LIKELIEST, "temperature": 0, "seed": 0, "max_tokens": longest}
         asked = {"model": self._model, "messages": _turns(question), "stream": False, "n": 1}
         body = {**self._fields, **asked, **method}
-        answer = complete(self._url, body, key_from=self._key_from, seconds=self._seconds)
+        response = complete(self._url, body, key_from=self._key_from, seconds=self._seconds)
         try:
-            found = read_completion(answer, longest)
+            found = read_completion(response, longest)
         except InvalidResponseError as error:
             raise self._unreadable(error) from None
         self._names.update(found.names)
@@ -271,8 +271,8 @@ def _turns(question: Question) -> list[dict[str, Any]]:
     text = _read(question)
     content: Any = text
     if question.picture is not None:
-        shown_first = {"type": "image_url", "image_url": {"url": _data_url(question.picture)}}
-        content = [shown_first, {"type": "text", "text": text}]
+        image = {"type": "image_url", "image_url": {"url": _data_url(question.picture)}}
+        content = [image, {"type": "text", "text": text}]
     turns = [{"role": "user", "content": content}]
     if question.again is not None:
         turns.append({"role": "assistant", "content": question.replied})

@@ -189,14 +189,14 @@ def _tokenizer_of(found: PairModel) -> Any:
     """
     import transformers
 
-    file, settings = found.folder / "tokenizer.json", found.folder / "tokenizer_config.json"
-    settings_read = read_json(settings, "`model`") if settings.is_file() else {}
-    if hasattr(transformers, _OF_FIVE) or settings_read.get("tokenizer_class") != _OF_FIVE:
+    file, settings_file = found.folder / "tokenizer.json", found.folder / "tokenizer_config.json"
+    settings = read_json(settings_file, "`model`") if settings_file.is_file() else {}
+    if hasattr(transformers, _OF_FIVE) or settings.get("tokenizer_class") != _OF_FIVE:
         return transformers.AutoTokenizer.from_pretrained(
             str(found.folder), local_files_only=True, trust_remote_code=False
         )
     written = read_json(file, "`model`")
-    words = {name: value for name, value in settings_read.items() if name not in ("backend", "tokenizer_class")}
+    words = {name: value for name, value in settings.items() if name not in ("backend", "tokenizer_class")}
     words.setdefault("model_input_names", ["input_ids", "attention_mask"])
     first = (written.get("pre_tokenizer") or {}).get("add_prefix_space", False)
     made = transformers.PreTrainedTokenizerFast(tokenizer_file=str(file), add_prefix_space=first, **words)
