@@ -164,8 +164,8 @@ def record_results(run: Run, metrics: Iterable[str], options: argparse.Namespace
                 f"--record-scores must be scores of the result, got {name!r}; there are {', '.join(there)}"
             )
     added = append_records(options.record, _records(run, names, options))
-    told = ", ".join(record.metric for record in added) or "nothing, because all records exist already"
-    sys.stderr.write(f"recorded in {printable(options.record)}: {told}\n")
+    listed = ", ".join(record.metric for record in added) or "nothing, because all records exist already"
+    sys.stderr.write(f"recorded in {printable(options.record)}: {listed}\n")
 
 
 def _records(run: Run, names: Sequence[str], options: argparse.Namespace) -> list[Record]:

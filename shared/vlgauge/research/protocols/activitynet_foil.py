@@ -58,7 +58,7 @@ def read_activitynet_foil(
     )
     right, foil = (_paragraphs(paths[name]) for name in (RIGHT_FILE, FOIL_FILE))
     cut = read_json(paths[SEGMENTS_FILE])
-    references_read = read_json(paths[REFERENCES_FILE]) if needed else {}
+    all_references = read_json(paths[REFERENCES_FILE]) if needed else {}
     if set(right) != set(foil):
         raise UsageError.about(str(paths[FOIL_FILE]), f"must have the same videos as `{RIGHT_FILE}`")
     folder = Folder(videos, paths[SEGMENTS_FILE])
@@ -70,7 +70,7 @@ def read_activitynet_foil(
             raise UsageError(f"video {name!r} must have as many right as foil sentences and segments, got {counts}")
         segments = segments[: len(sentences)]
         chosen = (
-            _references(references_read, name, segments, paths[REFERENCES_FILE]) if needed else [[] for _ in segments]
+            _references(all_references, name, segments, paths[REFERENCES_FILE]) if needed else [[] for _ in segments]
         )
         video = folder.video(name)
         for paragraph in (sentences, foil[name]):

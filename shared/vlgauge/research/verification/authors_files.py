@@ -101,8 +101,8 @@ def check_story_means(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]
 def _story_means(row: PublishedRow, data: Data, tools: Tools) -> Iterator[Finding]:
     corpus, stem = STORIES[row.row]
     stories, scores = data.all_of([f"stories/{corpus}/{stem}.json", f"scores/{corpus}/{stem}_R.csv"])
-    stories_read, published = read_json(stories), read_column(scores, "R_score", "rovist_nr")
-    texts = [entry(stories_read, name, str, f"`{stories}`") for name in published]
+    all_texts, published = read_json(stories), read_column(scores, "R_score", "rovist_nr")
+    texts = [entry(all_texts, name, str, f"`{stories}`") for name in published]
     ours = tools.load("rovist_nr", sentences="punkt").compute(predictions=texts)["rovist_nr_scores"]
     gaps = [abs(a - b) for a, b in zip(ours, published.values(), strict=True)]
     largest = math.nan if any(map(math.isnan, gaps)) else max(gaps)

@@ -70,21 +70,21 @@ def train_learner(
             tensor.copy_(parameters[name].detach())
 
     with progress_bar(schedule.max_iterations, "Training") as advance:
-        last = 0
+        position = 0
 
         def one_round(state: Progressed) -> Figures:
-            nonlocal last
+            nonlocal position
             start, before = time.monotonic(), state.rounds[-1] if state.rounds else None
             done, seconds, means = 0, 0.0, {}
             if before is not None:
                 first = int(before["iteration"])
                 done, seconds = min(first + schedule.validate_every, schedule.max_iterations), before["seconds"]
                 # A resumed run skips the batches of the earlier one.
-                some = islice(batches, first - last, done - last)
+                some = islice(batches, first - position, done - position)
                 means = train_batches(learner, optimizer, some, first)
             loss = validation_loss(learner, validation)
-            advance(done - last)
-            last = done
+            advance(done - position)
+            position = done
             taken = round(seconds + time.monotonic() - start, 3)
             return {"iteration": done, **means, LOSS: loss, "seconds": taken}
 
