@@ -22,6 +22,7 @@ from vlgauge.core.errors import (
     is_of_item,
     is_of_user,
     naming_arguments,
+    short_reason,
 )
 
 CLASSES = {
@@ -128,3 +129,17 @@ def test_a_front_end_names_other_arguments_in_its_own_words():
     with naming_arguments(lambda name, value, is_setting: f"{name}/{value}/{is_setting}"):
         assert (as_option("id", 1), as_setting("df")) == ("id/1/False", "df/Ellipsis/True")
     assert as_option("id") == "`id`"
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (ValueError(" two\n lines\t"), "two lines"),
+        (OSError("e" * 201), "e" * 200),
+        (AssertionError(), "AssertionError"),
+        (KeyError(" "), "' '"),
+        (RuntimeError("\n"), "RuntimeError"),
+    ],
+)
+def test_short_reason(error, expected):
+    assert short_reason(error) == expected

@@ -11,7 +11,7 @@ from typing import IO, Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.core.errors import UsageError
+from vlgauge.core.errors import UsageError, short_reason
 from vlgauge.core.files import read_bytes
 
 # Kind and size of the elements of an array: bool, integers, floats, strings, bytes, or "O" for objects.
@@ -44,7 +44,7 @@ def read_pickle(path: Path) -> Any:
                 f"`{path}` must contain only lists, dictionaries, strings, numbers and NumPy arrays, got a "
                 f"pickle that refers to {reader.refused}; nothing in it was executed"
             ) from None
-        why = " ".join(str(error).split())[:200] or type(error).__name__
+        why = short_reason(error)
         raise UsageError(f"`{path}` must be a complete pickle, got a file that fails with: {why}") from None
 
 

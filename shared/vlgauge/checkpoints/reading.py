@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from vlgauge.checkpoints import known_tensors
 from vlgauge.checkpoints.files import sha256_of
 from vlgauge.checkpoints.pickles import check_opcodes
-from vlgauge.core.errors import MissingFileError, UsageError
+from vlgauge.core.errors import MissingFileError, UsageError, short_reason
 
 if TYPE_CHECKING:
     import torch
@@ -182,7 +182,7 @@ def loading(argument: str, expected: str, name: str, kept: tuple[type[Exception]
     except kept:
         raise
     except Exception as error:
-        raise create_rejection(argument, expected, name, " ".join(str(error).split())[:200]) from error
+        raise create_rejection(argument, expected, name, short_reason(error)) from error
 
 
 @contextmanager

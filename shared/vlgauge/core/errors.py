@@ -10,6 +10,8 @@ from typing import Self
 
 from vlgauge.core.context_values import context_value
 
+_LONGEST_REASON = 200  # characters
+
 
 class UsageError(ValueError):
     """Raised if an input, a setting or the environment is unusable. The message says how to fix it.
@@ -131,6 +133,11 @@ def describe(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return str(error) or "there is not enough memory"
     return str(error)
+
+
+def short_reason(error: BaseException) -> str:
+    """Return the message of an error in one short line, or the name of its type if it has none."""
+    return " ".join(str(error).split())[:_LONGEST_REASON] or type(error).__name__
 
 
 def in_python(name: str, value: object, is_setting: bool) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from vlgauge.core.errors import UsageError
+from vlgauge.core.errors import UsageError, short_reason
 from vlgauge.core.files import read_json
 from vlgauge.core.results import without_nan
 from vlgauge.core.run_locks import LOCK
@@ -94,7 +94,7 @@ class ScoredBatches:
                     raise OSError("its content was modified")
                 yield pq.ParquetFile(pa.BufferReader(content)).read(columns=columns)
             except (pa.ArrowException, OSError, KeyError) as error:
-                why = " ".join(str(error).split())[:200]
+                why = short_reason(error)
                 raise UsageError(
                     f"--parts must contain complete files, got {str(path)!r}, which fails with: {why}; remove it, and "
                     "its rows are scored again"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, cast
 
-from vlgauge.core.errors import UsageError
+from vlgauge.core.errors import UsageError, short_reason
 from vlgauge.inputs.sandbox import run
 
 _MOST_BYTES = 2**24
@@ -43,7 +43,7 @@ def merge_existing(settings: dict[str, Any], content: bytes) -> Iterator[tuple[N
     try:
         card = ModelCard(content.decode("utf-8"))
     except (ValueError, RecursionError, yaml.YAMLError) as error:
-        why = " ".join(str(error).split())[:200]
+        why = short_reason(error)
         raise UsageError(f"the card of {repository} must be readable, got one that fails with: {why}") from None
     own = cast(Any, card.data)
     results = list(own.eval_results or [])

@@ -22,7 +22,7 @@ from typing import Any
 import pyarrow as pa
 from filelock import FileLock, Timeout
 
-from vlgauge.core.errors import UsageError
+from vlgauge.core.errors import UsageError, short_reason
 from vlgauge.core.writing import parts_of, write
 
 _NAME = re.compile(r"(?P<round>.+)-[0-9a-f]{32}-(?P<world>\d+)-(?P<rank>\d+)\.arrow")
@@ -189,7 +189,7 @@ def _table(path: str, n_rows: int) -> pa.Table:
         table = pa.ipc.open_stream(pa.memory_map(path)).read_all()
         found = f"{table.num_rows} rows"
     except (pa.ArrowException, OSError) as error:
-        table, found = None, f"a file that fails with: {' '.join(str(error).split())[:200]}"
+        table, found = None, f"a file that fails with: {short_reason(error)}"
     if table is None or table.num_rows != n_rows:
         raise UsageError(
             f"process {_rank(path)} of the run {_quote_name(path)} wrote {n_rows} rows, got {found}; nothing is "

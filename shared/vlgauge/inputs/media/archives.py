@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from vlgauge.core.errors import UsageError
+from vlgauge.core.errors import UsageError, short_reason
 from vlgauge.core.files import (
     check_objects,
     current_limits,
@@ -262,5 +262,5 @@ def _convert_errors(expected: str) -> Iterator[None]:
     except MemoryError:
         raise
     except Exception as error:
-        why = " ".join(str(error).split())[:200] or type(error).__name__
+        why = short_reason(error)
         raise UsageError(f"{expected} ({why})") from error

@@ -7,7 +7,7 @@ from typing import Any
 
 from scipy import io as readers
 
-from vlgauge.core.errors import UsageError
+from vlgauge.core.errors import UsageError, short_reason
 
 _MAX_DEPTH = 16
 
@@ -32,7 +32,7 @@ def variables(settings: dict[str, Any], data: bytes) -> Iterator[tuple[None, byt
         raise
     except Exception as error:
         # scipy does not validate the content, so a damaged file can raise almost any exception.
-        why = " ".join(str(error).split())[:200] or type(error).__name__
+        why = short_reason(error)
         raise UsageError.about(path, f"must be a valid MATLAB file, got: {why}") from None
     for name in names:
         if name not in read:

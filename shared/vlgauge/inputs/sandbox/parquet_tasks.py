@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as kinds
 
-from vlgauge.core.errors import UsageError
+from vlgauge.core.errors import UsageError, short_reason
 from vlgauge.core.files import FileLimitError, first_repeated, refuse
 
 _BATCH_ROWS, _BATCH_BYTES = 4096, 16 * 2**20
@@ -37,7 +37,7 @@ def batches(settings: dict[str, Any], data: bytes) -> Iterator[tuple[dict[str, A
         raise
     except Exception as error:
         # A damaged file can raise nearly any error, because the reader trusts the content of the file.
-        why = " ".join(str(error).split())[:200] or type(error).__name__
+        why = short_reason(error)
         article = "an" if settings["form"] == "Arrow" else "a"
         raise UsageError(
             f"{name} must be {article} {settings['form']} file, got {got!r}, which fails with: {why}"

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.core.context_values import context_value
-from vlgauge.core.errors import UsageError
+from vlgauge.core.errors import UsageError, short_reason
 from vlgauge.core.files import (
     BYTES_PER_CELL,
     STDIN,
@@ -547,7 +547,7 @@ def _read_sheet(data: bytes, path: str) -> Rows:
     except FileLimitError:
         raise
     except Exception as error:  # openpyxl raises nearly any exception for damaged files
-        why = " ".join(str(error).split())[:200]
+        why = short_reason(error)
         raise UsageError(f"{name_of_rows()} must be a complete Excel workbook, got {path!r} ({why})") from error
     frame = frame.where(frame != "", None)
     records: Rows = [{str(title): cell for title, cell in row.items()} for row in frame.to_dict("records")]

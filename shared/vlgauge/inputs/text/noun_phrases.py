@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from vlgauge.checkpoints.preflight import Preflight
-from vlgauge.core.errors import UsageError, WeightsNotFoundError, as_setting
+from vlgauge.core.errors import UsageError, WeightsNotFoundError, as_setting, short_reason
 from vlgauge.core.optional_dependencies import importing
 from vlgauge.core.pool import pool
 from vlgauge.core.progress import Progress, progress_bar
@@ -331,7 +331,7 @@ class SpacyPhrases:
         try:
             yield from self._nlp.pipe(sentences, disable=unused)
         except (KeyError, IndexError, ValueError) as error:
-            why = " ".join(str(error).split())[:200]
+            why = short_reason(error)
             raise UsageError.about(
                 self._argument, f"must be a trained spaCy pipeline, got one that fails with: {why}"
             ) from error
@@ -398,7 +398,7 @@ def _load_pipeline(name: str, argument: str) -> tuple[Language, str]:
         # E050: neither an installed package nor a folder. All other errors mean that an existing pipeline does
         # not load.
         if "[E050]" not in str(error):
-            why = " ".join(str(error).split())[:200]
+            why = short_reason(error)
             raise UsageError.about(
                 argument, f"must name a pipeline that loads, got {name!r}, which fails with: {why}"
             ) from error

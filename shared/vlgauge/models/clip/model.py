@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vlgauge.checkpoints.first_values import leave_empty, without_first_values
-from vlgauge.core.errors import MissingExtraError, UsageError, WeightsNotFoundError
+from vlgauge.core.errors import MissingExtraError, UsageError, WeightsNotFoundError, short_reason
 from vlgauge.core.lean_imports import lean_import
 from vlgauge.core.optional_dependencies import not_importable
 from vlgauge.models.clip.architectures import ClipArchitecture
@@ -103,7 +103,7 @@ def _configuration_there(row: ClipArchitecture) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        why = " ".join(str(error).split())[:200]
+        why = short_reason(error)
         raise WeightsNotFoundError(
             f"{row.architecture} requires the tokenizer of another repository, which is not available: {why}; "
             "download it on a machine with network"

@@ -15,7 +15,7 @@ import numpy as np
 from PIL import Image
 
 from vlgauge.checkpoints.torch_runtime import check_fork, exact
-from vlgauge.core.errors import UsageError
+from vlgauge.core.errors import UsageError, short_reason
 from vlgauge.core.progress import Progress, progress_bar
 from vlgauge.models.judges.picture_features import ImageFeatureCache
 from vlgauge.models.judges.questions import Answer, Floats, PromptTemplate, Question
@@ -529,7 +529,7 @@ class LoadedJudge:
         try:
             yield
         except Exception as error:
-            why = " ".join(str(error).split())[:200]
+            why = short_reason(error)
             raise UsageError.about(
                 "model",
                 f"must have a chat template that supports its question, got {self.identity!r}, whose template fails "

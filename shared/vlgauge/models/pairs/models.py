@@ -10,7 +10,7 @@ from vlgauge.checkpoints import known_tensors
 from vlgauge.checkpoints.files import SourcesMissingError, joint_digest
 from vlgauge.checkpoints.first_values import without_first_values
 from vlgauge.checkpoints.reading import RejectedModelError, check_stored, create_rejection, loading, read_torch_object
-from vlgauge.core.errors import UsageError, WeightsNotFoundError, as_setting
+from vlgauge.core.errors import UsageError, WeightsNotFoundError, as_setting, short_reason
 from vlgauge.core.files import DATA, read_json
 from vlgauge.core.optional_dependencies import importing
 from vlgauge.core.progress import quiet_transformers
@@ -280,7 +280,7 @@ def read_authors_checkpoint(path: Path) -> dict[str, Any]:
     try:
         content = read_torch_object(path, allowed=[argparse.Namespace])
     except ValueError as error:
-        why = " ".join(str(error).split())[:200]
+        why = short_reason(error)
         raise RejectedModelError.about(
             "model", f"must be a checkpoint that can be read safely, got {path.name!r}: {why}"
         ) from error
