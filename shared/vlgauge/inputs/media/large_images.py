@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 
 from PIL import Image
 
@@ -37,23 +37,27 @@ def keep_large_until_done() -> Iterator[None]:
 
 
 def is_large(size: int, max_size: int) -> bool:
-    """Return whether an image is so large that it must be decoded alone. See `decode_alone_if_large`."""
+    """Return whether an image is so large that it must be decoded alone. See `decode_alone`."""
     return size > max_size * _LARGE
 
 
 @contextmanager
-def decode_alone_if_large(size: int, max_size: int) -> Iterator[None]:
+def decode_alone() -> Iterator[None]:
+    """Wait until no other thread decodes a large image."""
+    with ExitStack() as own:
+        stack = getattr(_of_thread, "stack", None) or own
+        stack.enter_context(_lock)
+        # Blocks of this size are returned to the system. Smaller ones stay with the thread.
+        stack.callback(Image.core.set_block_size, Image.core.get_block_size())
+        Image.core.set_block_size(max(Image.core.get_block_size(), _BLOCK))
+        yield
+
+
+def decode_alone_if_large(size: int, max_size: int) -> AbstractContextManager[None]:
     """Wait until no other thread decodes a large image, if this image is large.
 
     Args:
         size: Size of the image, in the unit of `max_size`.
         max_size: Maximum size of an image.
     """
-    with ExitStack() as own:
-        if is_large(size, max_size):
-            stack = getattr(_of_thread, "stack", None) or own
-            stack.enter_context(_lock)
-            # Blocks of this size are returned to the system. Smaller ones stay with the thread.
-            stack.callback(Image.core.set_block_size, Image.core.get_block_size())
-            Image.core.set_block_size(max(Image.core.get_block_size(), _BLOCK))
-        yield
+    return decode_alone() if is_large(size, max_size) else nullcontext()

@@ -12,7 +12,7 @@ from PIL import Image
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import read_bytes
-from vlgauge.inputs.media.large_images import decode_alone_if_large
+from vlgauge.inputs.media.large_images import decode_alone
 from vlgauge.inputs.media.limits import MAX_FRAME_PIXELS
 from vlgauge.inputs.sandbox import MEGABYTE, Part, run
 
@@ -48,7 +48,7 @@ def _decode(task: Callable[..., Result | None], content: bytes, place: str, **ho
     found = task(content, place, may_be_large=False, **how)
     if found is None:
         # Wait before the task begins, because its time is limited.
-        with decode_alone_if_large(1, 1):
+        with decode_alone():
             found = task(content, place, may_be_large=True, **how)
         assert found is not None
     return found
