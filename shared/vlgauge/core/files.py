@@ -414,6 +414,15 @@ def check_objects(n_bytes: int, limit: int, name: str, got: object) -> None:
         refuse(name, limit, "bytes of lists, objects and cells in memory", "max_unpacked", got)
 
 
+def check_json_objects(text: str, limit: int, name: str, got: object) -> None:
+    """Check the memory of the lists, objects and values of a JSON text, or of lines of JSON, before it is parsed.
+
+    Raises:
+        ValueError: If they need more than `limit` bytes.
+    """
+    check_objects(json_bytes(text, limit), limit, name, got)
+
+
 def csv_rows(
     text: str, name: str, got: object, *, delimiter: str = ",", strict: bool = False, skipinitialspace: bool = False
 ) -> Iterator[tuple[int, list[str]]]:

@@ -19,10 +19,9 @@ from typing import Any
 
 from vlgauge.core.errors import UsageError, short_reason
 from vlgauge.core.files import (
-    check_objects,
+    check_json_objects,
     current_limits,
     decode_text,
-    json_bytes,
     limit_unpacked_size,
     open_file,
     parse_json,
@@ -228,7 +227,7 @@ def json_cells(settings: dict[str, Any], content: bytes) -> Iterator[tuple[None,
     """
     name, titles = settings["name"], settings["titles"]
     text = decode_text(content, "`json`", name)
-    check_objects(json_bytes(text, settings["limit"]), settings["limit"], "`json`", name)
+    check_json_objects(text, settings["limit"], "`json`", name)
     cells = parse_json(text, "`json`", name)
     if not isinstance(cells, dict):
         raise UsageError.about("json", f"must be an object, got {type(cells).__name__}")

@@ -21,6 +21,7 @@ from vlgauge.core.files import (
     BYTES_PER_CELL,
     STDIN,
     FileLimitError,
+    check_json_objects,
     check_objects,
     check_row,
     csv_rows,
@@ -28,7 +29,6 @@ from vlgauge.core.files import (
     decode_text,
     first_repeated,
     is_address,
-    json_bytes,
     limit_rows,
     limit_unpacked_size,
     limits,
@@ -192,7 +192,7 @@ def check_json(settings: dict[str, Any], data: bytes) -> Iterator[tuple[None, by
         UsageError: If the content is not valid or exceeds the limit.
     """
     text = decode_text(data, FILE, settings["path"])
-    check_objects(json_bytes(text, settings["limit"]), settings["limit"], FILE, settings["path"])
+    check_json_objects(text, settings["limit"], FILE, settings["path"])
     parse_json(text, FILE, settings["path"])
     yield None, b""
 
@@ -407,7 +407,7 @@ def _read_jsonl(data: bytes, path: str) -> Rows:
     # Only "\n" ends a line of JSONL, while splitlines() would also split at U+2028 inside a string.
     text = decode_text(data, name_of_rows(), path)
     limit = _most_untrusted() if is_sandboxed() else limit_unpacked_size(len(data))
-    check_objects(json_bytes(text, limit), limit, name_of_rows(), path)
+    check_json_objects(text, limit, name_of_rows(), path)
     lines = text.split("\n")
     written = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
     return [_record(line, number, path) for number, line in limit_rows(written, name_of_rows(), path)]
@@ -431,7 +431,7 @@ def _read_json(data: bytes, path: str) -> Rows:
         refuse(name_of_rows(), limit // 2, "bytes unless it is JSONL", "max_unpacked", path)
     text = decode_text(data, name_of_rows(), path)
     limit = _most_untrusted() if is_sandboxed() else limit
-    check_objects(json_bytes(text, limit), limit, name_of_rows(), path)
+    check_json_objects(text, limit, name_of_rows(), path)
     try:
         content = parse_json(text, name_of_rows(), path)
     except UsageError as error:
