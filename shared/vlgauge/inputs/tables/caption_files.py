@@ -53,9 +53,10 @@ def add_columns(rows: Rows, *, has_lists: bool = False) -> Rows:
     """
     if not rows or any("predictions" in row for row in rows):
         return rows
-    for columns in (_columns_of_coco_results, _columns_of_lmms_eval, _columns_of_vlmevalkit):
-        if has_lists and columns is _columns_of_vlmevalkit and isinstance(rows[0].get("answer"), str):
-            return rows
+    layouts = [_columns_of_coco_results, _columns_of_lmms_eval, _columns_of_vlmevalkit]
+    if has_lists and isinstance(rows[0].get("answer"), str):
+        layouts.remove(_columns_of_vlmevalkit)
+    for columns in layouts:
         found = [own for own in takewhile(lambda own: own is not None, map(columns, rows)) if own is not None]
         if len(found) == len(rows):
             for row, own in zip(rows, found, strict=True):
