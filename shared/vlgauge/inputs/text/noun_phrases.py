@@ -7,6 +7,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -274,7 +275,7 @@ class SpacyPhrases:
         if self.language == ENGLISH:
             return self.read_docs(sentences, PARSED, _chunks_of, progress)
         # Most other languages find noun phrases by parts of speech, without which they would return none.
-        read = _chunks_of if pronouns else _chunks_without_pronouns
+        read = partial(_chunks_of, pronouns=pronouns)
         return self.read_docs(sentences, PARSED | _WITH_PARTS_OF_SPEECH, read, progress)
 
     def nouns(self, sentences: Sequence[str], *, progress: Progress = None) -> list[list[str]]:
@@ -345,13 +346,9 @@ class SpacyPhrases:
             )
 
 
-def _chunks_of(doc: Doc) -> list[str]:
+def _chunks_of(doc: Doc, *, pronouns: bool = True) -> list[str]:
+    chunks = (chunk for chunk in doc.noun_chunks if pronouns or any(token.pos_ != "PRON" for token in chunk))
     # Pipelines treat a line break at the start of a sentence as a word.
-    return [text for chunk in doc.noun_chunks if (text := chunk.text.lower()).strip()]
-
-
-def _chunks_without_pronouns(doc: Doc) -> list[str]:
-    chunks = [chunk for chunk in doc.noun_chunks if any(token.pos_ != "PRON" for token in chunk)]
     return [text for chunk in chunks if (text := chunk.text.lower()).strip()]
 
 
