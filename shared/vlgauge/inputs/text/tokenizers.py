@@ -39,6 +39,10 @@ class _Kind:
     packages: tuple[tuple[str, str], ...] = ()
     extra: str = ""
 
+    def describe_missing(self, user: str) -> str:
+        """Return an error message about packages that are not installed. Empty if all are."""
+        return missing_packages(user, [module for module, _ in self.packages], self.extra)
+
 
 _SACREBLEU = (("sacrebleu", "sacrebleu"),)
 _KINDS = {
@@ -145,14 +149,13 @@ def check_installed(tokenizer: Tokenizer | str) -> None:
         MissingExtraError: If one is not. The message names all of them.
     """
     kind = _KINDS.get(tokenizer) if isinstance(tokenizer, str) else None
-    modules = [module for module, _ in kind.packages] if kind else []
-    if kind and (problem := missing_packages(as_setting("tokenizer", tokenizer), modules, kind.extra)):
+    if kind and (problem := kind.describe_missing(as_setting("tokenizer", tokenizer))):
         raise MissingExtraError(problem)
 
 
 def is_installed(tokenizer: str) -> bool:
     """Return whether the packages of a named tokenizer are installed, without importing them."""
-    return not missing_packages("", [module for module, _ in _KINDS[tokenizer].packages], "")
+    return not _KINDS[tokenizer].describe_missing("")
 
 
 def look_for_tokenizer(found: Preflight, tokenizer: Tokenizer | str) -> None:
