@@ -7,7 +7,7 @@ from typing import Any
 from vlgauge.api.columns import shorten
 from vlgauge.core.catalog import direction_of, score_facts
 from vlgauge.core.results import DIGITS, INTERVAL, format_value, to_cell, to_table
-from vlgauge.core.signatures import DEMO_NUMBERS, uses_demo_model
+from vlgauge.core.signatures import describe_demo_models
 from vlgauge.families.aggregation import (
     corpus_interval,
     describe_silent_rows,
@@ -127,8 +127,9 @@ def summary(
     used = [i for i in range(len(titles)) if any(row[i] is not None for row in numbers)]
     cells = [[row[i] for i in used] for row in numbers]
     lines += ["", to_table([titles[i] for i in used], cells, digits), ""]
-    lines += [line for note in [*_toys_of(results), *notes_of(results, groups)] for line in (note, "")]
-    lines += [result[f"{name}_signature"] for name, result in results.items()]
+    signatures = _signatures(results)
+    lines += [line for note in [*describe_demo_models(signatures), *notes_of(results, groups)] for line in (note, "")]
+    lines += signatures.values()
     return "\n".join(lines)
 
 
@@ -153,16 +154,15 @@ def numbers_table(
         named = number_title(one.name, signature=signature, higher_is_better=higher)
         cells = [Cell(named), Cell(value, right=True), Cell(n, right=True)]
         rows.append([*cells, Cell(one.score_range or "")])
-    signatures = [str(result[f"{name}_signature"]) for name, result in results.items()]
-    notes = [*(f"{note}." for note in _toys_of(results))]
+    signatures = _signatures(results)
+    notes = [f"{note}." for note in describe_demo_models(signatures)]
     drawn = "the rows" if groups is None else f"whole groups of {groups.name}"
     notes.append(f"Values with {100 * confidence:g}% bootstrap intervals over {drawn}.")
-    return Table(["score", "value", "n", "range"], rows, notes=[*notes, *signatures])
+    return Table(["score", "value", "n", "range"], rows, notes=[*notes, *signatures.values()])
 
 
-def _toys_of(results: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    toys = [name for name, result in results.items() if uses_demo_model(str(result[f"{name}_signature"]))]
-    return [f"{', '.join(toys)}: scores of demo models, which {DEMO_NUMBERS}"] if toys else []
+def _signatures(results: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    return {name: str(result[f"{name}_signature"]) for name, result in results.items()}
 
 
 def notes_of(results: Mapping[str, Mapping[str, Any]], groups: RowGroups | None = None) -> list[str]:

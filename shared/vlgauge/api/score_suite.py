@@ -14,7 +14,7 @@ from vlgauge.api.scored import SystemScores
 from vlgauge.core.catalog import metric_names
 from vlgauge.core.errors import UsageError, as_option, describe, is_of_user
 from vlgauge.core.results import printable
-from vlgauge.core.signatures import DEMO_NUMBERS, uses_demo_model
+from vlgauge.core.signatures import describe_demo_models, uses_demo_model
 from vlgauge.core.suites import SUITES, Suite, TableColumn
 from vlgauge.core.validation import nearest, suggest_word
 from vlgauge.families.aggregation import parser_note
@@ -150,8 +150,8 @@ def suite_table(suite: Suite, scored: SystemScores, numbers: Numbers) -> Table:
         value = result.get(column.key, math.nan)
         cells.append(Cell(numbers.text(value) if math.isfinite(value) else "NaN", right=True))
     notes += [f"{name} failed: {printable(why)}" for name, why in scored.failed.items()]
-    if toys := [name for name, result in scored.results.items() if uses_demo_model(str(result[f"{name}_signature"]))]:
-        notes.append(f"{', '.join(toys)}: scores of demo models, which {DEMO_NUMBERS}.")
+    signatures = {name: str(result[f"{name}_signature"]) for name, result in scored.results.items()}
+    notes += [f"{note}." for note in describe_demo_models(signatures)]
     return Table(header, [cells], notes=notes)
 
 

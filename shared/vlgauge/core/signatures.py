@@ -70,6 +70,16 @@ def uses_demo_model(text: str) -> bool:
     return fields.get("profile") == "embedded" and (fields.get("enc", "").startswith("vlgauge-") or "parts" in fields)
 
 
+def describe_demo_models(signatures: Mapping[str, str]) -> list[str]:
+    """Return a note on the scores that were computed with demo models, without a period. Empty if there are none.
+
+    Args:
+        signatures: Signatures by metric name.
+    """
+    names = [name for name, signature in signatures.items() if uses_demo_model(signature)]
+    return [f"{', '.join(names)}: scores of demo models, which {DEMO_NUMBERS}"] if names else []
+
+
 def signature_value(value: Any) -> Any:
     """Return a setting in the form used in signatures: the name of a function or object, integers without ".0".
 

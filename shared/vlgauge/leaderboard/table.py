@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from vlgauge.core.catalog import score_title
 from vlgauge.core.results import AT_MOST, align_columns, printable, pvalue_text
-from vlgauge.core.signatures import DEMO_NUMBERS, uses_demo_model
+from vlgauge.core.signatures import describe_demo_models
 from vlgauge.core.validation import check_choice
 from vlgauge.families.aggregation import ARROWS, COUNTED, describe_silent_rows, number_title, values_told
 from vlgauge.leaderboard.comparison import MetricComparison, RunComparison, System, SystemPair, rows_that_differ
@@ -381,9 +381,9 @@ def caveats(comparison: RunComparison, numbers: Numbers = PLAIN) -> list[str]:
     systems = [system for compared in comparison.metrics for system in compared.systems]
     weighed = [compared.metric for compared in comparison.metrics if _WEIGHED in compared.signature]
     beside = [one.metric for one in comparison.metrics if any(field in one.signature for field in _BESIDE)]
-    toys = [compared.metric for compared in comparison.metrics if uses_demo_model(compared.signature)]
+    signatures = {compared.metric: compared.signature for compared in comparison.metrics}
     return [
-        *([f"{', '.join(toys)}: scores of demo models, which {DEMO_NUMBERS}."] if toys else []),
+        *(f"{note}." for note in describe_demo_models(signatures)),
         *few_notes(system.few and numbers.intervals for system in systems),
         *(f"{one}." for compared in comparison.metrics for one in compared.notes),
         *(
