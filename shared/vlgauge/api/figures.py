@@ -117,7 +117,7 @@ def scores_figure(scored: SystemScores, kind: str = "distribution", only: Sequen
             _distribution(axes, column, scored)
         else:
             _against_length(axes, column, scored.columns["predictions"] or [])
-    _tell_of_toys(figure, [column.signature for column in columns])
+    _note_demo_models(figure, [column.signature for column in columns])
     return figure
 
 
@@ -192,7 +192,7 @@ def _correlation(columns: Sequence[_Column]) -> Any:
     bar.set_label("Spearman's coefficient over rows")
     if len({one.higher_is_better for one in columns}) > 1:
         axes.set_title("scores with ↑ and ↓ that agree have negative values", fontsize=8, loc="left")
-    _tell_of_toys(figure, [column.signature for column in columns])
+    _note_demo_models(figure, [column.signature for column in columns])
     return figure
 
 
@@ -234,7 +234,7 @@ def comparison_figure(comparison: RunComparison) -> Any:
     note = f"right of 0 the first is better; filled: significant in {the_test(comparison)}; "
     note += f"{100 * comparison.level:g}% intervals, uncorrected"
     figure.suptitle(note, fontsize=8, x=0.01, ha="left")
-    _tell_of_toys(figure, [compared.signature for compared in metrics])
+    _note_demo_models(figure, [compared.signature for compared in metrics])
     return figure
 
 
@@ -291,7 +291,7 @@ def _is_score(name: str, wanted: Sequence[str] | None) -> bool:
     return name in known or (name.startswith("ref_") and name.removeprefix("ref_") in known)
 
 
-def _tell_of_toys(figure: Any, signatures: Sequence[str]) -> None:
+def _note_demo_models(figure: Any, signatures: Sequence[str]) -> None:
     """Add a note below the figure if a demo model computed a score."""
     if any(map(uses_demo_model, signatures)):
         figure.supxlabel(f"demo model: scores that {DEMO_NUMBERS}", fontsize=8, color=_GREY)

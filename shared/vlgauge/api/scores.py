@@ -130,8 +130,8 @@ class Scores:
         """Return the table that `vlgauge score` prints, with a few rows."""
         texts = self.columns["predictions"] or []
         how: dict[str, Any] = {"groups": self._scored.groups, "where": "`.rows` contains all rows"}
-        text = summary(self.results, self.ids, texts, _SHOWN, **how)
-        return "\n\n".join([*(render(one, "text") for one in self._suite_tables()), text])
+        summarized = summary(self.results, self.ids, texts, _SHOWN, **how)
+        return "\n\n".join([*(render(one, "text") for one in self._suite_tables()), summarized])
 
     def _repr_html_(self) -> str:
         """Return the corpus-level values as HTML, in the colors of the notebook."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from vlgauge.checkpoints import hub
-from vlgauge.checkpoints.hub import NOT_FOUND, Tell, host_of, unreachable
+from vlgauge.checkpoints.hub import NOT_FOUND, Announcer, host_of, unreachable
 from vlgauge.core.errors import NetworkError, WeightsNotFoundError
 from vlgauge.core.lru_cache import LRUCache
 from vlgauge.core.progress import announce, with_size
@@ -114,7 +114,7 @@ def hub_file_at(
     for file in files:
         try:
             return hub.hub_file(
-                repository, file, revision, sha256=sha256, tell=_create_announcer(f"{repository}/{file}")
+                repository, file, revision, sha256=sha256, announce=_create_announcer(f"{repository}/{file}")
             )
         except NetworkError as error:
             why = str(error)
@@ -123,7 +123,7 @@ def hub_file_at(
     raise WeightsNotFoundError(missing(constants.HF_HUB_CACHE, why))
 
 
-def _create_announcer(what: str) -> Tell:
+def _create_announcer(what: str) -> Announcer:
     """Return a function that announces an implicit download before its first byte, so that no download is silent."""
     from huggingface_hub import constants
 

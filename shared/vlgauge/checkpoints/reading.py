@@ -169,9 +169,9 @@ def loading(argument: str, expected: str, name: str, kept: tuple[type[Exception]
     Invalid files can raise nearly any exception.
 
     Args:
-        argument: See `refused`.
-        expected: See `refused`.
-        name: See `refused`.
+        argument: See `create_rejection`.
+        expected: See `create_rejection`.
+        name: See `create_rejection`.
         kept: Exceptions that are raised unchanged.
 
     Raises:

@@ -156,15 +156,15 @@ def report_progress(
 
 def _line_by_line(total: int, description: str) -> Callable[[int], object]:
     """Return a function that counts items and occasionally writes a line like "Scoring stories: 1,000 of 5,000"."""
-    done, last, pause = 0, monotonic(), FIRST_LINE_SECONDS
+    done, last_written, pause = 0, monotonic(), FIRST_LINE_SECONDS
 
     def report(items: int) -> None:
-        nonlocal done, last, pause
+        nonlocal done, last_written, pause
         done += items
         now = monotonic()
-        if now - last >= pause:
+        if now - last_written >= pause:
             _write(f"{description}: {done:,} of {total:,}" if total else f"{description}: {done:,}")
-            last, pause = now, LINE_SECONDS
+            last_written, pause = now, LINE_SECONDS
 
     return report
 

@@ -27,10 +27,8 @@ def format_signature(name: str, fields: Mapping[str, Any]) -> str:
         name: Name of a metric or of a protocol.
         fields: Values by key, each formatted by `signature_value`.
     """
-    fields_encoded = [
-        f"{_encode(key, colon=False)}:{_encode(str(signature_value(value)))}" for key, value in fields.items()
-    ]
-    return "|".join([_encode(name), *fields_encoded])
+    encoded = [f"{_encode(key, colon=False)}:{_encode(str(signature_value(value)))}" for key, value in fields.items()]
+    return "|".join([_encode(name), *encoded])
 
 
 def parse_signature(text: str) -> tuple[str, dict[str, str]]:
@@ -119,8 +117,8 @@ def _name_of(value: Any) -> str:
 def _code_digest(code: CodeType) -> str:
     """Return the SHA-256 hex digest of the behavior of compiled code, independent of its location."""
     names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
-    text = f"{code.co_code.hex()} {names} {code.co_argcount} {code.co_flags} {_constant(code.co_consts)}"
-    return _digest(text)
+    behavior = f"{code.co_code.hex()} {names} {code.co_argcount} {code.co_flags} {_constant(code.co_consts)}"
+    return _digest(behavior)
 
 
 def _digest(text: str) -> str:

@@ -57,22 +57,22 @@ def resolve_target(
     """
     if not isinstance(path, (str, PathLike)):
         raise NotWritableError(f"{name} must be the path of a file, got {short_repr(path)}")
-    written = os.fspath(path)
+    given = os.fspath(path)
     try:
         target = Path(os.path.realpath(path))
     except ValueError as error:  # null byte or lone surrogate
-        raise NotWritableError(f"{name} must be the path of a file, got {written!r} ({error})") from None
+        raise NotWritableError(f"{name} must be the path of a file, got {given!r} ({error})") from None
     if target.is_symlink():
-        raise NotWritableError(f"{name} must be a file in an existing folder, got a link to itself: {written!r}")
+        raise NotWritableError(f"{name} must be a file in an existing folder, got a link to itself: {given!r}")
     for source in sources:
         if _is_same(target, source):
-            raise NotWritableError(f"{name} must be a different file from {source_name}, got {written!r} for both")
+            raise NotWritableError(f"{name} must be a different file from {source_name}, got {given!r} for both")
     if not target.parent.is_dir() or target.is_dir() or not target.name:
-        raise NotWritableError(f"{name} must be a file in an existing folder, got {written!r}")
+        raise NotWritableError(f"{name} must be a file in an existing folder, got {given!r}")
     if target.exists() and not stat.S_ISREG(target.stat().st_mode):
-        raise NotWritableError(f"{name} must be a regular file, got a pipe or a device: {written!r}")
+        raise NotWritableError(f"{name} must be a regular file, got a pipe or a device: {given!r}")
     if not os.access(target.parent, os.W_OK | os.X_OK) or (target.exists() and not os.access(target, os.W_OK)):
-        raise NotWritableError(f"{name} must be a writable file, got {written!r}")
+        raise NotWritableError(f"{name} must be a writable file, got {given!r}")
     return target
 
 
@@ -195,6 +195,6 @@ def _disk_error(error: Exception, part: Path) -> int | None:
     if isinstance(error, OSError) and error.filename not in (None, str(part), os.fsencode(part)):
         return None
     number = error.errno if isinstance(error, OSError) else None
-    if number is None and (number_match := _NUMBER.search(str(error))):
-        number = int(number_match[1] or number_match[2])
+    if number is None and (stated := _NUMBER.search(str(error))):
+        number = int(stated[1] or stated[2])
     return number if number in _DISK else None

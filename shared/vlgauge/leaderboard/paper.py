@@ -10,9 +10,9 @@ from vlgauge.leaderboard.table import (
     Table,
     caveats,
     describe_draws,
+    describe_intervals,
     describe_tests,
     family_caveat,
-    intervals_told,
     lack_others,
     latex_lines,
     latex_text,
@@ -60,7 +60,7 @@ def _sentences(comparison: RunComparison, numbers: Numbers) -> list[str]:
     if not any(system.bold for system in every):
         bold = "Nothing is bold, because too few rows differ for a significant difference."
     return [
-        f"{values}{times}{intervals_told(comparison, numbers)}; {describe_draws(comparison)}.",
+        f"{values}{times}{describe_intervals(comparison, numbers)}; {describe_draws(comparison)}.",
         bold,
         *(f"{n} of {n_rows} rows have a score by {name}." for name, n in scored.items() if n < n_rows),
         *family_caveat(comparison),
@@ -87,9 +87,9 @@ def paper_latex(
         label: Label of the float. Empty for no label.
     """
     table = paper_table(comparison, numbers)
-    text = " ".join(latex_text(one) for one in _sentences(comparison, numbers))
+    sentences = " ".join(latex_text(one) for one in _sentences(comparison, numbers))
     lines = ["\\begin{table}", "\\centering", *latex_lines(table, booktabs=booktabs)]
-    lines += [f"\\caption{{{f'{caption.rstrip()} ' if caption else ''}{text}}}"]
+    lines += [f"\\caption{{{f'{caption.rstrip()} ' if caption else ''}{sentences}}}"]
     lines += [f"\\label{{{label}}}"] if label else []
     needs = ["% \\usepackage{booktabs}"] if booktabs else []
     # Allow line breaks inside of a signature.

@@ -11,7 +11,7 @@ from vlgauge.leaderboard.comparison import System, compare
 from vlgauge.leaderboard.record import Key, Record
 from vlgauge.leaderboard.recorded_scores import is_grouped
 from vlgauge.leaderboard.runs import Run, groups_of_run
-from vlgauge.leaderboard.table import Numbers, describe_draws, groups_told, lack_others, own_values, several_groups
+from vlgauge.leaderboard.table import Numbers, describe_draws, describe_groups, lack_others, own_values, several_groups
 
 MOST_SYSTEMS = 30  # maximum per column, which has 435 pairs
 LEVEL = 0.95  # of intervals and tests
@@ -113,7 +113,7 @@ def _compare_column(
         return f"systems lack scores of other rows, and row scores are available for {len(records)} of {n_all}"
     systems |= {names[system.name].key: system for system in compared.systems}
     rest = "" if len(records) == n_all else f" of the {len(records)} systems with row scores"
-    said.append(f"{records[0].title}: {groups_told(found)[:-1]}{rest}.")
+    said.append(f"{records[0].title}: {describe_groups(found)[:-1]}{rest}.")
     said += several_groups(compared.systems)
     said += [f"{describe_draws(found)}."] if found.n_groups is not None else []
     said += dict.fromkeys(str(one.message) for one in caught if issubclass(one.category, UserWarning))

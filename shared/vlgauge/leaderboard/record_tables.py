@@ -112,7 +112,7 @@ def records_table(
     n_tested = sum(column.is_grouped for column in columns)
     of_groups += [f"{each_by_itself(n_tested, LEVEL)}."] if n_tested > 1 else []
     said = [_summary(records), *unranked.values(), *of_groups, *notes]
-    bold = _bold_told(columns) if any(cell.bold for line in lines for cell in line) else ""
+    bold = _describe_bold(columns) if any(cell.bold for line in lines for cell in line) else ""
     if len(sorting.records) > 1 and not sorting.fault:
         untested = "" if any(column.is_grouped for column in columns) else "; differences are not tested"
         order = f"#: the order by {sorting.first.title}{untested}"
@@ -215,7 +215,7 @@ class _TableColumn:
         return [Cell(text, row in self.best, right=True, link=link), *groups]
 
 
-def _bold_told(columns: Sequence[_TableColumn]) -> str:
+def _describe_bold(columns: Sequence[_TableColumn]) -> str:
     """Return the meaning of the bold cells."""
     bold = [column for column in columns if column.best]
     titles = " and ".join(column.first.title for column in bold if column.is_tested)
@@ -259,9 +259,9 @@ def _row(record: Record) -> _Row:
 
 def _names(records: Sequence[Record]) -> dict[tuple[str, str | None], str]:
     names = {_row(record): record.model.name for record in records}
-    for tell in (lambda row: row[0], lambda row: f"{row[0]} {(row[1] or 'no revision')[:14]}"):
+    for label in (lambda row: row[0], lambda row: f"{row[0]} {(row[1] or 'no revision')[:14]}"):
         taken = Counter(names.values())
-        names = {row: tell(row) if taken[name] > 1 else name for row, name in names.items()}
+        names = {row: label(row) if taken[name] > 1 else name for row, name in names.items()}
     return names
 
 

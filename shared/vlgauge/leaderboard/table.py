@@ -119,8 +119,8 @@ def systems_table(comparison: RunComparison, numbers: Numbers = PLAIN) -> Table:
             text = numbers.text(system.value, system.low, system.high, few=system.few)
             cells += [Cell(text, system.bold, right=True)]
             beside = _beside(compared, system, numbers)
-            texts_of_row = [groups_text(system), *beside.values(), *([] if is_one else [count])]
-            cells += [Cell(text, right=True) for text in texts_of_row]
+            further_cells = [groups_text(system), *beside.values(), *([] if is_one else [count])]
+            cells += [Cell(text, right=True) for text in further_cells]
         rows.append([*cells, *([Cell(counts[0], right=True)] if is_one else [])])
     has_bold = any(system.bold for compared in comparison.metrics for system in compared.systems)
     header += ["n"] if is_one else []
@@ -345,7 +345,7 @@ def describe_tests(comparison: RunComparison, *, spoken: bool = False) -> str:
     return f"{tests} ({corrected}{alpha_text(comparison.level)})"
 
 
-def groups_told(comparison: RunComparison) -> str:
+def describe_groups(comparison: RunComparison) -> str:
     """Return the explanation of rank groups."""
     return f"Systems that share a group do not differ significantly in {describe_tests(comparison)}."
 
@@ -371,7 +371,7 @@ def describe_draws(comparison: RunComparison) -> str:
     return f"{drawn}, {samples}, seed {comparison.seed}"
 
 
-def intervals_told(comparison: RunComparison, numbers: Numbers) -> str:
+def describe_intervals(comparison: RunComparison, numbers: Numbers) -> str:
     """Return the description of the intervals, or an empty string without intervals."""
     return f" with {100 * comparison.level:g}% bootstrap intervals" if numbers.intervals else ""
 
@@ -414,8 +414,8 @@ def _notes(comparison: RunComparison, numbers: Numbers = PLAIN) -> list[str]:
     signatures = {compared.metric: compared.signature for compared in comparison.metrics}
     values = values_told({name: name for name in signatures}, signatures)
     return [
-        f"{values}{intervals_told(comparison, numbers)}; {describe_draws(comparison)}.",
-        groups_told(comparison),
+        f"{values}{describe_intervals(comparison, numbers)}; {describe_draws(comparison)}.",
+        describe_groups(comparison),
         *several_groups(system for compared in comparison.metrics for system in compared.systems),
         *caveats(comparison, numbers),
         *(compared.signature for compared in comparison.metrics),

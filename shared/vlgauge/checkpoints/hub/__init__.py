@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from vlgauge.core.errors import NetworkError
 from vlgauge.core.writing import atomic_write
 
-Tell: TypeAlias = Callable[[int | None], object]
+Announcer: TypeAlias = Callable[[int | None], object]
 """Called once before the first byte of a file, with the size in bytes, or None if it is not known."""
 
 NOT_FOUND = 404
@@ -109,7 +109,7 @@ def hub_file(
     *,
     kind: str = "model",
     sha256: str | None = None,
-    tell: Tell | None = None,
+    announce: Announcer | None = None,
 ) -> Path:
     """Download a file of the Hub into the cache of the Hub's client, unless it is there.
 
@@ -119,7 +119,7 @@ def hub_file(
         revision: Commit, branch or tag. None is the newest commit.
         kind: "model" or "dataset".
         sha256: Known SHA-256. Without it, a large file must have the digest that the Hub announces.
-        tell: Called before the download.
+        announce: Called before the download.
 
     Raises:
         NetworkError: If the file cannot be downloaded, or has another commit or digest. It is removed then.
@@ -134,8 +134,8 @@ def hub_file(
             raise NetworkError(f"{host} returned the commit {found.commit_hash} instead of {revision}")
         commit = str(found.commit_hash or "")
         is_here = isinstance(try_to_load_from_cache(repository, file, revision=commit, repo_type=kind), str)
-        if tell is not None and not is_here:
-            tell(found.size)
+        if announce is not None and not is_here:
+            announce(found.size)
         path = Path(hf_hub_download(repository, file, revision=revision, repo_type=kind, etag_timeout=answer_seconds()))
     if not is_here and (expected := sha256 or find_announced_digest(path)) is not None:
         _check_digest(path, expected, file, host)
@@ -249,7 +249,7 @@ def hub_folder(
     revision: str | None,
     patterns: Sequence[str],
     sha256: Mapping[str, str] | None = None,
-    tell: Tell | None = None,
+    announce: Announcer | None = None,
 ) -> Path:
     """Download the files of a model's repository whose names match a pattern, and return their folder.
 
@@ -258,7 +258,7 @@ def hub_folder(
         revision: Commit, branch or tag. None is the newest commit.
         patterns: Names with wildcards.
         sha256: Known digests by file.
-        tell: Called before the download of the files that are not here.
+        announce: Called before the download of the files that are not here.
 
     Raises:
         NetworkError: If a file cannot be downloaded or has another digest.
@@ -274,8 +274,8 @@ def hub_folder(
     lacking = [
         name for name in listed if not isinstance(try_to_load_from_cache(repository, name, revision=commit), str)
     ]
-    if lacking and tell is not None:
-        tell(sum(listed[name].n_bytes for name in lacking))
+    if lacking and announce is not None:
+        announce(sum(listed[name].n_bytes for name in lacking))
     # Each file is compared with its digest before the next one is downloaded.
     for name in lacking:
         hub_file(repository, name, commit, sha256=(sha256 or {}).get(name) or listed[name].sha256)
@@ -332,9 +332,9 @@ def _requests(host: str, about: str = "") -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if (problem := _network_error(error, host, about)) is None:
+        if (network_error := _network_error(error, host, about)) is None:
             raise
-        raise problem from error
+        raise network_error from error
     finally:
         session.timeout = before
 

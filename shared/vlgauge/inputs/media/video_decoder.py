@@ -71,7 +71,7 @@ class VideoSource:
     def __init__(self, path: str, place: str, *, got: str | None = None) -> None:
         self.place = place
         self.path = path
-        self._shown = path if got is None else got
+        self._got = path if got is None else got
         self.is_sandboxed = is_sandboxed()
         self.digest = self._digest()
 
@@ -101,14 +101,14 @@ class VideoSource:
             for number, packet in enumerate(container.demux(stream)):
                 if number > MAX_FRAMES:
                     raise UsageError.about(
-                        self.place, f"must have at most {MAX_FRAMES:,} frames, got more in {self._shown!r}"
+                        self.place, f"must have at most {MAX_FRAMES:,} frames, got more in {self._got!r}"
                     )
                 cut += packet.is_corrupt
                 if packet.size and not packet.is_discard and not packet.is_corrupt:
                     count += 1
                     if packet.pts is not None:
-                        got = float((packet.pts + (packet.duration or 0)) * packet.time_base)
-                        end = got if end is None else max(end, got)
+                        own_end = float((packet.pts + (packet.duration or 0)) * packet.time_base)
+                        end = own_end if end is None else max(end, own_end)
             start = float((stream.start_time or 0) * stream.time_base)
             stated, stated_frames = _get_stated_seconds(container, stream, start), stream.frames
             pixels = stream.width * stream.height
@@ -127,7 +127,7 @@ class VideoSource:
             ValueError: If the file changed, cannot be decoded, or has too many pixels.
         """
         if self.changed():
-            raise UsageError.about(self.place, f"must not change while it is scored, got changes in {self._shown!r}")
+            raise UsageError.about(self.place, f"must not change while it is scored, got changes in {self._got!r}")
         with self._open() as (container, stream):
             # Skip corrupt packets, from which decoders produce noise or the previous frame.
             packets = (packet for packet in container.demux(stream) if not packet.is_corrupt)
@@ -147,7 +147,7 @@ class VideoSource:
             raise UsageError.about(
                 self.place,
                 f"must have at most {MAX_CLIP_PIXELS:,} pixels in all frames up to the last sampled one, got "
-                f"{n_pixels:,} in {self._shown!r}",
+                f"{n_pixels:,} in {self._got!r}",
                 "cut it or scale it first",
             )
 
@@ -163,14 +163,13 @@ class VideoSource:
             # A stream of an unknown codec has no context, and no size.
             if not streams or streams[0].codec_context is None:
                 raise UsageError.about(
-                    self.place, f"must be a video with images, got {self._shown!r} without a known video stream"
+                    self.place, f"must be a video with images, got {self._got!r} without a known video stream"
                 )
             width, height = streams[0].width, streams[0].height
             if width * height > MAX_FRAME_PIXELS:
                 raise UsageError.about(
                     self.place,
-                    f"must have frames of at most {MAX_FRAME_PIXELS:,} pixels, got {width} x {height} in "
-                    f"{self._shown!r}",
+                    f"must have frames of at most {MAX_FRAME_PIXELS:,} pixels, got {width} x {height} in {self._got!r}",
                     "scale it first",
                 )
             streams[0].codec_context.options = {"max_pixels": most}
@@ -189,7 +188,7 @@ class VideoSource:
         except (av.FFmpegError, OSError) as error:
             # The rest of FFmpeg's message repeats the path and its log.
             why = getattr(error, "strerror", None) or type(error).__name__
-            raise UsageError.about(self.place, f"must be a readable video, got {self._shown!r} ({why})") from error
+            raise UsageError.about(self.place, f"must be a readable video, got {self._got!r} ({why})") from error
 
 
 def upright_pixels(frame: Any, place: str) -> np.ndarray:

@@ -34,8 +34,8 @@ def in_words(identity: str) -> Iterator[None]:
         if (failed := _network_error(error, identity)) is not None:
             raise failed from error
         # `datasets` names its files by their paths in the folder of the worker.
-        text = " ".join(str(error).replace(f"{os.getcwd()}{os.sep}", "").split())[:200]
-        problem = f"must be readable, got {identity!r} ({type(error).__name__}: {text})"
+        why = " ".join(str(error).replace(f"{os.getcwd()}{os.sep}", "").split())[:200]
+        problem = f"must be readable, got {identity!r} ({type(error).__name__}: {why})"
         raise UsageError.about("dataset", problem) from error
 
 

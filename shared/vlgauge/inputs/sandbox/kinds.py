@@ -31,11 +31,11 @@ def kind_of_cell(cell: Any) -> Kind:
 def kinds_of_rows(rows: Iterable[Mapping[str, Any]]) -> dict[str, Kind]:
     """Return the kind of each column, inferred from its first non-empty cell with a kind other than "other"."""
     found: dict[str, Kind] = {}
-    warned: set[str] = set()
+    inferred: set[str] = set()
     for row in rows:
         for title, cell in row.items():
-            if title not in warned and (cell or title not in found):
+            if title not in inferred and (cell or title not in found):
                 found[title] = kind_of_cell(cell)
                 if cell and found[title] != "other":
-                    warned.add(title)
+                    inferred.add(title)
     return found

@@ -66,7 +66,7 @@ def parquet_metadata(data: bytes, key: str, name: str, got: str) -> bytes:
     Raises:
         UsageError: If the metadata are too large.
     """
-    task, subject = "vlgauge.inputs.sandbox.parquet_tasks:stored_text", f"{name}, {got!r},"
+    task, subject = "vlgauge.inputs.sandbox.parquet_tasks:metadata", f"{name}, {got!r},"
     (part,) = run(task, {"key": key}, data, subject=subject, most_bytes=_MOST_METADATA, memory=MEMORY + len(data))
     return part.body
 

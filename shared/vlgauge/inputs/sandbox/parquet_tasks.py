@@ -44,7 +44,7 @@ def batches(settings: dict[str, Any], data: bytes) -> Iterator[tuple[dict[str, A
         ) from None
 
 
-def stored_text(settings: dict[str, Any], data: bytes) -> Iterator[tuple[None, bytes]]:
+def metadata(settings: dict[str, Any], data: bytes) -> Iterator[tuple[None, bytes]]:
     """Yield None and the metadata of a Parquet file under a key. They are empty without the key, or if it is damaged.
 
     Args:

@@ -570,4 +570,4 @@ UNTRUSTED_ENDINGS = tuple(f".{name}" for name in READERS if name not in _TRUSTED
 """Extensions of the files that `read_rows` accepts if they are untrusted."""
 
 TABLE_ENDINGS = tuple(ending for ending in UNTRUSTED_ENDINGS if ending != ".txt")
-"""Those of files with named columns."""
+"""Extensions of untrusted files with named columns."""
