@@ -222,9 +222,9 @@ def connect(path: Path) -> sqlite3.Connection:
     """
     database = sqlite3.connect(f"{path.as_uri()}?mode=rw", _WAIT_SECONDS, isolation_level="IMMEDIATE", uri=True)
     database.execute("PRAGMA page_size = 16384")
-    # Waiting for the disk is not needed in a cache: a power cut may damage the file, the end of a process does not.
-    database.execute("PRAGMA synchronous = OFF")
     try:
+        # Waiting for the disk is not needed in a cache: a power cut may damage the file, the end of a process does not.
+        database.execute("PRAGMA synchronous = OFF")
         database.execute(_SCHEMA)
         columns = [name for _, name, *_ in database.execute("PRAGMA table_info(features)")]
     except UnicodeDecodeError:  # the name of a damaged column, in a result or a message
