@@ -41,9 +41,9 @@ class FakeHub:
         self.calls.append(("listing", repository, revision, tuple(patterns)))
         return revision or COMMIT, {name: ListedFile(len(content), None) for name, content in self.files.items()}
 
-    def fetch(self, repository, revision, patterns, sha256, tell):
+    def fetch(self, repository, revision, patterns, sha256, announce):
         """Return the folder with the files."""
-        assert tell is None  # progress was requested, and the command prints it
+        assert announce is None  # progress was requested, and the command prints it
         self.calls.append(("fetch", repository, revision, tuple(patterns)))
         self.digests = sha256
         snapshot = self.folder / repository.replace("/", "--") / "snapshots" / (revision or COMMIT)

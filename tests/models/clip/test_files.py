@@ -61,7 +61,7 @@ class Hub:
     def __init__(self, folder, *files, answers=True):
         self.folder, self.files, self.answers, self.asked, self.digests = folder, files, answers, [], []
 
-    def __call__(self, repository, file, revision, *, sha256, tell):
+    def __call__(self, repository, file, revision, *, sha256, announce):
         self.asked.append((repository, file, revision))
         self.digests.append(sha256)
         if not self.answers:
