@@ -73,7 +73,12 @@ def test_hub_weights_come_from_the_cache_before_the_hub_is_asked(online, monkeyp
 @pytest.mark.fetching
 def test_hub_weights_are_fetched_at_their_commit(online, monkeypatch, tmp_path):
     fetched, new = [], tmp_path / "new.pth"
-    monkeypatch.setattr("vlgauge.checkpoints.hub.hub_file", lambda *a, sha256, announce: fetched.append((a, sha256)) or new)
+
+    def fetch(*address, sha256, announce):
+        fetched.append((address, sha256))
+        return new
+
+    monkeypatch.setattr("vlgauge.checkpoints.hub.hub_file", fetch)
     assert find_weights(SMALL, PINNED) == new
     assert fetched == [(("me/my.detector", "weights/small.safetensors", COMMIT), None)]
 
