@@ -63,8 +63,8 @@ _WITH_MODELS = (
 )
 _JUDGES = ("clair", "dsg", "fleur", "vqascore")  # require transformers 5
 _FOLDERS = (
-    *("families/base", "families/ngram", "families/style", "leaderboard", "inputs/media", "inputs/tables"),
-    *("checkpoints/hub", "api/row_sources", "core"),
+    *("families/base", "families/ngram", "families/style", "leaderboard", "checkpoints/hub", "api/row_sources"),
+    *("core", "inputs/images", "inputs/tables", "inputs/video"),
 )
 _FOLDERS_WITH_MODELS = ("families/caption_sets", "families/clip_score", "models", "families/grounding")
 GROUPS: Mapping[str, Group] = {
@@ -77,7 +77,7 @@ GROUPS: Mapping[str, Group] = {
             "tests/families/base/test_dataset_map.py",
             "tests/families/base/test_languages.py",
             "tests/core/test_signatures.py",
-            "tests/inputs/media/test_images.py",
+            "tests/inputs/images/test_cells.py",
         ),
         (
             *("story_toy-rovist_c", "features_of_the_oracle", "nobody_listens", "a_hub_that_is_silent_is_waited_for"),

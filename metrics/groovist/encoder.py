@@ -13,8 +13,8 @@ from vlgauge.checkpoints.preflight import Preflight
 from vlgauge.core.progress import Progress
 from vlgauge.core.validation import warn
 from vlgauge.families.grounding.features import unit_vectors
-from vlgauge.inputs.media.pictures import PREPROCESSING
-from vlgauge.inputs.media.pictures import LazyImage
+from vlgauge.inputs.images.lazy_images import PREPROCESSING
+from vlgauge.inputs.images.lazy_images import LazyImage
 from vlgauge.models import ImageTextEncoder
 from vlgauge.models.clip import loading
 from vlgauge.models.clip.tokens import SPELLED

@@ -11,7 +11,7 @@ from vlgauge.core import validation  # From: "vlgauge[polos]@git+https://github.
 from vlgauge.core.errors import UsageError  # From: "vlgauge[polos]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.core.errors import as_setting  # From: "vlgauge[polos]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families import clip_score  # From: "vlgauge[polos]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.inputs.media import pictures  # From: "vlgauge[polos]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.inputs.images import lazy_images  # From: "vlgauge[polos]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.models.clip import loading  # From: "vlgauge[polos]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.models.clip import towers  # From: "vlgauge[polos]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.models.rated import models  # From: "vlgauge[polos]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
@@ -129,7 +129,7 @@ class Polos(clip_score.BackboneMetric):
                 "and end token, got more",
                 "shorten it, or choose another `long_text`",
             )
-        seen, picture_of = pictures.unique_rgb_images(images)
+        seen, picture_of = lazy_images.unique_rgb_images(images)
         scored = score(
             loaded,
             rows,

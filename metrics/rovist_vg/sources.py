@@ -9,7 +9,7 @@ from vlgauge.checkpoints.preflight import Preflight
 from vlgauge.core.errors import UsageError
 from vlgauge.core.signatures import local_name
 from vlgauge.core.validation import short_repr
-from vlgauge.inputs.media.pictures import PREPROCESSING
+from vlgauge.inputs.images.lazy_images import PREPROCESSING
 from vlgauge.inputs.text.story_idf import IdfTable
 from vlgauge.inputs.text.story_idf import idf_table
 from vlgauge.inputs.text.word_vectors import WordVectorFile

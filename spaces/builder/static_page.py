@@ -18,7 +18,7 @@ from vlgauge.explain.examples import Example
 from vlgauge.explain.pages import TEMPLATES as EXPLAINED
 from vlgauge.explain.pages import fragment
 from vlgauge.explain.scale import NAMES, scale, show_among
-from vlgauge.inputs.media.images import image_cell, open_image
+from vlgauge.inputs.images.cells import image_cell, open_image
 
 TEMPLATES = Path(__file__).parent / "templates"
 _PLAIN = ("predictions", "references", "styles")

@@ -140,7 +140,7 @@ def test_a_warning_is_of_the_line_of_the_user_at_any_depth(name, depth):
 
 
 def test_a_warning_at_the_end_of_a_context_is_of_the_line_that_opened_it():
-    scope = {"__name__": "vlgauge.inputs.media.animations", "warn": warn, "contextmanager": contextmanager}
+    scope = {"__name__": "vlgauge.inputs.images.animations", "warn": warn, "contextmanager": contextmanager}
     exec("@contextmanager\ndef told():\n    yield\n    warn('left')\n", scope)
     with pytest.warns(UserWarning, match="left") as caught, scope["told"]():
         pass

@@ -21,9 +21,9 @@ from scipy.io import savemat
 from small_videos import video_frames, write_video
 
 from vlgauge.core.errors import NetworkError
-from vlgauge.inputs.media.images import image_cell, open_image
-from vlgauge.inputs.media.matlab import read_matlab
+from vlgauge.inputs.images.cells import image_cell, open_image
 from vlgauge.inputs.tables.files import read_rows
+from vlgauge.inputs.tables.matlab import read_matlab
 
 ROWS = [{"id": f"s{i}", "predictions": f"A dog ran {i} times.", "l": ["a", "b"], "n": i / 3} for i in range(40)]
 PIXELS = np.random.default_rng(0).integers(0, 256, (40, 60, 3), np.uint8)
@@ -76,7 +76,7 @@ def as_matlab(path):
 def as_archive(path):
     """Read all rows of an archive."""
     from vlgauge.api.row_sources.grouped_files import tar_rows
-    from vlgauge.inputs.media.limits import RowLimits
+    from vlgauge.inputs.limits import RowLimits
 
     source = tar_rows(str(path), RowLimits())
     for row in source.rows(list(source.kinds)):

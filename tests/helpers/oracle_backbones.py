@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from vlgauge.inputs.media.images import image_cell
-from vlgauge.inputs.media.pictures import WholeImage
+from vlgauge.inputs.images.cells import image_cell
+from vlgauge.inputs.images.lazy_images import WholeImage
 from vlgauge.models.clip.architectures import TABLE
 
 # Their code ignores the tag of orientation, which is applied here.

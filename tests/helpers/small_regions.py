@@ -3,7 +3,7 @@
 import numpy as np
 from PIL import Image
 
-from vlgauge.inputs.media.images import image_cell
+from vlgauge.inputs.images.cells import image_cell
 from vlgauge.models import detectors
 
 SIZE = (30, 20)

@@ -8,8 +8,8 @@ import av
 import numpy as np
 import pytest
 
-from vlgauge.inputs.media.frames import video_pictures
-from vlgauge.inputs.media.videos import video_cell
+from vlgauge.inputs.video.cells import video_cell
+from vlgauge.inputs.video.frames import video_pictures
 
 WIDTH, HEIGHT = 64, 48
 CODECS = {"mp4": "mpeg4", "mkv": "libx264", "webm": "libvpx-vp9", "avi": "mpeg4"}

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from folders import GOLDEN
 
-from vlgauge.inputs.media.images import image_cell
-from vlgauge.inputs.media.pictures import WholeImage
+from vlgauge.inputs.images.cells import image_cell
+from vlgauge.inputs.images.lazy_images import WholeImage
 from vlgauge.models.clip.architectures import ClipArchitecture
 
 PAC_S = GOLDEN / "pac_s"

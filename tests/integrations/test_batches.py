@@ -351,7 +351,7 @@ def test_sandboxed_rows_are_not_decoded_here_and_have_the_same_numbers(monkeypat
         return scorers[sandbox].combine([scorers[sandbox].score_rows(rows)])
 
     direct = score(sandbox=False)
-    monkeypatch.setattr("vlgauge.inputs.media.images.decode_image", None)
+    monkeypatch.setattr("vlgauge.inputs.images.cells.decode_image", None)
     assert score(sandbox=True) == direct
     assert scorers[True].describe() == scorers[False].describe()
     with pytest.raises(TypeError):

@@ -9,7 +9,7 @@ import pytest
 from folders import ROOT
 
 from vlgauge.core.files import Limits
-from vlgauge.inputs.media import limits
+from vlgauge.inputs import limits
 
 PAGE = (ROOT / "docs" / "howto" / "untrusted_files.md").read_text("utf-8").partition("## All limits")[2]
 ROWS = re.findall(r"^\| .+ \| (.+) \| `(.+)\.py` \| `(.+)` \|$", PAGE, re.MULTILINE)
@@ -37,8 +37,8 @@ def test_a_limit_has_the_value_of_its_constant(text, path, name):
 def test_the_table_lacks_no_limit():
     listed = {(path, name) for _, path, name in ROWS}
     wanted = {("core/files", f"Limits.{one.name}") for one in dataclasses.fields(Limits)}
-    wanted |= {("inputs/media/limits", f"RowLimits.{one.name}") for one in dataclasses.fields(limits.RowLimits)}
-    wanted |= {("inputs/media/limits", name) for name in vars(limits) if name.isupper()}
+    wanted |= {("inputs/limits", f"RowLimits.{one.name}") for one in dataclasses.fields(limits.RowLimits)}
+    wanted |= {("inputs/limits", name) for name in vars(limits) if name.isupper()}
     source = (ROOT / "spaces" / "workbench" / "inputs.py").read_text("utf-8")
     wanted |= {("workbench/inputs", name) for name in re.findall(r"^((?:MOST|LARGEST)_\w+) =", source, re.MULTILINE)}
     assert wanted <= listed

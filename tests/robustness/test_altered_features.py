@@ -98,8 +98,8 @@ def test_altered_vectors_in_a_folder_that_cannot_be_written_are_not_used(tmp_pat
 def test_scores_do_not_move(tmp_path):
     from PIL import Image
 
-    from vlgauge.inputs.media.images import image_cell
-    from vlgauge.inputs.media.pictures import WholeImage
+    from vlgauge.inputs.images.cells import image_cell
+    from vlgauge.inputs.images.lazy_images import WholeImage
     from vlgauge.models.clip.loading import clip_encoder
     from vlgauge.models.features.memory import process_memory
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from vlgauge.checkpoints import files
 from vlgauge.core.lru_cache import LRUCache, cache_per_word
-from vlgauge.inputs.media import frames
 from vlgauge.inputs.text import concreteness, word_vectors
 from vlgauge.inputs.text.concreteness import PhraseWeights
+from vlgauge.inputs.video import frames
 
 
 def test_the_least_recently_used_go():

@@ -70,9 +70,9 @@ def test_one_run_of_some_tests(matrix, monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(matrix, "ROOT", tmp_path)
     monkeypatch.setattr(matrix, "factors_of", lambda level: {"a": ("1", "2"), "b": ("1", "2")})
     monkeypatch.setattr(matrix, "run_tests", run_tests)
-    assert matrix.main(["--only", "3", "tests/inputs/text", "tests/inputs/media"]) == 0
+    assert matrix.main(["--only", "3", "tests/inputs/text", "tests/inputs/images"]) == 0
     third = matrix.covering_runs({"a": ("1", "2"), "b": ("1", "2")})[2]
-    assert asked == [(third, 3, ["tests/inputs/text", "tests/inputs/media"])]
+    assert asked == [(third, 3, ["tests/inputs/text", "tests/inputs/images"])]
     with pytest.raises(SystemExit):
         matrix.main(["--only", "5"])
     assert "argument --only: invalid choice: 5" in capsys.readouterr().err

@@ -23,7 +23,7 @@ from vlgauge.api.row_sources import Origin, RowLimits
 from vlgauge.api.row_sources.tables import archive_rows, read_uploaded_rows
 from vlgauge.core.errors import NetworkError
 from vlgauge.explain import examples
-from vlgauge.inputs.media import images
+from vlgauge.inputs.images import cells
 from vlgauge.inputs.tables.files import read_rows
 from vlgauge.leaderboard import read_records, read_run
 from vlgauge.stats import bootstrap_interval
@@ -305,7 +305,7 @@ def test_where_it_is_served_decides_what_may_be_asked_for(monkeypatch):
 
 
 def test_the_call_scores_a_data_set(hub, monkeypatch):
-    monkeypatch.setattr(images, "decode_image", None)  # this process decodes no untrusted image
+    monkeypatch.setattr(cells, "decode_image", None)  # this process decodes no untrusted image
     call = score_dataset_of(SPACE)
     answer = call("clip_s", "org/pictures", "test", rows=3, first_row=1)
     assert json.loads(json.dumps(answer, allow_nan=False)) == answer

@@ -27,7 +27,7 @@ from vlgauge.core.files import first_repeated
 from vlgauge.core.results import row_keys
 from vlgauge.core.validation import check_int, short_repr, warn, with_argument_hints
 from vlgauge.families.base import Metric
-from vlgauge.inputs.media.limits import RowLimits
+from vlgauge.inputs.limits import RowLimits
 from vlgauge.inputs.tables.caption_files import join_references, references_by_id, rows_of_object
 from vlgauge.inputs.tables.files import Rows, make_paths_absolute, read_rows, rows_called, take_columns
 from vlgauge.leaderboard.joined_runs import labels_in_order

@@ -15,7 +15,7 @@ from vlgauge.core.progress import progress_bar
 from vlgauge.core.results import printable
 from vlgauge.core.validation import short_repr
 from vlgauge.families.base import Metric
-from vlgauge.inputs.media.limits import RowLimits
+from vlgauge.inputs.limits import RowLimits
 from vlgauge.inputs.tables.files import name_of_rows, split_titles
 from vlgauge.leaderboard.runs import RowGroups
 

@@ -9,7 +9,7 @@ from vlgauge.core.files import is_address
 from vlgauge.families.base.columns import Captions, Column, Images, References, Story, Text
 from vlgauge.families.base.components import Components
 from vlgauge.families.base.video_columns import Videos
-from vlgauge.inputs.media.images import is_single_image
+from vlgauge.inputs.images.cells import is_single_image
 from vlgauge.inputs.sandbox.kinds import CLIPS, kind_of_cell
 from vlgauge.inputs.tables.files import Rows, is_missing
 

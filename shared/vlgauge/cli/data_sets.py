@@ -12,7 +12,7 @@ from vlgauge.api.row_sources.hub import PREFIX
 from vlgauge.api.sources import collect_metadata, describe_skipped, groups_of, lines_of
 from vlgauge.core.errors import UsageError
 from vlgauge.families.base import Metric
-from vlgauge.inputs.media.limits import RowLimits
+from vlgauge.inputs.limits import RowLimits
 
 __all__ = ["code_after", "collect_metadata", "groups_of", "lines_of", "record_origin", "rows_of", "source_of"]
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import Limits
 from vlgauge.core.validation import PROFILES, short_repr
-from vlgauge.inputs.media.limits import RowLimits
+from vlgauge.inputs.limits import RowLimits
 from vlgauge.inputs.tables.files import READERS, Rows, take_column
 from vlgauge.leaderboard.table import FORMS
 

@@ -33,7 +33,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.results import DIGITS, format_value, to_cell, to_json, to_table
 from vlgauge.core.suites import SUITES
 from vlgauge.families.set_sizes import OPTION
-from vlgauge.inputs.media.limits import RowLimits
+from vlgauge.inputs.limits import RowLimits
 from vlgauge.inputs.tables.files import Rows, make_paths_absolute, read_rows, take_columns
 from vlgauge.leaderboard.run_files import columns_of
 from vlgauge.leaderboard.runs import GROUPED_BY, GROUPS

@@ -11,9 +11,9 @@ from markupsafe import Markup
 from PIL import Image
 
 from vlgauge.core.errors import UsageError
-from vlgauge.inputs.media.frames import video_pictures
-from vlgauge.inputs.media.images import image_cell, open_image
-from vlgauge.inputs.media.videos import video_cell
+from vlgauge.inputs.images.cells import image_cell, open_image
+from vlgauge.inputs.video.cells import video_cell
+from vlgauge.inputs.video.frames import video_pictures
 
 from .marks import Mark
 from .plots import chart

@@ -12,8 +12,8 @@ from vlgauge.core.catalog import folder_module
 from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import rows_of
 from vlgauge.families.judged.metric import JudgeMetric
-from vlgauge.inputs.media.images import image_cell
-from vlgauge.inputs.media.pictures import WholeImage
+from vlgauge.inputs.images.cells import image_cell
+from vlgauge.inputs.images.lazy_images import WholeImage
 from vlgauge.models.judges.questions import Question
 from vlgauge.models.judges.transformers_judge import LoadedJudge
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 
 from vlgauge.core.progress import Progress
-from vlgauge.inputs.media.pictures import LazyImage
+from vlgauge.inputs.images.lazy_images import LazyImage
 
 __all__ = ["ImageTextEncoder", "TextEncoder", "TextHiddenStates"]
 

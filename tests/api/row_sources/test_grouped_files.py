@@ -17,7 +17,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.files import limits
 from vlgauge.families.base.columns import References, Text
 from vlgauge.families.base.video_columns import OneImage, Videos
-from vlgauge.inputs.media import archives
+from vlgauge.inputs import archives
 
 COLUMNS = [Text("predictions"), OneImage("images"), References("references", optional=True)]
 MOST = RowLimits(picture_bytes=10_000)

@@ -14,7 +14,7 @@ from PIL import Image, ImageOps
 
 from vlgauge.families import base
 from vlgauge.families.base import metric as metric_base
-from vlgauge.inputs.media import images as pictures
+from vlgauge.inputs.images import cells
 
 RNG = np.random.default_rng(3)
 PIXELS = [RNG.integers(0, 256, (9 + i, 13 - i, 3), dtype=np.uint8) for i in range(4)]
@@ -258,7 +258,7 @@ def test_file_deleted_in_between_is_named(metric, files):
 # -- decoded late -----------------------------------------------------------------------------------------------------
 def test_nothing_is_decoded_before_compute_and_then_one_by_one(load_toy, files, monkeypatch):
     metric, opened, real = load_toy("image_toy", keep_in_memory=True), [], Image.open
-    monkeypatch.setattr(pictures.Image, "open", lambda *_, **options: opened.append(1) or real(*_, **options))
+    monkeypatch.setattr(cells.Image, "open", lambda *_, **options: opened.append(1) or real(*_, **options))
     metric.add_batch(predictions=list("abc"), images=[files[:2], files[2:], [files[0].read_bytes()]])
     assert opened == []
     assert len(metric.compute()["image_toy_scores"]) == 3

@@ -8,8 +8,8 @@ from hostile_media import CLIPS, PICTURES
 from small_videos import video_frames, write_video
 
 from vlgauge.core.errors import UsageError
-from vlgauge.inputs.media import images, sandboxed
-from vlgauge.inputs.media.images import image_cell, open_image
+from vlgauge.inputs.images import cells, sandboxed
+from vlgauge.inputs.images.cells import image_cell, open_image
 from vlgauge.inputs.sandbox import SandboxError, use_sandbox, workers
 
 MOST_EXTRA = 100  # MB
@@ -71,7 +71,7 @@ def test_a_large_file_is_refused_before_it_is_read(name, tmp_path, monkeypatch):
     path = tmp_path / name
     with path.open("wb") as file:
         file.truncate(2**30)  # sparse
-    for module in (images, sandboxed):
+    for module in (cells, sandboxed):
         monkeypatch.setattr(module, "read_bytes", lambda *_: pytest.fail("the file was read"))
     read = (
         (lambda: video_frames(path))

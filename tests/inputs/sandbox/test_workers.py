@@ -21,7 +21,7 @@ import pytest
 import vlgauge
 from vlgauge.core.errors import NetworkError, UsageError
 from vlgauge.core.files import FileLimitError
-from vlgauge.inputs.media import sandboxed
+from vlgauge.inputs.images import sandboxed
 from vlgauge.inputs.sandbox import EvictedError, SandboxError, messages, run, stop_idle, stream, use_sandbox, workers
 from vlgauge.inputs.sandbox.parquet import parquet_rows
 

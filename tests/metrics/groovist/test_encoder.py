@@ -29,12 +29,12 @@ def noise(seed):
 
 def test_tiny_clip_sees_each_crop_once(tiny, monkeypatch):
     from vlgauge.core.pool import pool
-    from vlgauge.inputs.media import pictures
+    from vlgauge.inputs.images import lazy_images
     from vlgauge.models.clip.loading import clip_encoder
 
     pool.unload()  # another test may have shown these weights the same texts
-    opened, real = [], pictures.open_image
-    monkeypatch.setattr(pictures, "open_image", lambda *a, **k: opened.append(a[1]) or real(*a, **k))
+    opened, real = [], lazy_images.open_image
+    monkeypatch.setattr(lazy_images, "open_image", lambda *a, **k: opened.append(a[1]) or real(*a, **k))
     settings = {"theta": 0.5, "concreteness": None}
     metric = vlgauge.load("groovist", keep_in_memory=True, regions="grid", **settings, **tiny)
     encoder = clip_encoder(**tiny)
@@ -67,8 +67,8 @@ def test_whole_images_are_shared_with_clip_s(tiny):
 
 
 def test_given_features_give_the_score_of_the_encoder(tiny):
-    from vlgauge.inputs.media.images import image_cell
-    from vlgauge.inputs.media.pictures import WholeImage
+    from vlgauge.inputs.images.cells import image_cell
+    from vlgauge.inputs.images.lazy_images import WholeImage
     from vlgauge.models.clip.loading import clip_encoder
 
     encoder = clip_encoder(**tiny)

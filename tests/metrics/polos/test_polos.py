@@ -86,8 +86,8 @@ def head_value(head, x):
 
 
 def clip_vectors(models, rows):
-    from vlgauge.inputs.media.images import image_cell
-    from vlgauge.inputs.media.pictures import WholeImage
+    from vlgauge.inputs.images.cells import image_cell
+    from vlgauge.inputs.images.lazy_images import WholeImage
 
     seen = [WholeImage(image_cell(image, "i"), "i") for image in rows["images"]]
     v = models.clip.project(models.clip.image_hidden(seen), "image")

@@ -115,8 +115,8 @@ def test_scores_of_images(load, files, images):
     assert [row["text"] for row in details[0]["nouns"]] == ["dog", "cat", "dog", "home"]
     assert details[1]["n_oov"] == 1
     vectors = text_vectors(files)
-    from vlgauge.inputs.media.images import image_cell
-    from vlgauge.inputs.media.pictures import WholeImage
+    from vlgauge.inputs.images.cells import image_cell
+    from vlgauge.inputs.images.lazy_images import WholeImage
     from vlgauge.models.grounding.model import grounding_model
 
     model = grounding_model(files["checkpoint"])

@@ -20,8 +20,8 @@ from tiny_clip import (
 )
 
 from vlgauge.core.pool import pool
-from vlgauge.inputs.media.images import image_cell
-from vlgauge.inputs.media.pictures import ImageCrop, SharedImage, WholeImage
+from vlgauge.inputs.images.cells import image_cell
+from vlgauge.inputs.images.lazy_images import ImageCrop, SharedImage, WholeImage
 from vlgauge.models import ImageTextEncoder
 from vlgauge.models.clip.architectures import HALF, ClipArchitecture
 from vlgauge.models.clip.loading import clip_encoder

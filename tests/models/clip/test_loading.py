@@ -128,7 +128,7 @@ def test_eight_threads_build_once(weights, monkeypatch):
 
 
 def test_importing_the_encoder_loads_no_torch(run_python, tmp_path):
-    code = "import sys, vlgauge.models.clip.loading, vlgauge.inputs.media.pictures\n"
+    code = "import sys, vlgauge.models.clip.loading, vlgauge.inputs.images.lazy_images\n"
     code += "print('torch' in sys.modules, 'open_clip' in sys.modules)"
     assert run_python(code, cwd=tmp_path).split() == ["False", "False"]
 

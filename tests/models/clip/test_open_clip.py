@@ -8,8 +8,8 @@ import pytest
 from PIL import Image
 from safetensors.torch import save_file
 
-from vlgauge.inputs.media.images import image_cell
-from vlgauge.inputs.media.pictures import WholeImage
+from vlgauge.inputs.images.cells import image_cell
+from vlgauge.inputs.images.lazy_images import WholeImage
 from vlgauge.models.clip.architectures import TABLE
 from vlgauge.models.clip.backbones import open_clip_architecture
 from vlgauge.models.clip.loading import clip_encoder

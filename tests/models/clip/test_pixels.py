@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 from tiny_clip import IMAGES, TINY, golden_json
 
-from vlgauge.inputs.media.images import image_cell
-from vlgauge.inputs.media.pictures import WholeImage
+from vlgauge.inputs.images.cells import image_cell
+from vlgauge.inputs.images.lazy_images import WholeImage
 from vlgauge.models.clip import pixels
 from vlgauge.models.clip.architectures import HALF, TABLE, ClipArchitecture
 from vlgauge.models.clip.pixels import (

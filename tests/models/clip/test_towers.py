@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from tiny_clip import IMAGES, TINY, TINY_CONFIG, write_tiny
 
-from vlgauge.inputs.media.images import image_cell
-from vlgauge.inputs.media.pictures import WholeImage
+from vlgauge.inputs.images.cells import image_cell
+from vlgauge.inputs.images.lazy_images import WholeImage
 from vlgauge.models.clip.architectures import ClipArchitecture
 from vlgauge.models.clip.encoder import ClipEncoder
 from vlgauge.models.clip.heads import Adapter, adapter_of

@@ -9,7 +9,7 @@ from PIL import Image
 
 from vlgauge.core.errors import WeightsNotFoundError
 from vlgauge.core.pool import pool
-from vlgauge.inputs.media.images import image_cell
+from vlgauge.inputs.images.cells import image_cell
 from vlgauge.models import detectors as regions
 from vlgauge.models.detectors import torchvision_models
 

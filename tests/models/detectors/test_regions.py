@@ -7,7 +7,7 @@ import pytest
 from small_regions import SIZE, cell, given, picture
 
 from vlgauge.core.errors import WeightsNotFoundError
-from vlgauge.inputs.media.images import image_cell
+from vlgauge.inputs.images.cells import image_cell
 from vlgauge.models import detectors
 from vlgauge.models.detectors import boxes as numbers
 from vlgauge.models.detectors.sources import image_head
@@ -76,7 +76,7 @@ def test_whole_is_the_image():
     (region,) = of_image
     assert (region.box, region.score) == ((0, 0, *SIZE), None)
     assert region.picture.open().tobytes() == picture().tobytes()
-    from vlgauge.inputs.media.pictures import WholeImage
+    from vlgauge.inputs.images.lazy_images import WholeImage
 
     # An encoder of whole images has the same key in its cache.
     assert region.picture.key == WholeImage(cell(), "image").key
@@ -86,7 +86,7 @@ def test_whole_is_the_image():
     ("mode", "convert"), [("RGB", "late"), ("L", "late"), ("P", "early"), ("RGBA", "early"), ("1", "early")]
 )
 def test_whole_image_passes_for_one_that_is_converted_late_where_that_is_the_same(mode, convert):
-    from vlgauge.inputs.media.pictures import WholeImage
+    from vlgauge.inputs.images.lazy_images import WholeImage
     from vlgauge.models.clip.architectures import TABLE
     from vlgauge.models.clip.pixels import square
 
@@ -123,11 +123,11 @@ def test_function_is_a_detector():
 
 
 def test_detector_and_crops_share_one_decoded_image(monkeypatch):
-    import vlgauge.inputs.media.pictures as pictures
+    from vlgauge.inputs.images import lazy_images
 
     opened = []
-    real = pictures.open_image
-    monkeypatch.setattr(pictures, "open_image", lambda *a, **k: opened.append(1) or real(*a, **k))
+    real = lazy_images.open_image
+    monkeypatch.setattr(lazy_images, "open_image", lambda *a, **k: opened.append(1) or real(*a, **k))
     (of_image,) = found(lambda image: ([[0, 0, 5, 5], [2, 2, 9, 9]], None), top_k=5)
     crops = [region.picture.open() for region in of_image]
     assert [crop.size for crop in crops] == [(5, 5), (7, 7)]

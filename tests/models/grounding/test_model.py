@@ -12,8 +12,8 @@ from tiny_vit import TEXT_WIDTH, WIDTH, heads, old_names, tiny_vit, write_author
 
 from vlgauge.core.errors import WeightsNotFoundError
 from vlgauge.core.pool import pool
-from vlgauge.inputs.media.images import image_cell
-from vlgauge.inputs.media.pictures import ImageCrop, SharedImage, WholeImage
+from vlgauge.inputs.images.cells import image_cell
+from vlgauge.inputs.images.lazy_images import ImageCrop, SharedImage, WholeImage
 from vlgauge.models.grounding.model import Heads, grounding_model, project_and_normalize
 from vlgauge.models.grounding.vit import VisionEncoder, build_vit, vit_config
 

@@ -128,7 +128,7 @@ def test_pictures_of_strangers_are_decoded_in_a_box(serving, monkeypatch):
     Image.fromarray(pictures(1)[0]).save(stream, "PNG")
     server = serving(lambda body: of_chance(0.75))
     rows = {"predictions": CAPTIONS[:1], "images": [stream.getvalue()]}
-    monkeypatch.setattr("vlgauge.inputs.media.images.decode_image", None)
+    monkeypatch.setattr("vlgauge.inputs.images.cells.decode_image", None)
     metric = vlgauge.load("vqascore", model=ServedJudge(server.url, "toy"), definition="v3.1", sandbox=True)
     assert metric.compute(**rows)["vqascore_scores"] == pytest.approx([0.75])
     direct = vlgauge.load("vqascore", model=ServedJudge(server.url, "toy"), definition="v3.1")

@@ -10,7 +10,7 @@ import pytest
 import tiny_judges
 import torch
 
-from vlgauge.inputs.media.pictures import WholeImage
+from vlgauge.inputs.images.lazy_images import WholeImage
 from vlgauge.models.judges import PromptTemplate, Question, picture_features
 from vlgauge.models.judges.loading import judge_of
 from vlgauge.models.judges.transformers_judge import pad_to_square

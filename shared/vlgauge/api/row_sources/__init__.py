@@ -7,7 +7,7 @@ other path is opened and no URL is requested.
 from vlgauge.api.row_sources.guessing import KINDS, guess_titles
 from vlgauge.api.row_sources.reading import CheckedFiles, RowReader, SkippedRow, check_cell, skip_reasons
 from vlgauge.api.row_sources.source import Origin, Source
-from vlgauge.inputs.media.limits import RowLimits
+from vlgauge.inputs.limits import RowLimits
 
 __all__ = [
     "KINDS",

@@ -15,8 +15,8 @@ from typing import Any
 from vlgauge.api.row_sources.source import CLIPS, Kind, Origin
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import current_limits, decode_text
-from vlgauge.inputs.media.archives import ArchiveFile, archive_files
-from vlgauge.inputs.media.limits import RowLimits
+from vlgauge.inputs.archives import ArchiveFile, archive_files
+from vlgauge.inputs.limits import RowLimits
 from vlgauge.inputs.sandbox import MEGABYTE, run
 
 KEY = "__key__"
@@ -195,7 +195,7 @@ def _object(file: ArchiveFile, most_bytes: int, titles: Sequence[str] | None = N
         limit = current_limits().max_unpacked // _SHARE
         settings = {"name": file.name, "titles": titles, "most_titles": _MOST_COLUMNS + 1, "limit": limit}
         most = _ESCAPED * len(content) + MEGABYTE
-        (part,) = run("vlgauge.inputs.media.archives:json_cells", settings, content, subject="`json`", most_bytes=most)
+        (part,) = run("vlgauge.inputs.archives:json_cells", settings, content, subject="`json`", most_bytes=most)
     except UsageError as error:
         return error
     found: dict[str, Any] = json.loads(part.body)

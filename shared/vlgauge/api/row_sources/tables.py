@@ -10,8 +10,8 @@ from typing import Any
 from vlgauge.api.row_sources.grouped_files import GroupedRows, in_order, split_path
 from vlgauge.api.row_sources.source import Kind, Origin, Source, is_clip, kinds_of_rows
 from vlgauge.core.errors import UsageError
-from vlgauge.inputs.media.archives import TAR, ZIP, ArchiveFile, archive_files, folder_files
-from vlgauge.inputs.media.limits import RowLimits
+from vlgauge.inputs.archives import TAR, ZIP, ArchiveFile, archive_files, folder_files
+from vlgauge.inputs.limits import RowLimits
 from vlgauge.inputs.tables.files import TABLE_ENDINGS, Rows, read_rows
 
 ARCHIVES = (TAR, ZIP)

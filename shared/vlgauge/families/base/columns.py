@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import as_list, plain_text, valid_unicode, warn, what_to_do
-from vlgauge.inputs.media.images import image_cell, images_of, is_single_image
+from vlgauge.inputs.images.cells import image_cell, images_of, is_single_image
 from vlgauge.inputs.tables.files import check_no_lists_as_text, without_blanks
 
 REFERENCES = "references"
@@ -261,7 +261,7 @@ class Text(Column):
 class Images(Column):
     """Column of images, each row an image or a list of images.
 
-    Images are stored undecoded, as bytes or as a path. See `vlgauge.inputs.media.images`.
+    Images are stored undecoded, as bytes or as a path. See `vlgauge.inputs.images.cells`.
     """
 
     def feature(self) -> Any:

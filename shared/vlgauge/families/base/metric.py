@@ -43,7 +43,7 @@ from vlgauge.core.validation import (
 from vlgauge.families.base.columns import Captions, Column, Images, Story, Text
 from vlgauge.families.base.evaluate_adapter import EvaluateAdapter, StoredRows, lock_of
 from vlgauge.families.base.parts import Counts, PartialResult, find_shared_text, partial_result
-from vlgauge.inputs.media.animations import one_warning_for_animations
+from vlgauge.inputs.images.animations import one_warning_for_animations
 from vlgauge.inputs.sandbox import use_sandbox
 from vlgauge.inputs.text.scripts import count_other_scripts
 from vlgauge.version import __version__

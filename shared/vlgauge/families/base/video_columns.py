@@ -8,8 +8,8 @@ import pyarrow as pa
 from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import what_to_do
 from vlgauge.families.base.columns import Column, Images, LazyRows
-from vlgauge.inputs.media.images import images_of, is_single_image
-from vlgauge.inputs.media.videos import video_cell
+from vlgauge.inputs.images.cells import images_of, is_single_image
+from vlgauge.inputs.video.cells import video_cell
 
 
 class OneImage(Images):
@@ -37,7 +37,7 @@ class OneImage(Images):
 class Videos(Column):
     """Column of videos, each a file, a segment of a file, or frames.
 
-    Rows are stored as a path or as undecoded images. See `vlgauge.inputs.media.frames`.
+    Rows are stored as a path or as undecoded images. See `vlgauge.inputs.video.frames`.
     """
 
     def feature(self) -> Any:
@@ -69,7 +69,7 @@ class Videos(Column):
 
 
 class LazyVideos(LazyRows):
-    """Stored video cells, converted one at a time to the form returned by `vlgauge.inputs.media.videos.video_cell`."""
+    """Stored video cells, converted one at a time to the form returned by `vlgauge.inputs.video.cells.video_cell`."""
 
     def __getitem__(self, index: int | slice) -> Any:
         """Return a cell, or a lazy view of the cells of a slice."""

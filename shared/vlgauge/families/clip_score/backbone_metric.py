@@ -18,7 +18,7 @@ from vlgauge.families.clip_score.formula import Floats, Positions, Vectors, grou
 from vlgauge.families.clip_score.long_text import POLICIES
 from vlgauge.families.clip_score.rows import TextRows, text_rows
 from vlgauge.families.clip_score.vectors import ClipVectors
-from vlgauge.inputs.media.pictures import PREPROCESSING, unique_images
+from vlgauge.inputs.images.lazy_images import PREPROCESSING, unique_images
 from vlgauge.models.clip.backbones import find_backbone
 from vlgauge.models.clip.loading import clip_tokens, clip_with_checkpoint, look_for_clip, weights_name
 from vlgauge.models.clip.tokens import SPELLED, Tokens

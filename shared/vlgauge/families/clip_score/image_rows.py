@@ -15,7 +15,7 @@ from vlgauge.families.clip_score.formula import (
 )
 from vlgauge.families.clip_score.rows import ScoredRows, TextRows, best_references
 from vlgauge.families.clip_score.vectors import ClipVectors
-from vlgauge.inputs.media.pictures import LazyImage
+from vlgauge.inputs.images.lazy_images import LazyImage
 
 
 def score_images(

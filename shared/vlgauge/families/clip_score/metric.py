@@ -23,8 +23,8 @@ from vlgauge.families.clip_score.rows import ScoredRows, TextRows
 from vlgauge.families.clip_score.token_idf import OWN_ROWS, check_idf, count_idf, resolve_idf, sentence_counts
 from vlgauge.families.clip_score.vectors import ClipVectors
 from vlgauge.families.clip_score.video_rows import score_videos
-from vlgauge.inputs.media.frames import DEFAULT_FRAMES, FrameCount, check_n_frames, video_pictures
-from vlgauge.inputs.media.pictures import unique_images
+from vlgauge.inputs.images.lazy_images import unique_images
+from vlgauge.inputs.video.frames import DEFAULT_FRAMES, FrameCount, check_n_frames, video_pictures
 from vlgauge.models.clip.backbones import find_backbone, may_be_multilingual
 
 PROMPT = "A photo depicts "

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from vlgauge.core.progress import Progress
 from vlgauge.families.clip_score.formula import Positions, Vectors, unit_rows
-from vlgauge.inputs.media.pictures import LazyImage
+from vlgauge.inputs.images.lazy_images import LazyImage
 from vlgauge.models import ImageTextEncoder
 from vlgauge.models.clip.tokens import Ids, n_seen
 

@@ -19,7 +19,7 @@ from vlgauge.families.clip_score.formula import Floats, Positions, group_maxima,
 from vlgauge.families.clip_score.rows import ScoredRows, TextRows, best_references
 from vlgauge.families.clip_score.token_idf import Idf
 from vlgauge.families.clip_score.vectors import ClipVectors
-from vlgauge.inputs.media.pictures import LazyImage
+from vlgauge.inputs.images.lazy_images import LazyImage
 from vlgauge.models.clip.tokens import Ids, token_texts
 
 Videos = Sequence[Sequence[LazyImage] | None]

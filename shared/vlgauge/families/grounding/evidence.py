@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from vlgauge.core.errors import UsageError
 from vlgauge.families.grounding.features import check_features, entries_of, images_of, per_story, unit_vectors
-from vlgauge.inputs.media.pictures import Box, LazyImage
+from vlgauge.inputs.images.lazy_images import Box, LazyImage
 from vlgauge.models.detectors import Region, RegionSource, regions_of
 from vlgauge.models.detectors.boxes import check_scores, select_regions
 

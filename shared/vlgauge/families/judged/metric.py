@@ -12,7 +12,7 @@ from vlgauge.core.validation import check_choice, check_int, short_repr, warn
 from vlgauge.families.base.columns import Column, References, Text
 from vlgauge.families.base.metric import Metric
 from vlgauge.families.base.video_columns import OneImage
-from vlgauge.inputs.media.pictures import WholeImage, unique_images
+from vlgauge.inputs.images.lazy_images import WholeImage, unique_images
 from vlgauge.models.judges.loading import DTYPES, judge_of, look_for_model
 from vlgauge.models.judges.questions import Judge, PromptTemplate, Question
 from vlgauge.models.judges.sources import LLAVA, other_models

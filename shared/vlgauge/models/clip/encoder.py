@@ -17,7 +17,7 @@ from vlgauge.checkpoints.torch_runtime import check_fork
 from vlgauge.core.errors import UsageError
 from vlgauge.core.progress import Progress, progress_bar
 from vlgauge.core.validation import check_choice, check_int
-from vlgauge.inputs.media.pictures import LazyImage
+from vlgauge.inputs.images.lazy_images import LazyImage
 from vlgauge.models import TextHiddenStates
 from vlgauge.models.clip.architectures import ClipArchitecture
 from vlgauge.models.clip.heads import Adapter
@@ -109,7 +109,7 @@ class ClipEncoder:
         """Encode images, without the projection.
 
         Args:
-            pictures: Images. See `vlgauge.inputs.media.pictures`.
+            pictures: Images. See `vlgauge.inputs.images.lazy_images`.
             adapter: Adapter, used only for a ResNet, whose attention pool is its head.
             batch_size: Number of images per forward pass.
             on_error: ``"raise"``, or ``"nan"`` to return NaN for images that cannot be read.

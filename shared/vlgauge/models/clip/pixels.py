@@ -18,8 +18,8 @@ import numpy as np
 from PIL import Image
 
 from vlgauge.core.errors import UsageError, is_of_item
-from vlgauge.inputs.media.large_images import keep_large_until_done
-from vlgauge.inputs.media.pictures import LazyImage
+from vlgauge.inputs.images.large_images import keep_large_until_done
+from vlgauge.inputs.images.lazy_images import LazyImage
 from vlgauge.models.clip.architectures import ClipArchitecture
 
 BATCHES_AHEAD = 2

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from vlgauge.core.errors import UsageError
-from vlgauge.inputs.media.pictures import Box
+from vlgauge.inputs.images.lazy_images import Box
 
 
 def select_regions(scores: Sequence[float | None], *, top_k: int | None, min_score: float) -> list[int]:

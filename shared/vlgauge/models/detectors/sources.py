@@ -10,9 +10,9 @@ from PIL import Image
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import as_list
-from vlgauge.inputs.media import images
-from vlgauge.inputs.media.images import image_cell, is_single_image, open_image
-from vlgauge.inputs.media.pictures import Box, ImageCrop, LazyImage, SharedImage, WholeImage
+from vlgauge.inputs.images import cells
+from vlgauge.inputs.images.cells import image_cell, is_single_image, open_image
+from vlgauge.inputs.images.lazy_images import Box, ImageCrop, LazyImage, SharedImage, WholeImage
 from vlgauge.models.detectors.boxes import check_boxes, check_scores, grid_boxes, pixel_box, select_regions
 
 Cell = Mapping[str, Any]
@@ -171,7 +171,7 @@ def image_head(cell: Cell, place: str) -> ImageHead:
         UsageError: If the image cannot be read or is too large.
     """
     try:
-        return ImageHead(*images.image_head(cell, place))
+        return ImageHead(*cells.image_head(cell, place))
     except Exception:
         # Decode the image instead, which raises an error with the reason.
         picture = open_image(cell, place, convert="late")

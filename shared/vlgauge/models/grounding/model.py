@@ -24,7 +24,7 @@ from vlgauge.core.files import DATA, read_json
 from vlgauge.core.pool import pool
 from vlgauge.core.progress import Progress
 from vlgauge.core.signatures import local_name
-from vlgauge.inputs.media.pictures import LazyImage
+from vlgauge.inputs.images.lazy_images import LazyImage
 from vlgauge.models.clip.loading import ClipEncoder, clip_encoder, look_for_clip
 from vlgauge.models.clip.toy import TOY_NAME
 from vlgauge.models.grounding.vit import VIT_NAME, VisionEncoder, build_vit

@@ -16,7 +16,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.optional_dependencies import importing
 from vlgauge.core.progress import Progress
 from vlgauge.core.validation import check_int
-from vlgauge.inputs.media.pictures import LazyImage
+from vlgauge.inputs.images.lazy_images import LazyImage
 from vlgauge.models.clip.architectures import ClipArchitecture
 from vlgauge.models.clip.encoder import encode_images
 from vlgauge.models.clip.pixels import preprocessing

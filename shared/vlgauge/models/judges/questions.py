@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.core.progress import Progress
-from vlgauge.inputs.media.pictures import LazyImage
+from vlgauge.inputs.images.lazy_images import LazyImage
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -21,7 +21,7 @@ from vlgauge.checkpoints.hub.judge_server import check_url, complete
 from vlgauge.core.errors import NetworkError, UsageError
 from vlgauge.core.progress import Progress, progress_bar
 from vlgauge.core.validation import check_float, short_repr, warn
-from vlgauge.inputs.media.pictures import LazyImage
+from vlgauge.inputs.images.lazy_images import LazyImage
 from vlgauge.models.judges.completions import MAX_UNLISTED, Completion, InvalidResponseError, digits_of, read_completion
 from vlgauge.models.judges.questions import Answer, Floats, PromptTemplate, Question
 

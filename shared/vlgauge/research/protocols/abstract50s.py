@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vlgauge.core.errors import UsageError
-from vlgauge.inputs.media.matlab import members, read_matlab, text_of
+from vlgauge.inputs.tables.matlab import members, read_matlab, text_of
 from vlgauge.research.protocols.files import FilePath, Folder, find_named_files
 from vlgauge.research.protocols.pairs import CaptionPairs, Ties
 from vlgauge.research.protocols.voted import Draws, Rules, VotedPair, build_voted_task, read_votes

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vlgauge.core.errors import UsageError
-from vlgauge.inputs.media.matlab import members, number_of, read_matlab, text_of
+from vlgauge.inputs.tables.matlab import members, number_of, read_matlab, text_of
 from vlgauge.research.protocols.files import FilePath, Folder, entry, find_named_files, read_json, texts
 from vlgauge.research.protocols.pairs import CaptionPairs, Ties
 from vlgauge.research.protocols.voted import Draws, Rules, VotedPair, build_voted_task, read_votes

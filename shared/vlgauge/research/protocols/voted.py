@@ -9,7 +9,7 @@ import numpy as np
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import plain_number
-from vlgauge.inputs.media.matlab import members, number_of, read_matlab, text_of
+from vlgauge.inputs.tables.matlab import members, number_of, read_matlab, text_of
 from vlgauge.research.protocols.files import columns_of
 from vlgauge.research.protocols.pairs import CaptionPairs, Ties
 

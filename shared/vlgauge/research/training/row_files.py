@@ -10,8 +10,8 @@ import pandas as pd
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import is_address
-from vlgauge.inputs.media.images import image_cell
-from vlgauge.inputs.media.pictures import WholeImage
+from vlgauge.inputs.images.cells import image_cell
+from vlgauge.inputs.images.lazy_images import WholeImage
 from vlgauge.inputs.tables.files import read_rows, row_place, rows_called
 
 MISSING = -1

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from vlgauge.families import base
-from vlgauge.inputs.media import images as pictures
+from vlgauge.inputs.images.cells import MAX_PIXELS
+from vlgauge.inputs.images.cells import open_image
 
 _DESCRIPTION = "A number in [0, 1) that changes with every pixel of the images of a row; undefined without images."
 
@@ -32,7 +33,7 @@ class ImageToy(base.ImageMetric):
     bounds = (0.0, 1.0)
     higher_is_better = True
 
-    def __init__(self, *args: Any, max_pixels: int = pictures.MAX_PIXELS, **host: Any) -> None:
+    def __init__(self, *args: Any, max_pixels: int = MAX_PIXELS, **host: Any) -> None:
         self.max_pixels = max_pixels
         super().__init__(*args, **host)
 
@@ -50,7 +51,7 @@ class ImageToy(base.ImageMetric):
         for i, cells in enumerate(images):
             digest, row = 0, []
             for j, cell in enumerate(cells):
-                picture = pictures.open_image(cell, f"images[{i}][{j}]", max_pixels=self.max_pixels)
+                picture = open_image(cell, f"images[{i}][{j}]", max_pixels=self.max_pixels)
                 digest = zlib.crc32(picture.tobytes(), digest)
                 row.append(picture.size)
             scores.append(digest / 2**32 if row else float("nan"))

@@ -6,8 +6,8 @@ import torch
 from polos_oracle import ROW, Oracle
 from safetensors.numpy import load_file
 
-from vlgauge.inputs.media.images import image_cell
-from vlgauge.inputs.media.pictures import unique_rgb_images
+from vlgauge.inputs.images.cells import image_cell
+from vlgauge.inputs.images.lazy_images import unique_rgb_images
 from vlgauge.models.clip.loading import clip_encoder
 from vlgauge.models.rated import head as polos
 from vlgauge.models.rated import models as polos_models

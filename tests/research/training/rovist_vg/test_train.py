@@ -13,8 +13,8 @@ from tiny_vit import old_names, tiny_vit
 
 from vlgauge.cli import main
 from vlgauge.cli import train as cli_train
-from vlgauge.inputs.media.images import image_cell
-from vlgauge.inputs.media.pictures import WholeImage
+from vlgauge.inputs.images.cells import image_cell
+from vlgauge.inputs.images.lazy_images import WholeImage
 from vlgauge.inputs.text.word_vectors import word_vector_file
 from vlgauge.models.grounding.model import grounding_model
 from vlgauge.research.training import loop

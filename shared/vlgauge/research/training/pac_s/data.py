@@ -13,7 +13,7 @@ import numpy.typing as npt
 from PIL import Image
 
 from vlgauge.core.errors import UsageError
-from vlgauge.inputs.media.pictures import LazyImage
+from vlgauge.inputs.images.lazy_images import LazyImage
 from vlgauge.research.training.pac_s.options import Columns
 from vlgauge.research.training.row_files import number_distinct, picture_field, records, text_field
 from vlgauge.scenes import CHANGES, Scene, captions, change_fact, draw_scene, scenes

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from vlgauge.core.errors import UsageError
-from vlgauge.inputs.media.pictures import LazyImage
+from vlgauge.inputs.images.lazy_images import LazyImage
 from vlgauge.research.training.pac_s.data import ScenePicture
 from vlgauge.research.training.row_files import picture_field, records, text_field
 from vlgauge.scenes import Scene, captions, change_fact, scenes

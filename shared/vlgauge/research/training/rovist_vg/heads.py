@@ -15,7 +15,7 @@ from vlgauge.checkpoints.reading import read_tensors
 from vlgauge.core.errors import UsageError, WeightsNotFoundError
 from vlgauge.core.progress import progress_bar
 from vlgauge.core.writing import write
-from vlgauge.inputs.media.pictures import LazyImage
+from vlgauge.inputs.images.lazy_images import LazyImage
 from vlgauge.models.clip.pixels import decode_batches, stack_squares
 from vlgauge.models.grounding.model import CONFIG, FORMAT, WEIGHTS
 from vlgauge.models.grounding.vit import VIT_NAME, VIT_REVISION, build_vit, pixel_values, vit_row

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.core.errors import UsageError
-from vlgauge.inputs.media.images import image_cell
-from vlgauge.inputs.media.pictures import Box, ImageCrop, LazyImage, SharedImage, WholeImage
+from vlgauge.inputs.images.cells import image_cell
+from vlgauge.inputs.images.lazy_images import Box, ImageCrop, LazyImage, SharedImage, WholeImage
 from vlgauge.inputs.tables.files import read_rows, take_column
 from vlgauge.inputs.text.word_vectors import UNKNOWN
 from vlgauge.models.detectors.boxes import pixel_box

@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 
 from PIL import Image
 
-from vlgauge.inputs.media.images import LargeImageError, decode_image, read_head
-from vlgauge.inputs.media.video_decoder import VideoSource, upright_pixels
+from vlgauge.inputs.images.cells import LargeImageError, decode_image, read_head
+from vlgauge.inputs.video.decoder import VideoSource, upright_pixels
 
 _Part: TypeAlias = tuple[dict[str, Any] | None, bytes | memoryview]
 

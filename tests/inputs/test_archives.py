@@ -8,8 +8,8 @@ import zipfile
 import pytest
 
 from vlgauge.core.files import limits
-from vlgauge.inputs.media import archives
-from vlgauge.inputs.media.archives import archive_files, folder_files
+from vlgauge.inputs import archives
+from vlgauge.inputs.archives import archive_files, folder_files
 from vlgauge.inputs.sandbox import workers
 
 DEFLATED = {"compression": zipfile.ZIP_DEFLATED}

@@ -12,13 +12,13 @@ from PIL import Image
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import read_bytes
-from vlgauge.inputs.media.large_images import decode_alone
-from vlgauge.inputs.media.limits import MAX_FRAME_PIXELS
+from vlgauge.inputs.images.large_images import decode_alone
+from vlgauge.inputs.limits import MAX_FRAME_PIXELS
 from vlgauge.inputs.sandbox import MEGABYTE, Part, run
 
 Result = TypeVar("Result")
 
-_TASKS = "vlgauge.inputs.media.sandbox_tasks"
+_TASKS = "vlgauge.inputs.images.sandbox_tasks"
 _BYTES_PER_PIXEL = 4
 # Maximum size of a file in bytes, because a worker receives the whole file within its memory. An uncompressed image of
 # `MAX_PIXELS` has at most 200 MiB.
@@ -35,7 +35,7 @@ class Decoded(NamedTuple):
 
 
 def picture(content: bytes, place: str, **how: Any) -> Decoded:
-    """Decode an image in a worker process. See `vlgauge.inputs.media.images.open_image`.
+    """Decode an image in a worker process. See `vlgauge.inputs.images.cells.open_image`.
 
     Raises:
         UsageError: If the image cannot be read or is too large.
@@ -117,7 +117,7 @@ def picture_head(content: bytes, place: str, got: str) -> tuple[tuple[int, int],
 
 # -- Videos -----------------------------------------------------------------------------------------------------------
 def clip_extent(path: str, place: str) -> Mapping[str, Any]:
-    """Return the fields of the extent of a video by name. See `vlgauge.inputs.media.video_decoder.Extent`.
+    """Return the fields of the extent of a video by name. See `vlgauge.inputs.video.decoder.Extent`.
 
     Raises:
         UsageError: If the video cannot be read.

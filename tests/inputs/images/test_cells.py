@@ -11,9 +11,9 @@ from image_samples import RGB, RGBA, RNG, encoded, in_mode, pixels
 from PIL import Image
 
 from vlgauge.families.base.columns import Images
-from vlgauge.inputs.media.images import image_cell, is_single_image, open_image
-from vlgauge.inputs.media.limits import MAX_PIXELS
-from vlgauge.inputs.media.videos import video_cell
+from vlgauge.inputs.images.cells import image_cell, is_single_image, open_image
+from vlgauge.inputs.limits import MAX_PIXELS
+from vlgauge.inputs.video.cells import video_cell
 
 
 # -- from an input to its cell ----------------------------------------------------------------------------------------

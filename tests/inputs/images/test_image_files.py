@@ -12,9 +12,9 @@ from image_samples import RGB, encoded, in_mode, pixels
 from PIL import Image, ImageOps
 from PIL.PngImagePlugin import PngInfo
 
-from vlgauge.inputs.media.headers import FORMATS
-from vlgauge.inputs.media.images import image_cell, open_image
-from vlgauge.inputs.media.limits import MAX_PIXELS
+from vlgauge.inputs.images.cells import image_cell, open_image
+from vlgauge.inputs.images.headers import FORMATS
+from vlgauge.inputs.limits import MAX_PIXELS
 
 ROTATED = Image.Exif()
 ROTATED[0x0112] = 6

@@ -12,7 +12,7 @@ from PIL import Image
 
 from vlgauge.checkpoints.files import sha256_of
 from vlgauge.core.errors import UsageError
-from vlgauge.inputs.media.images import image_head, open_image
+from vlgauge.inputs.images.cells import image_head, open_image
 
 # Library that resizes images for all encoders, used in signatures because other libraries produce other pixels.
 PREPROCESSING = "pillow"
@@ -90,7 +90,7 @@ class WholeImage:
             return None
 
     def open(self) -> Image.Image:
-        """Return the decoded, upright image. See `vlgauge.inputs.media.images.open_image` for the errors.
+        """Return the decoded, upright image. See `vlgauge.inputs.images.cells.open_image` for the errors.
 
         Raises:
             UsageError: If the image cannot be read or is too large.
@@ -102,7 +102,7 @@ def unique_images(images: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[list[W
     """Deduplicate the images of rows that have one image each.
 
     Args:
-        images: One list per row with a single cell, created by `vlgauge.inputs.media.images.image_cell`.
+        images: One list per row with a single cell, created by `vlgauge.inputs.images.cells.image_cell`.
 
     Returns:
         The distinct images, and the index of the image of each row, shape ``(n,)``.
@@ -127,7 +127,7 @@ def unique_rgb_images(
     same images.
 
     Args:
-        images: One list per row with a single cell, created by `vlgauge.inputs.media.images.image_cell`.
+        images: One list per row with a single cell, created by `vlgauge.inputs.images.cells.image_cell`.
 
     Returns:
         The distinct images, and the index of the image of each row, shape ``(n,)``.
@@ -143,7 +143,7 @@ class SharedImage:
     """Image shared by several crops, decoded for the first crop and released after the last one.
 
     Args:
-        cell: Image cell created by `vlgauge.inputs.media.images.image_cell`.
+        cell: Image cell created by `vlgauge.inputs.images.cells.image_cell`.
         place: Position of the image in the input, for error messages.
         n_uses: Number of crops.
     """

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 from vlgauge.core.errors import UsageError
 
-# Other limits of images and videos are `MAX_SIDE` in images.py, `FORMATS` in headers.py, `MOST_FILE_BYTES` in
-# sandboxed.py, memory and time in inputs/sandbox/workers.py, and those of the workbench in its app.py, hosting.py and
-# inputs.py. docs/howto/untrusted_files.md lists all of them. With `--untrusted` and in the workbench, decoders run in a
-# worker process, where a breakpoint does not reach your terminal.
+# Other limits of images and videos are `MAX_SIDE` in images/cells.py, `FORMATS` in images/headers.py, `MOST_FILE_BYTES`
+# in images/sandboxed.py, memory and time in sandbox/workers.py, and those of the workbench in its app.py, hosting.py
+# and inputs.py. docs/howto/untrusted_files.md lists all of them. With `--untrusted` and in the workbench, decoders run
+# in a worker process, where a breakpoint does not reach your terminal.
 
 # Maximum number of pixels of an image. Decoding needs up to eight bytes per pixel: four for the image, and four for a
 # copy that is rotated or has an alpha channel.

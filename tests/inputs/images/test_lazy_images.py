@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from vlgauge.inputs.media import pictures
-from vlgauge.inputs.media.images import image_cell, open_image
-from vlgauge.inputs.media.pictures import ImageCrop, SharedImage, WholeImage, unique_images
+from vlgauge.inputs.images import lazy_images
+from vlgauge.inputs.images.cells import image_cell, open_image
+from vlgauge.inputs.images.lazy_images import ImageCrop, SharedImage, WholeImage, unique_images
 
 PIXELS = np.random.default_rng(3).integers(0, 256, (9, 12, 3), dtype=np.uint8)
 
@@ -29,7 +29,7 @@ def opened(monkeypatch):
         places.append(place)
         return open_image(cell, place, **options)
 
-    monkeypatch.setattr(pictures, "open_image", counting)
+    monkeypatch.setattr(lazy_images, "open_image", counting)
     return places
 
 

@@ -18,10 +18,10 @@ from PIL.ImageFile import ImageFile
 from vlgauge.core.errors import UsageError, UsageTypeError
 from vlgauge.core.files import is_address, read_bytes
 from vlgauge.core.validation import as_list
-from vlgauge.inputs.media import headers, sandboxed
-from vlgauge.inputs.media.animations import note_animation
-from vlgauge.inputs.media.large_images import decode_alone_if_large, is_large
-from vlgauge.inputs.media.limits import MAX_PIXELS
+from vlgauge.inputs.images import headers, sandboxed
+from vlgauge.inputs.images.animations import note_animation
+from vlgauge.inputs.images.large_images import decode_alone_if_large, is_large
+from vlgauge.inputs.limits import MAX_PIXELS
 from vlgauge.inputs.sandbox import is_sandboxed
 
 # Bytes per pixel during decoding, see `MAX_PIXELS`. Formats that need more may have fewer pixels.

@@ -13,10 +13,10 @@ from small_videos import indices, levels, noisy, video_frames, write_shifted, wr
 
 from vlgauge.core.errors import MissingExtraError, UsageError
 from vlgauge.core.lru_cache import LRUCache
-from vlgauge.inputs.media import frames, video_decoder
-from vlgauge.inputs.media.frames import sample_indices, video_pictures
-from vlgauge.inputs.media.videos import video_cell
 from vlgauge.inputs.sandbox import use_sandbox
+from vlgauge.inputs.video import decoder, frames
+from vlgauge.inputs.video.cells import video_cell
+from vlgauge.inputs.video.frames import sample_indices, video_pictures
 
 
 @pytest.fixture(scope="module")
@@ -134,9 +134,7 @@ def test_pictures_may_begin_late(name, folder):
 
 @pytest.mark.parametrize(("packets", "is_short"), [(31, False), (60, True)])
 def test_packets_without_a_picture(packets, is_short, mp4, monkeypatch, recwarn):
-    monkeypatch.setattr(
-        video_decoder.VideoSource, "extent", lambda self: video_decoder.Extent(packets, True, 3.0, 64 * 48)
-    )
+    monkeypatch.setattr(decoder.VideoSource, "extent", lambda self: decoder.Extent(packets, True, 3.0, 64 * 48))
     assert levels(video_frames(mp4.read_bytes() + b"\0" * packets, n_frames=3)) == [0, 14, 29]
     assert [str(warning.message) for warning in recwarn] == [
         "1 of 1 videos ended before their stated end; their frames are sampled from the decoded part"
@@ -230,7 +228,7 @@ def test_streams_without_times_frames_or_bounds(folder, monkeypatch):
     assert levels(video_frames(raw, n_frames=2)) == [0, 29]
     with pytest.raises(ValueError, match=r"^`videos\[0\]`.*duration"):
         video_frames(raw, start=1)
-    monkeypatch.setattr(video_decoder, "MAX_FRAME_PIXELS", 1_000)
+    monkeypatch.setattr(decoder, "MAX_FRAME_PIXELS", 1_000)
     message = r"^`videos\[0\]`.*at most 1,000 pixels.*got 64 x"
     with pytest.raises(ValueError, match=message):
         video_frames(raw, n_frames=3)
@@ -239,21 +237,21 @@ def test_streams_without_times_frames_or_bounds(folder, monkeypatch):
 def test_a_clip_has_a_limit_of_frames_and_of_pixels(folder, monkeypatch):
     monkeypatch.setattr(frames, "_PLANS", LRUCache(8))  # other tests may have decoded a file of the same frames
     path = write_video(folder / "bounded.mp4")  # 30 frames of 64 x 48
-    monkeypatch.setattr(video_decoder, "MAX_CLIP_PIXELS", 64 * 48 * 20)
+    monkeypatch.setattr(decoder, "MAX_CLIP_PIXELS", 64 * 48 * 20)
     # Up to the last frame that is looked at.
     assert levels(video_frames(path, n_frames=2, end=2.0)) == [0, 19]
     message = r"`videos\[0\]` must have at most 61,440 pixels in all frames up to the last sampled one, got 92,160 in"
     with pytest.raises(ValueError, match=message + " '.*bounded.mp4'; cut it or scale it first"):
         video_frames(path)
-    monkeypatch.setattr(video_decoder, "MAX_FRAMES", 29)
+    monkeypatch.setattr(decoder, "MAX_FRAMES", 29)
     with pytest.raises(ValueError, match=r"^`videos\[0\]`.*at most 29 frames.*bounded\.mp4"):
         video_frames(path, n_frames=3, end=1.0)
 
 
 def test_pixels_are_counted_when_they_are_decoded(folder, monkeypatch):
     """Check the limit on frames that are larger than the first ones, from which the size of the video is known."""
-    source = video_decoder.VideoSource(str(write_video(folder / "counted.mp4")), "videos[0]")
-    monkeypatch.setattr(video_decoder, "MAX_CLIP_PIXELS", 64 * 48 * 20)
+    source = decoder.VideoSource(str(write_video(folder / "counted.mp4")), "videos[0]")
+    monkeypatch.setattr(decoder, "MAX_CLIP_PIXELS", 64 * 48 * 20)
     frames = source.frames()
     assert [next(frames)[0] for _ in range(20)] == list(range(20))
     with pytest.raises(ValueError, match=r"at most 61,440 pixels.*got 64,512"):
@@ -334,6 +332,6 @@ def test_a_bug_is_not_taken_for_a_damaged_video(folder, monkeypatch):
     def fail(*_):
         raise ValueError("bug")
 
-    monkeypatch.setattr("vlgauge.inputs.media.frames._cell_frames", fail)
+    monkeypatch.setattr("vlgauge.inputs.video.frames._cell_frames", fail)
     with pytest.raises(ValueError, match=r"^bug$"):
         video_pictures(cells, on_error="nan")

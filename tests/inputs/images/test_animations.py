@@ -6,7 +6,7 @@ from contextvars import copy_context
 
 import pytest
 
-from vlgauge.inputs.media.animations import note_animation, one_warning_for_animations
+from vlgauge.inputs.images.animations import note_animation, one_warning_for_animations
 
 
 def told(places):

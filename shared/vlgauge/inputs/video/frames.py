@@ -15,10 +15,10 @@ from vlgauge.core.errors import UsageError, is_of_item
 from vlgauge.core.lru_cache import LRUCache
 from vlgauge.core.progress import Progress, progress_bar
 from vlgauge.core.validation import warn
-from vlgauge.inputs.media.large_images import decode_alone_if_large
-from vlgauge.inputs.media.limits import MAX_FRAME_PIXELS
-from vlgauge.inputs.media.pictures import LazyImage, WholeImage
-from vlgauge.inputs.media.video_decoder import COMPLETE, ChosenFrames, Extent, VideoSource
+from vlgauge.inputs.images.large_images import decode_alone_if_large
+from vlgauge.inputs.images.lazy_images import LazyImage, WholeImage
+from vlgauge.inputs.limits import MAX_FRAME_PIXELS
+from vlgauge.inputs.video.decoder import COMPLETE, ChosenFrames, Extent, VideoSource
 
 FrameCount: TypeAlias = int | Literal["all"] | None
 """Number of evenly spaced frames, "all", or None for `DEFAULT_FRAMES` of a file and all frames of a list."""

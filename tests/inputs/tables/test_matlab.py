@@ -11,7 +11,7 @@ import pytest
 from scipy.io import loadmat, savemat
 
 from vlgauge.core.files import limits
-from vlgauge.inputs.media.matlab import members, number_of, read_matlab, text_of
+from vlgauge.inputs.tables.matlab import members, number_of, read_matlab, text_of
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from hostile_media import GIF, GIF_FRAME
 from image_samples import RGB, encoded, pixels
 from PIL import Image
 
-from vlgauge.inputs.media import images
-from vlgauge.inputs.media.images import image_cell, open_image
+from vlgauge.inputs.images import cells
+from vlgauge.inputs.images.cells import image_cell, open_image
 
 
 def opened(data, **options):
@@ -34,7 +34,7 @@ def test_tiles_larger_than_their_picture_are_refused():
 
 
 def test_rows_count_whatever_their_width(monkeypatch):
-    monkeypatch.setattr(images, "MAX_SIDE", 9)
+    monkeypatch.setattr(cells, "MAX_SIDE", 9)
     assert image_cell(np.zeros((9, 1), np.uint8), "x")
     with pytest.raises(ValueError, match=r"^`x`.*at most 9 pixels.*got 1 x"):
         image_cell(np.zeros((10, 1), np.uint8), "x")

@@ -35,7 +35,7 @@ def read_matlab(path: Path, names: Sequence[str]) -> dict[str, list[Any]]:
     if len(data) < _HEADER_BYTES or data[126:128] not in (b"IM", b"MI"):
         raise UsageError.about(str(path), "must be a MATLAB file of version 5 to 7")
     settings = {"path": str(path), "names": list(names)}
-    task, most = "vlgauge.inputs.media.matlab_tasks:variables", limit_unpacked_size(len(data))
+    task, most = "vlgauge.inputs.tables.matlab_tasks:variables", limit_unpacked_size(len(data))
     (part,) = run(task, settings, data, subject=f"`{path}`", most_bytes=most)
     found = dict(zip(names, _unpack_values(json.loads(part.body)), strict=True))
     return {name: value if isinstance(value, list) else [value] for name, value in found.items()}

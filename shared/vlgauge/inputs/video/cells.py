@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from vlgauge.core.errors import UsageError, UsageTypeError
-from vlgauge.inputs.media.images import as_numpy, existing_file, image_cell, images_of, is_tensor
+from vlgauge.inputs.images.cells import as_numpy, existing_file, image_cell, images_of, is_tensor
 
 _KEYS = ("path", "start", "end", "frames")
 

@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from PIL import Image
 
-from vlgauge.inputs.media import large_images
-from vlgauge.inputs.media.images import check_image, open_image
-from vlgauge.inputs.media.pictures import WholeImage
+from vlgauge.inputs.images import large_images
+from vlgauge.inputs.images.cells import check_image, open_image
+from vlgauge.inputs.images.lazy_images import WholeImage
 from vlgauge.inputs.sandbox import use_sandbox
 from vlgauge.models.clip import pixels
 from vlgauge.models.clip.architectures import TABLE

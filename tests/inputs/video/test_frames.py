@@ -12,9 +12,9 @@ from tiny_clip import IMAGES, TINY, golden_arrays, write_tiny
 
 from vlgauge.core.lru_cache import LRUCache
 from vlgauge.core.pool import pool
-from vlgauge.inputs.media import video_decoder
-from vlgauge.inputs.media.frames import FramePicture, check_n_frames, sample_indices, segment_frames, video_pictures
-from vlgauge.inputs.media.videos import video_cell
+from vlgauge.inputs.video import decoder
+from vlgauge.inputs.video.cells import video_cell
+from vlgauge.inputs.video.frames import FramePicture, check_n_frames, sample_indices, segment_frames, video_pictures
 from vlgauge.models.clip.loading import clip_encoder
 
 ORACLE_INDICES = [0, 3, 6, 9, 12, 16, 19, 22, 25, 29]
@@ -135,7 +135,7 @@ def test_a_slanted_video_is_refused():
         rotation = 30.0
 
     with pytest.raises(ValueError, match=r"^`videos\[2\]`.*90 degrees.*got 30\.0"):
-        video_decoder.upright_pixels(Slanted(), "videos[2]")
+        decoder.upright_pixels(Slanted(), "videos[2]")
 
 
 def test_features_of_the_oracle(tmp_path):
@@ -156,7 +156,7 @@ def test_features_of_the_oracle(tmp_path):
 def decoded(monkeypatch):
     """Counts of decoded and of converted frames."""
     counts = {"frames": 0, "pixels": 0}
-    frames, pixels = video_decoder.VideoSource.frames, video_decoder.upright_pixels
+    frames, pixels = decoder.VideoSource.frames, decoder.upright_pixels
 
     def counted_frames(self):
         for frame in frames(self):
@@ -167,8 +167,8 @@ def decoded(monkeypatch):
         counts["pixels"] += 1
         return pixels(frame, place)
 
-    monkeypatch.setattr(video_decoder.VideoSource, "frames", counted_frames)
-    monkeypatch.setattr(video_decoder, "upright_pixels", counted_pixels)
+    monkeypatch.setattr(decoder.VideoSource, "frames", counted_frames)
+    monkeypatch.setattr(decoder, "upright_pixels", counted_pixels)
     return counts
 
 
@@ -176,7 +176,7 @@ def decoded(monkeypatch):
 def small_store(monkeypatch):
     """Room for three frames."""
     store = LRUCache(3 * WIDTH * HEIGHT * 3, lambda frame: frame.nbytes)
-    monkeypatch.setattr(video_decoder, "decoded_frames", store)
+    monkeypatch.setattr(decoder, "decoded_frames", store)
     return store
 
 
@@ -202,7 +202,7 @@ def test_memory_is_bounded_and_nothing_stays(folder, decoded, small_store):
 
 
 def test_frames_that_wait_are_bounded():
-    assert video_decoder.decoded_frames.total <= video_decoder.decoded_frames.most == 2**28
+    assert decoder.decoded_frames.total <= decoder.decoded_frames.most == 2**28
 
 
 def test_any_order_from_any_thread(folder, small_store):
