@@ -12,11 +12,10 @@ from PIL import Image
 from small_videos import write_video
 
 from vlgauge.core.errors import UsageError
-from vlgauge.inputs.images import sandbox_tasks
 from vlgauge.inputs.images.cells import image_cell, image_head, open_image
 from vlgauge.inputs.images.lazy_images import WholeImage
 from vlgauge.inputs.sandbox import use_sandbox
-from vlgauge.inputs.video import frames
+from vlgauge.inputs.video import frames, sandbox_tasks
 from vlgauge.inputs.video.cells import video_cell
 from vlgauge.inputs.video.decoder import decoded_frames
 from vlgauge.inputs.video.frames import video_pictures

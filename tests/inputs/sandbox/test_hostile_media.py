@@ -8,9 +8,10 @@ from hostile_media import CLIPS, PICTURES
 from small_videos import video_frames, write_video
 
 from vlgauge.core.errors import UsageError
-from vlgauge.inputs.images import cells, sandboxed
+from vlgauge.inputs.images import cells
 from vlgauge.inputs.images.cells import image_cell, open_image
 from vlgauge.inputs.sandbox import SandboxError, use_sandbox, workers
+from vlgauge.inputs.video import sandboxed
 
 MOST_EXTRA = 100  # MB
 MOST_SECONDS = 60.0  # not a measure of speed: separates reads that hang from reads that finish

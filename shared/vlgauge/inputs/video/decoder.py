@@ -21,9 +21,9 @@ from vlgauge.checkpoints.files import sha256_of
 from vlgauge.core.errors import UsageError
 from vlgauge.core.lru_cache import LRUCache
 from vlgauge.core.optional_dependencies import importing
-from vlgauge.inputs.images import sandboxed
 from vlgauge.inputs.limits import MAX_CLIP_PIXELS, MAX_FRAME_PIXELS, MAX_FRAMES
 from vlgauge.inputs.sandbox import is_sandboxed
+from vlgauge.inputs.video import sandboxed
 
 # Part of the key of every frame. Change it whenever the decoder or the rules below change.
 DECODER = b"pyav-2"
