@@ -55,12 +55,12 @@ def test_the_table_says_what_was_installed_and_how_the_tests_ended(versions, mon
 
 
 def test_what_an_install_changes_is_told(monkeypatch, capsys):
-    beside = script_module("resolve_beside.py")
+    together = script_module("resolve_together.py")
     assert (
-        beside.describe_change({"a": "1", "b": "2", "c": "3"}, {"a": "1", "b": "1.9", "d": "4"})
+        together.describe_change({"a": "1", "b": "2", "c": "3"}, {"a": "1", "b": "1.9", "d": "4"})
         == "b 2 to 1.9, c 3 to none"
     )
-    assert beside.describe_change({"a": "1"}, {"a": "1", "d": "4"}) == "nothing"
+    assert together.describe_change({"a": "1"}, {"a": "1", "d": "4"}) == "nothing"
     asked = []
 
     def resolve(requirements, python, known=None):
@@ -72,8 +72,8 @@ def test_what_an_install_changes_is_told(monkeypatch, capsys):
         assert known.read_text() == "trl==1.0\ndatasets==4.0\n"
         return "no way" if "[" in requirements[1] else {"trl": "1.0", "datasets": "5.0"}
 
-    monkeypatch.setattr(beside, "resolve", resolve)
-    assert beside.main(["trl", "lost"]) == 1
+    monkeypatch.setattr(together, "resolve", resolve)
+    assert together.main(["trl", "lost"]) == 1
     told = capsys.readouterr()
     assert (
         "| trl | 1.0 | datasets 4.0 to 5.0 | **cannot be installed with it** | **cannot be installed with it** |\n"

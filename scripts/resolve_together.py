@@ -62,12 +62,12 @@ def changes(neighbour: str, python: str) -> list[str]:
             known.write("".join(f"{name}=={one}\n" for name, one in alone.items()))
             known.flush()
             ours = f".[{extras}]" if extras else "."
-            beside = resolve([f"{neighbour}=={version}", ours], python, Path(known.name))
-        if isinstance(beside, str):
+            together = resolve([f"{neighbour}=={version}", ours], python, Path(known.name))
+        if isinstance(together, str):
             cells.append("**cannot be installed with it**")
-            why.append(beside)
+            why.append(together)
         else:
-            cells.append(describe_change(alone, beside))
+            cells.append(describe_change(alone, together))
     return [neighbour, version, *cells, "; ".join(dict.fromkeys(why))]
 
 
