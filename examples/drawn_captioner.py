@@ -1,4 +1,4 @@
-"""A tiny captioner of drawn scenes with random weights: what the two trainings beside this file share.
+"""A tiny captioner of drawn scenes with random weights: what the two trainings next to this file share.
 
 It reads pictures of one object, and writes words like "a small red circle on a white background".
 """

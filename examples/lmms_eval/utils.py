@@ -1,4 +1,4 @@
-"""What the task files beside this one name: rows, pictures, and scores of all captions at once."""
+"""What the task files next to this one name: rows, pictures, and scores of all captions at once."""
 
 from pathlib import Path
 from typing import Any
