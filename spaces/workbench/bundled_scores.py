@@ -44,9 +44,9 @@ def _score(name: str, config: str, tokenizer: str) -> tuple[Bundled, ...]:
     examples = examples_for(metric_of(name, config=config))
     found = []
     for one in examples:
-        beside = [other for other in examples if other is not one]
+        others = [other for other in examples if other is not one]
         scored = score_example(
-            name, "embedded", config, one.cells, one.id, tokenizer=tokenizer, tested=True, beside=beside
+            name, "embedded", config, one.cells, one.id, tokenizer=tokenizer, tested=True, bundled=others
         )
         found.append(Bundled(one, scored))
     return tuple(found)

@@ -334,7 +334,7 @@ def _contents(files: Sequence[str]) -> dict[str, Rows | dict[str, Any]]:
                 "Files", f"must have distinct names, got two called {Path(path).name!r}", "rename one"
             )
         names[Path(path).name] = path
-    beside = {f"{name}{SIDECAR}" for name in names}
+    sidecars = {f"{name}{SIDECAR}" for name in names}
     found: dict[str, Rows | dict[str, Any]] = {}
     with tempfile.TemporaryDirectory(prefix="vlgauge-systems-") as folder:
         # Gradio puts each upload in a separate folder. A table of scores must be next to the JSON file that belongs to
@@ -342,7 +342,7 @@ def _contents(files: Sequence[str]) -> dict[str, Rows | dict[str, Any]]:
         for name, path in names.items():
             shutil.copyfile(path, Path(folder, name))
         for name in names:
-            if name not in beside:
+            if name not in sidecars:
                 path = str(Path(folder, name))
                 run = read_run(path, [])
                 found[name] = read_rows(path) if run is None else run

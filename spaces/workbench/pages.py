@@ -109,7 +109,7 @@ def page_of_compared(compared: Compared, asked: Asked, pair: int = 0, rows_by: s
         is_bundled=asked.is_bundled,
         notes=[note for note in compared.notes if DEMO_NUMBERS not in note],
         left_out=compared.left_out,
-        beside=[_beside(one, names) for one in comparison.metrics if lack_others(one)],
+        own_values=[_describe_own_values(one, names) for one in comparison.metrics if lack_others(one)],
         metrics=[(one.metric, metric_title(one.metric)) for one in comparison.metrics],
         metric=metric.metric,
         known=known,
@@ -120,7 +120,7 @@ def page_of_compared(compared: Compared, asked: Asked, pair: int = 0, rows_by: s
     )
 
 
-def _beside(compared: MetricComparison, names: tuple[str, str]) -> dict[str, Any]:
+def _describe_own_values(compared: MetricComparison, names: tuple[str, str]) -> dict[str, Any]:
     """Return the values of two systems over all of their rows, if these differ from the common rows."""
     own = [one for name in names for one in compared.systems if one.name == name]
     return {"metric": title(compared, spoken=True), "systems": own}

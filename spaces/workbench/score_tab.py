@@ -203,9 +203,9 @@ def score_fields(
             raise UsageError(f"`{'` and `'.join(missing)}` {verb} required")
         examples = [one.example for one in list_bundled(metric, profile, config, tokenizer)]
         kept = next((place for place, one in enumerate(examples) if _is_same(cells, one.cells)), None)
-        beside = [one for one in examples if one is not examples[kept or 0]] if kept is not None else examples
+        others = [one for one in examples if one is not examples[kept or 0]] if kept is not None else examples
         title = "example" if kept is None else examples[kept].id
-        found = score_example(metric, profile, config, cells, title, tokenizer=tokenizer, tested=True, beside=beside)
+        found = score_example(metric, profile, config, cells, title, tokenizer=tokenizer, tested=True, bundled=others)
     # Replace copies of bundled files with the bundled files, because a link cannot contain uploaded files.
     for one in examples:
         cells |= {

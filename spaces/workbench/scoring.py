@@ -208,7 +208,7 @@ def score_example(
     *,
     tokenizer: str = "",
     tested: bool = False,
-    beside: Sequence[Example] = (),
+    bundled: Sequence[Example] = (),
 ) -> ScoredTable:
     """Score one example.
 
@@ -220,7 +220,7 @@ def score_example(
         title: ID of the example.
         tokenizer: Name of the tokenizer. Empty for the default.
         tested: Whether to compute p-values of caption sets, which takes seconds for the largest sets.
-        beside: Bundled examples. Examples with the same image are scored too, if the explanation of a row shows other
+        bundled: Bundled examples. Examples with the same image are scored too, if the explanation of a row shows other
             rows.
 
     Raises:
@@ -235,7 +235,7 @@ def score_example(
     loaded = metric_of(name, profile, config, **settings)
     for column, cell in given.items():
         check_size(column, cell)
-    given, others = among(given, beside if explanation.ranks_rows else ())
+    given, others = among(given, bundled if explanation.ranks_rows else ())
     rows = [given, *(one.cells for one in others)]
     found = score_rows(
         loaded, {column: [row.get(column) for row in rows] for column in given}, [title, *(one.id for one in others)]

@@ -80,7 +80,7 @@ def test_the_command_reads_the_same_tables(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out == comparison.to_latex(caption="Ours.", label="a") + "\n"
 
 
-def test_files_of_scores_stand_beside_tables(tmp_path):
+def test_files_of_scores_stand_next_to_tables(tmp_path):
     frame = wide()
     ours = vlgauge.score(frame, METRICS, predictions="ours", references="refs", id="name")
     ours.to_json(tmp_path / "ours.json")
@@ -120,7 +120,7 @@ def test_frames_have_what_the_tables_have():
     assert "#" not in shown.partition("</style>")[0]
 
 
-def test_no_better_system_is_none_beside_pairs_that_have_one():
+def test_no_better_system_is_none_next_to_pairs_that_have_one():
     frame = wide().assign(same=lambda one: one["ours"])
     found = compared(frame, "rouge_l", predictions=["ours", "same", "base"])
     assert {repr(one) for one in found.pairs["better"]} == {"'ours'", "'same'", "None"}

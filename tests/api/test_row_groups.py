@@ -168,7 +168,7 @@ def test_files_of_scores_are_compared_by_the_groups_that_they_name(folder, capsy
     assert "'0' is in 'i0'" in capsys.readouterr().err
 
 
-def test_rows_keep_the_groups_of_a_file_of_scores_beside_predictions(folder, capsys):
+def test_rows_keep_the_groups_of_a_file_of_scores_next_to_predictions(folder, capsys):
     assert main(["score", "rouge_l", "rows.jsonl", "--groups", "image", "--output", "rows.json"]) == 0
     how = ["--resamples", "200", "--format", "json"]
     capsys.readouterr()

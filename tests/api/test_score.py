@@ -309,7 +309,7 @@ def test_the_notebook_shows_numbers_without_a_colour_of_its_own():
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_toy_is_named_beside_its_numbers_in_the_terminal_too():
+def test_a_toy_is_named_next_to_its_numbers_in_the_terminal_too():
     scores = vlgauge.score(str(EXAMPLES / "captioned_scenes.jsonl"), "clip_s,rouge_l", profile="embedded", limit=2)
     toys = [line for line in repr(scores).splitlines() if "demo models" in line]
     assert toys == [f"clip_s: scores of demo models, which {DEMO_NUMBERS}"]

@@ -186,7 +186,7 @@ def test_sentence_encoder_without_a_layer_names_it(sentence_folder, with_tensors
         with_tensors(state)
 
 
-def test_what_a_sentence_encoder_may_lack_or_have_beside_changes_nothing(sentence_folder, with_tensors):
+def test_what_a_sentence_encoder_may_lack_or_add_changes_nothing(sentence_folder, with_tensors):
     state = load_file(sentence_folder / "model.safetensors")
     expected = with_tensors(state)
     without = {name: value for name, value in state.items() if not name.startswith("pooler.")}

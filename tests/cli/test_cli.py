@@ -446,7 +446,7 @@ def test_a_part_that_is_also_scored_by_itself_is_shown_once():
     assert [row[0] for row in numbers_of(results)].count("rovist_c_undefined") == 1
 
 
-def test_numbers_beside_that_of_a_metric_have_a_direction_too():
+def test_numbers_next_to_that_of_a_metric_have_a_direction_too():
     clip_s = made_up("clip_s", 0.5, "n:1") | made_up("ref_clip_s", 0.25, "n:1")
     rows = {row[0]: row for row in numbers_of({"clip_s": clip_s})}
     assert rows["clip_s"][-2] == "higher"

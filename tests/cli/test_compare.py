@@ -421,7 +421,7 @@ def test_references_that_differ_are_refused(tmp_path, monkeypatch, capsys):
     assert main(["compare", "trm", "a.jsonl", "c.jsonl"]) == 0
 
 
-def test_scores_without_what_stands_beside_them_are_no_scores(files, capsys):
+def test_scores_without_what_stands_next_to_them_are_no_scores(files, capsys):
     assert main(["score", "rovist_nr", "plain.jsonl", "--output", "plain.csv"]) == 0
     (files / "plain.csv.json").unlink()
     capsys.readouterr()

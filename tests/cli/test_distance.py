@@ -79,7 +79,7 @@ def test_results_of_score_are_tables_too(scores, capsys):
     assert record["signatures"] == {"model": {"groovist": "g|1"}, "human": {}}
 
 
-def test_signatures_beside_a_table_are_told(scores, capsys):
+def test_signatures_next_to_a_table_are_told(scores, capsys):
     (scores / "human.csv.json").write_text(json.dumps({"groovist": 0.5, "groovist_signature": "g|1"}))
     record = record_of(capsys, "d-hm", "model.jsonl", "human.csv")
     assert record["signatures"] == {"model": {}, "human": {"groovist": "g|1"}}

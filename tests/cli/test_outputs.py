@@ -51,7 +51,7 @@ def test_csv_has_a_row_per_example_and_all_digits(stories, capsys):
     assert said[2].endswith("has ids that begin with one of = + - @, which spreadsheets interpret as formulas")
 
 
-def test_what_is_no_column_stands_beside_the_table(stories, capsys):
+def test_what_is_no_column_stands_next_to_the_table(stories, capsys):
     whole = result(capsys)
     score(capsys, "--output", "out.csv")
     score(capsys, "--output", "out.jsonl")
@@ -80,7 +80,7 @@ def test_parquet_holds_the_rest_as_metadata(stories, capsys):
     assert sorted(path.name for path in stories.iterdir()) == ["out.parquet", "rows.jsonl"]
 
 
-def test_several_metrics_and_lists_beside_the_scores(tmp_path, monkeypatch, capsys):
+def test_several_metrics_and_lists_next_to_the_scores(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     row = {"predictions": ["a dog ran", "a cat"], "references": ["a dog", "the dog ran", "a fox"]}
     (tmp_path / "rows.jsonl").write_text(2 * (json.dumps(row) + "\n"), encoding="utf-8")
@@ -100,10 +100,10 @@ def test_both_ends_of_an_interval_are_no_cells_of_two_rows(tmp_path, monkeypatch
     score(capsys, "--set", "pvalue=exact", "--output", f"out{ending}", metric="trm")
     assert not [title for title in read_rows(f"out{ending}")[0] if "interval" in title]
     if ending == ".parquet":
-        beside = json.loads(pq.read_metadata("out.parquet").metadata[b"vlgauge"])
+        metadata = json.loads(pq.read_metadata("out.parquet").metadata[b"vlgauge"])
     else:
-        beside = json.loads((tmp_path / f"out{ending}.json").read_text("utf-8"))
-    assert len(beside["trm_excess_interval"]) == len(beside["trm_separate_excess_interval"]) == 2
+        metadata = json.loads((tmp_path / f"out{ending}.json").read_text("utf-8"))
+    assert len(metadata["trm_excess_interval"]) == len(metadata["trm_separate_excess_interval"]) == 2
 
 
 def test_table_of_scores_is_what_d_hm_reads(tmp_path, monkeypatch, capsys):
@@ -133,14 +133,14 @@ def test_every_id_finds_a_place(tmp_path, monkeypatch, ids, ending):
         (["--output", "out"], "--output must end in one of .json, .csv, .jsonl, .parquet, got 'out'"),
         (["--output", "no/out.csv"], "--output must be a file in an existing folder, got 'no/out.csv'"),
         (["--output", "folder.csv"], "--output must be a file in an existing folder, got 'folder.csv'"),
-        (["--output", "beside.csv"], "--output must be a file in an existing folder, got 'beside.csv.json'"),
+        (["--output", "second.csv"], "--output must be a file in an existing folder, got 'second.csv.json'"),
         (["--output", "rows.jsonl"], "--output must be a different file from FILE, got 'rows.jsonl' for both"),
         (["--output", "o.csv", "--details"], "--output must end in .json with --details, which do not fit in a table"),
     ],
 )
 def test_output_is_refused_before_the_file_is_read(stories, capsys, monkeypatch, words, message):
     (stories / "folder.csv").mkdir()
-    (stories / "beside.csv.json").mkdir()
+    (stories / "second.csv.json").mkdir()
     monkeypatch.setattr("vlgauge.cli.score.read_rows", None)
     assert main(["score", "rovist_nr", "rows.jsonl", *words]) == 2
     assert message in capsys.readouterr().err

@@ -82,7 +82,7 @@ def test_of_a_file_only_what_it_left_itself_goes(tmp_path, at_work):
     with (
         atomic_write(tmp_path / "weights.md") as card,
         atomic_write(tmp_path / "another") as another,
-        exclusive_run(tmp_path / "weights", "--out", folder=False, beside=[tmp_path / "weights.md"]),
+        exclusive_run(tmp_path / "weights", "--out", folder=False, others=[tmp_path / "weights.md"]),
     ):
         assert names(tmp_path) == sorted([another.name, ".weights.run.lock"])
         card.touch()

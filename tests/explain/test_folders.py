@@ -39,7 +39,7 @@ def own(tmp_path, use_metrics):
     return write
 
 
-def test_it_imports_those_beside_it(own):
+def test_it_imports_those_next_to_it(own):
     own(explanation=OWN, amounts="AMOUNT = 7\n")
     found = explain("own", {"predictions": ["x"]}, {"own_scores": [1.0], "own_details": [{}]})
     assert isinstance(found, Explanation)

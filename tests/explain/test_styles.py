@@ -43,7 +43,7 @@ def test_marks_of_a_caption_made_by_hand(table):
     assert found.extra(0) == "style: kind"
 
 
-def test_marks_of_a_caption_beside_its_reference_made_by_hand(table):
+def test_marks_of_a_caption_next_to_its_reference_made_by_hand(table):
     metric = vlgauge.load("stylecider", keep_in_memory=True, table=table)
     columns = {"predictions": [CAPTION], "styles": ["kind"], "references": [["Love it."]]}
     found = explain("stylecider", columns, metric.compute(**columns, return_details=True))

@@ -12,7 +12,7 @@ import vlgauge
 from vlgauge.inputs.text.ngrams import token_ids
 
 COCO = ROOT.parent / "shared" / "oracles" / "coco_fakecap.json.gz"  # next to the checkout, not part of it
-needs_coco = pytest.mark.skipif(not COCO.exists(), reason="needs the reference material beside the checkout")
+needs_coco = pytest.mark.skipif(not COCO.exists(), reason="needs the reference material next to the checkout")
 
 WORDS = ["a", "dog", "runs", "the", "on", "grass", "red"]
 

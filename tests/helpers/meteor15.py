@@ -13,7 +13,7 @@ from vlgauge.families.ngram.meteor15.formula import STAGES
 from vlgauge.families.ngram.meteor15.lists import EXCEPTIONS, FUNCTION_WORDS, PREFIXES, SYNSETS
 
 ORACLE = ROOT.parent / "shared" / "oracles" / "meteor15" / "oracle.json.gz"  # next to the checkout, not part of it
-needs_oracle = pytest.mark.skipif(not ORACLE.exists(), reason="needs the reference material beside the checkout")
+needs_oracle = pytest.mark.skipif(not ORACLE.exists(), reason="needs the reference material next to the checkout")
 needs_wheel = pytest.mark.skipif(find_spec("pycocoevalcap") is None, reason="needs pycocoevalcap")
 
 

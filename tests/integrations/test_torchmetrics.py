@@ -328,7 +328,7 @@ def test_columns_by_name_are_checked():
     assert metric.compute() == 1
 
 
-def test_rows_that_cannot_stand_beside_earlier_ones_are_refused():
+def test_rows_that_cannot_stand_next_to_earlier_ones_are_refused():
     metric = VlgaugeMetric("rovist_nr")
     metric.update(["One. Two."])
     with pytest.raises(ValueError, match=r"^`predictions`.*form"):

@@ -630,7 +630,7 @@ def test_rows_of_bleu_are_joined_by_id_and_drawn_in_groups(by_bleu):
     assert (pair.low, pair.high) != (alone.low, alone.high)
 
 
-def test_bleu_beside_means_is_each_alone(by_bleu):
+def test_bleu_next_to_means_is_each_alone(by_bleu):
     runs = {name: own | made_run(own["bleu_scores"]) for name, own in by_bleu.items()}
     both = compare(runs, ["bleu", "rovist_nr"], family="metric", resamples=300).metrics
     for compared in both:

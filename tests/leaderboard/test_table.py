@@ -204,7 +204,7 @@ def test_undefined_rows_are_counted_and_means_of_one_row_have_no_interval():
 
 
 @pytest.mark.filterwarnings("ignore:meteor. means, order, groups and tests are of")
-def test_rows_that_a_system_lacks_stand_beside_the_means():
+def test_rows_that_a_system_lacks_stand_next_to_the_means():
     lacking = [*[0.797] * 30, *[float("nan")] * 10]
     runs = {"silent": made_run(lacking, "meteor"), "honest": made_run([*[0.8] * 30, *[0.1] * 10], "meteor")}
     comparison = compare(runs, ["meteor"])

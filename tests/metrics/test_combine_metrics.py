@@ -59,7 +59,7 @@ def test_style_metrics():
     assert json.dumps(evaluate.combine(metrics).compute(**STYLED)) == json.dumps(expected)
 
 
-def test_distances_beside_a_metric_of_other_rows(told, alone):
+def test_distances_next_to_a_metric_of_other_rows(told, alone):
     rows = [{"groovist": 0.5, "rovist_c": 0.5, "rovist_nr": 0.5}] * 2
     d_hm = vlgauge.load("d_hm", keep_in_memory=True)
     assert d_hm.compute(predictions=rows, references=rows, images=told["images"])["d_hm"] == 0.0

@@ -53,7 +53,7 @@ def test_layers_are_those_of_the_library(encoder):
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 64])
-def test_a_text_does_not_depend_on_those_beside_it(folder, encoder, batch_size):
+def test_a_text_does_not_depend_on_those_next_to_it(folder, encoder, batch_size):
     whole, other = encoder.layers(TEXTS), loaded(folder).layers(TEXTS[::-1], batch_size=batch_size)
     np.testing.assert_allclose(other.first[::-1], whole.first, rtol=0, atol=1e-6)
     np.testing.assert_allclose(other.means[::-1], whole.means, rtol=0, atol=1e-7)
@@ -123,7 +123,7 @@ def test_a_tokenizer_with_other_ends(copied):
     assert "must have the tokenizer of its model, with the tokens padding 0, got padding 136 in" in told
 
 
-def test_a_tokenizer_of_a_bert_beside_a_roberta(copied):
+def test_a_tokenizer_of_a_bert_next_to_a_roberta(copied):
     config = RobertaConfig(
         vocab_size=141, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32
     )

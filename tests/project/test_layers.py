@@ -233,9 +233,9 @@ def test_explanations_import_nothing_above_them_and_no_script(path):
         assert parts[0] not in ("metrics", "scripts", "tests", "evaluate")
         assert parts[0] != "vlgauge" or parts[1] not in ABOVE_METRICS - {"explain"}
     relative = [node for node in nodes_of(path, ast.ImportFrom) if node.level]
-    beside = {one.stem for one in path.parent.glob("*.py")}
+    others = {one.stem for one in path.parent.glob("*.py")}
     # Only `evaluate` loads the script: a relative import would create a second class.
-    assert {node.module for node in relative} <= beside - {path.parent.name}
+    assert {node.module for node in relative} <= others - {path.parent.name}
 
 
 def test_nothing_in_the_package_imports_metrics_or_scripts():

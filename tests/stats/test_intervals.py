@@ -149,16 +149,16 @@ def test_the_interval_of_the_turned_difference_is_mirrored():
         assert (one.low, one.high) == pytest.approx((-two.high, -two.low), rel=1e-12)
 
 
-def test_sums_of_groups_do_not_depend_on_what_is_beside():
+def test_sums_of_groups_do_not_depend_on_what_is_next_to_them():
     rng = np.random.default_rng(1)
     # Sums of tenths have rounding errors. Equal sums of groups of unequal sizes must remain equal.
     one, *others = rng.integers(0, 11, (8, 60)) / 10
     groups = rng.integers(0, 20, 60).tolist()
     alone = bootstrap_interval(one, groups=groups, resamples=400)
     for other in others:
-        beside, turned = bootstrap_intervals([one, other - one], groups=groups, resamples=400)
+        together, turned = bootstrap_intervals([one, other - one], groups=groups, resamples=400)
         mirrored = bootstrap_interval(one - other, groups=groups, resamples=400)
-        assert (beside.low, beside.high) == pytest.approx((alone.low, alone.high), rel=1e-12)
+        assert (together.low, together.high) == pytest.approx((alone.low, alone.high), rel=1e-12)
         assert (turned.low, turned.high) == pytest.approx((-mirrored.high, -mirrored.low), rel=1e-12)
 
 

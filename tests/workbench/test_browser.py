@@ -210,7 +210,7 @@ def test_a_leaderboard_is_sorted_copied_and_short_on_a_phone(served, chromium, t
             page.wait_for_function("text => navigator.clipboard.readText().then(one => one.includes(text))", arg=there)
 
 
-def test_axe_finds_nothing_beside_a_list_of_metrics_and_scored_rows(served, chromium):
+def test_axe_finds_nothing_next_to_a_list_of_metrics_and_scored_rows(served, chromium):
     with watched(chromium, f"{served}?metric=rovist_nr&view=data", 390, "dark") as page:
         page.get_by_label("File", exact=True).click()
         page.locator(".tabitem:visible input[type=file]").first.set_input_files(EXAMPLES / "stories.jsonl")
@@ -279,7 +279,7 @@ def test_two_tabs_score_at_once_and_again_after_a_result(served, chromium):
         assert len(set(found[one])) == 2
 
 
-def test_pictures_come_and_go_by_buttons_and_no_result_stays_beside_a_refusal(served, chromium):
+def test_pictures_come_and_go_by_buttons_and_no_result_stays_next_to_a_refusal(served, chromium):
     with visited(chromium, f"{served}?metric=clip_s", 1280, "light") as page:
         page.locator("#pictures .gallery-item").first.wait_for()
         page.wait_for_function(AT_REST)

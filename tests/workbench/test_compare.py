@@ -280,7 +280,7 @@ def test_rows_without_a_score_in_one_system_are_told_in_words(tmp_path):
     assert "of the 2 of 3 rows of which every system has a score; without one: yours of 1" in page
 
 
-def test_means_over_all_rows_of_a_system_stand_beside_those_over_the_rows_of_both(tmp_path):
+def test_means_over_all_rows_of_a_system_stand_next_to_those_over_the_rows_of_both(tmp_path):
     kept = []
     for name, scores in (("a", [1.0, 2.0, 3.0, 6.0]), ("b", [0.0, 1.0, None, None])):
         run = {"ids": list(range(4)), "groovist_scores": scores, "groovist_signature": "groovist|v:0.1.0"}
@@ -409,7 +409,7 @@ def test_each_row_is_checked_once_for_all_metrics(wide, monkeypatch):
     assert sorted(checked) == [0, 0, 1, 1, 2, 2, 3, 3]
 
 
-def test_no_comparison_stays_beside_a_refusal(page):
+def test_no_comparison_stays_next_to_a_refusal(page):
     emptied = [one for one in page.fns.values() if one.fn is compare._empty]
     assert len(emptied) == 4
     assert all(one.trigger_only_on_failure for one in emptied)

@@ -575,8 +575,8 @@ def test_a_row_of_an_archive_may_be_a_line_of_its_table(tmp_path):
     assert list(run.scored().ids) == ["r0", "r1", "r2"]
     # The same with a table.
     (tmp_path / "rows.jsonl").write_text(lines, encoding="utf-8")
-    beside, _ = run_over(read_uploaded_rows(str(tmp_path / "rows.jsonl"), [str(tmp_path / "rows.zip")]), titles)
-    assert beside.scored().result["clip_s_scores"] == run.scored().result["clip_s_scores"]
+    uploaded, _ = run_over(read_uploaded_rows(str(tmp_path / "rows.jsonl"), [str(tmp_path / "rows.zip")]), titles)
+    assert uploaded.scored().result["clip_s_scores"] == run.scored().result["clip_s_scores"]
 
 
 def test_no_row_gets_the_picture_of_another_folder(tmp_path):
@@ -596,10 +596,10 @@ def test_no_row_gets_the_picture_of_another_folder(tmp_path):
     assert (left_out.id, left_out.reason.startswith(several)) == ("train/0.png", True)
     # Uploads have no folder names.
     (tmp_path / "0.png").write_bytes(picture("red"))
-    beside = read_uploaded_rows(str(tmp_path / "rows.jsonl"), [str(tmp_path / "0.png")])
+    uploaded = read_uploaded_rows(str(tmp_path / "rows.jsonl"), [str(tmp_path / "0.png")])
     for path in paths[:2]:
         with pytest.raises(ValueError, match=r"'0\.png'"):
-            beside.file(path, 10_000)
+            uploaded.file(path, 10_000)
 
 
 def test_a_table_in_an_archive_is_told_by_its_name(tmp_path):

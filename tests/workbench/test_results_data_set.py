@@ -191,7 +191,7 @@ def test_files_scores_and_seconds_have_limits(hub, monkeypatch, name, value):
     assert "is the limit here, which earlier records used up" in str(results.groups.notes)
 
 
-def test_one_file_beside_no_other_is_not_asked_for(hub):
+def test_one_file_next_to_no_other_is_not_asked_for(hub):
     del hub.asked[:]
     results_data_set.fetch_results("org/ranked")
     assert not [path for _, path in hub.asked if "alone" in path]

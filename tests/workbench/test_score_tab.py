@@ -149,7 +149,7 @@ def test_one_example_by_cider_takes_the_frequencies_of_captions_that_come_along(
     assert "the document frequencies of the 100 captions included in vlgauge" in page
 
 
-def test_warnings_are_told_beside_the_number():
+def test_warnings_are_told_next_to_the_number():
     found = scoring.score_rows(scoring.metric_of("cider"), {"predictions": ["A dog."], "references": [["A dog."]]}, [0])
     assert len(found.notes) == 1
     assert "too few to determine which n-grams are rare" in found.notes[0]
@@ -193,9 +193,9 @@ def test_api_takes_files_as_the_client_sends_them(client, form):
 def test_api_ignores_columns_as_compute_does(client):
     words = {"metric": "rouge_l", "predictions": "a dog", "references": ["a dog ran"], "api_name": "/score"}
     alone = client.predict(**words)
-    beside = client.predict(**words, styles="plain", images=["no picture"], videos="no clip")
-    assert beside.pop("notes") == ["rouge_l reads no images and styles and videos, but predictions, references"]
-    assert beside == {key: value for key, value in alone.items() if key != "notes"}
+    others = client.predict(**words, styles="plain", images=["no picture"], videos="no clip")
+    assert others.pop("notes") == ["rouge_l reads no images and styles and videos, but predictions, references"]
+    assert others == {key: value for key, value in alone.items() if key != "notes"}
 
 
 def forged(path):

@@ -108,8 +108,8 @@ def check_rows_file(rows: Any) -> None:
     if not isinstance(rows, (str, PathLike)) or fspath(rows) == STDIN or Path(rows).exists():
         return
     path = Path(rows)
-    beside = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
-    hint = suggest_word(path.name, beside) or f"pass its path relative to {Path.cwd()}, or an absolute path"
+    names = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
+    hint = suggest_word(path.name, names) or f"pass its path relative to {Path.cwd()}, or an absolute path"
     raise MissingFileError.about("rows", f"must be the path of an existing file, got {short_repr(fspath(rows))}", hint)
 
 

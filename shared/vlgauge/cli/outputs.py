@@ -25,7 +25,7 @@ def check_target(
     sources: Sequence[str],
     option: str = "--output",
     endings: Sequence[str] = JSON,
-    beside: str = "",
+    sidecar: str = "",
 ) -> None:
     """Check that a file can be written, before the work is done.
 
@@ -34,14 +34,14 @@ def check_target(
         sources: Paths of the inputs, ``"-"`` for standard input.
         option: Option that names the file.
         endings: Valid file extensions.
-        beside: Suffix of a second file that is written next to it.
+        sidecar: Suffix of a second file that is written next to it.
 
     Raises:
         ValueError: If the extension is unknown, the folder is missing or not writable, or the file is an input.
     """
     if target is None:
         return
-    for name in (target, f"{target}{beside}"):
+    for name in (target, f"{target}{sidecar}"):
         resolve_target(name, option, [source for source in sources if source != STDIN])
     if Path(target).suffix.lower() not in endings:
         known = endings[0] if len(endings) == 1 else f"one of {', '.join(endings)}"
@@ -57,7 +57,7 @@ def check_result_target(target: str | None, source: str, *, details: bool = Fals
     ending = "" if target is None else Path(target).suffix.lower()
     if details and ending in TABLES:
         raise UsageError(f"--output must end in .json with --details, which do not fit in a table, got {target!r}")
-    check_target(target, [source], endings=RESULT_ENDINGS, beside=SIDECAR if ending in WITH_SIDECAR else "")
+    check_target(target, [source], endings=RESULT_ENDINGS, sidecar=SIDECAR if ending in WITH_SIDECAR else "")
 
 
 def check_report(target: str | None, sources: Sequence[str], metrics: Sequence[str]) -> None:

@@ -9,7 +9,7 @@ from vlgauge.core.results import plain, pvalue_text
 from vlgauge.leaderboard.table import Cell, Table, render
 from vlgauge.research.protocols.evaluation import Evaluation, Figure, Judgement, Task
 from vlgauge.research.protocols.scoring import TaskScores
-from vlgauge.research.studies.published import PublishedRow, rows_beside, verdict
+from vlgauge.research.studies.published import PublishedRow, find_published_rows, verdict
 from vlgauge.stats import alpha
 
 EMBEDDED = "embedded profile: a demo model trained on synthetic scenes; these are not figures of the published metric"
@@ -45,7 +45,7 @@ def tables_of(judged: JudgedTask) -> list[Table]:
         figures = [Cell(_cell(figure), right=True) for figure in own.figures.values()]
         rows.append([Cell(f"{scores.name} (embedded)" if _is_embedded(scores) else scores.name), *figures, *counts])
         rows += [_own_cells(scores.name, own)] if own.n_own != own.n else []
-        rows += [_list_published_cells(row, own) for row in _beside(task, scores)]
+        rows += [_list_published_cells(row, own) for row in _find_published_row(task, scores)]
     notes = [f"left out: {count} {reason}" for reason, count in task.left_out.items() if count]
     notes += [
         f"{scores.name}: {evaluations[scores.name].undefined} {task.unit} have no score and do not count"
@@ -61,7 +61,7 @@ def tables_of(judged: JudgedTask) -> list[Table]:
     notes += [
         f"{scores.name}: not compared with the published row: {row.apart}"
         for scores in found
-        for row in _beside(task, scores)
+        for row in _find_published_row(task, scores)
         if row.apart
     ]
     notes += [f"not scored without references: {', '.join(judged.unscored)}"] if judged.unscored else []
@@ -94,11 +94,11 @@ def _correction(judgement: Judgement) -> str:
     return f"p (Holm) corrects for {pairs}{by_itself}; significant at {float(alpha(judgement.level)):.2g}."
 
 
-def _beside(task: Task, scores: TaskScores) -> list[PublishedRow]:
+def _find_published_row(task: Task, scores: TaskScores) -> list[PublishedRow]:
     """Return the published row of a family of scores, as a list of at most one row."""
     if _is_embedded(scores):
         return []
-    return rows_beside(task.name, task.rules, scores.name, scores.signature)[:1]
+    return find_published_rows(task.name, task.rules, scores.name, scores.signature)[:1]
 
 
 def _own_cells(name: str, own: Evaluation) -> list[Cell]:
@@ -175,7 +175,7 @@ def record_of(judged: JudgedTask) -> dict[str, Any]:
                 "values": dict(row.values),
                 "verdicts": {column: _verdict(row, column, own) for column in row.values},
             }
-            for row in _beside(judged.task, scores)
+            for row in _find_published_row(judged.task, scores)
         ]
         made = {"scores": scores.values, "scores_signature": scores.signature, "published": published}
         record[scores.name] = {**plain(own), **made}

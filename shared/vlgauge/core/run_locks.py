@@ -19,7 +19,7 @@ class RunInProgressError(UsageError):
 
 
 @contextmanager
-def exclusive_run(output: Path, name: str, *, folder: bool = True, beside: Iterable[Path] = ()) -> Iterator[None]:
+def exclusive_run(output: Path, name: str, *, folder: bool = True, others: Iterable[Path] = ()) -> Iterator[None]:
     """Prevent other processes from writing to an output inside the context.
 
     Partially written files of killed runs are removed first. The operating system releases the lock when its process
@@ -29,7 +29,7 @@ def exclusive_run(output: Path, name: str, *, folder: bool = True, beside: Itera
         output: A folder, which is created if needed, or a file in an existing folder.
         name: Name of the output in error messages.
         folder: Whether the output is a folder.
-        beside: Other files that the run writes, outside of the folder.
+        others: Other files that the run writes, outside of the folder.
 
     Raises:
         RunInProgressError: If another run has the lock.
@@ -48,7 +48,7 @@ def exclusive_run(output: Path, name: str, *, folder: bool = True, beside: Itera
     try:
         for part in (
             *(_parts_in(output) if folder else parts_of(output)),
-            *(p for file in beside for p in parts_of(file)),
+            *(p for file in others for p in parts_of(file)),
         ):
             remove_part(part)
         yield

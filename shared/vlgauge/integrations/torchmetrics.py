@@ -111,7 +111,7 @@ class VlgaugeMetric(torchmetrics.Metric):
             raise UsageError.about("references", f"is required for {self.score}, got None in every row")
         if ids is not None:
             table = table.append_column(_ID, pa.array(_dump_ids(ids, table.num_rows), pa.string()))
-        self._check_beside(table)
+        self._check_compatible(table)
         # Compute groups share rows of metrics whose states are equal, so the columns are part of the state.
         self.rows.append(_pack(table, {"columns": repr(self.metric.columns)}))
 
@@ -216,7 +216,7 @@ class VlgaugeMetric(torchmetrics.Metric):
             named[name] = named.get(name) if cells is None else cells
         return named
 
-    def _check_beside(self, table: pa.Table) -> None:
+    def _check_compatible(self, table: pa.Table) -> None:
         """Check that rows can be scored together with earlier rows."""
         first = next((known for part in self.rows for known in _unpack(part) if known.num_rows), None)
         if first is None or not table.num_rows:

@@ -60,22 +60,22 @@ def _of_json(path: str) -> dict[str, Any] | None:
 
 
 def _of_table(path: str) -> dict[str, Any] | None:
-    beside = _beside(path)
-    if beside is None:
+    other_values = _read_other_values(path)
+    if other_values is None:
         return None
     rows: Sequence[Mapping[str, Any]] = read_rows(path)
     if Path(path).suffix.lower() == ".csv":
         rows = [{as_kept(title): as_kept(cell) for title, cell in row.items()} for row in rows]
     titles = [title for title in rows[0] if title != "id"]
-    run: dict[str, Any] = {"ids": [row.get("id") for row in rows], **beside}
+    run: dict[str, Any] = {"ids": [row.get("id") for row in rows], **other_values}
     for title in titles:
         # A column contains scores of examples if the values outside of the table contain its mean.
-        name = f"{title}_scores" if title in beside else title
+        name = f"{title}_scores" if title in other_values else title
         run[name] = [row.get(title) for row in rows]
     return run
 
 
-def _beside(path: str) -> dict[str, Any] | None:
+def _read_other_values(path: str) -> dict[str, Any] | None:
     if Path(path).suffix.lower() == ".parquet":
         content = _metadata(path)
     elif Path(path).suffix.lower() in _TABLES and Path(f"{path}{SIDECAR}").is_file():

@@ -22,8 +22,8 @@ TOO_FEW = "too few differing rows for a test"
 # Signature field of a metric that weights words by the references of all rows.
 _WEIGHED = "|df:references@"
 # Signature fields of reference implementations in which the score of a row depends on the other rows of its batch.
-_BESIDE = ("|released_batch:", "|emscore_batch:")
-_BESIDE_NOTE = "row scores depend on other rows, but intervals and tests treat rows as independent"
+_DEPENDENT = ("|released_batch:", "|emscore_batch:")
+_DEPENDENT_NOTE = "row scores depend on other rows, but intervals and tests treat rows as independent"
 
 
 @dataclass(frozen=True)
@@ -109,8 +109,8 @@ def systems_table(comparison: RunComparison, numbers: Numbers = PLAIN) -> Table:
     counts = [_count_text(comparison, compared) for compared in comparison.metrics]
     is_one = len(set(counts)) == 1
     for compared in comparison.metrics:
-        beside = _beside(compared, compared.systems[0], numbers)
-        header += [title(compared), "group", *beside, *([] if is_one else ["n"])]
+        further = _describe_missing(compared, compared.systems[0], numbers)
+        header += [title(compared), "group", *further, *([] if is_one else ["n"])]
     rows = []
     for first in comparison.metrics[0].systems:
         cells = [Cell(first.name)]
@@ -118,8 +118,8 @@ def systems_table(comparison: RunComparison, numbers: Numbers = PLAIN) -> Table:
             system = next(one for one in compared.systems if one.name == first.name)
             text = numbers.text(system.value, system.low, system.high, few=system.few)
             cells += [Cell(text, system.bold, right=True)]
-            beside = _beside(compared, system, numbers)
-            further_cells = [groups_text(system), *beside.values(), *([] if is_one else [count])]
+            further = _describe_missing(compared, system, numbers)
+            further_cells = [groups_text(system), *further.values(), *([] if is_one else [count])]
             cells += [Cell(text, right=True) for text in further_cells]
         rows.append([*cells, *([Cell(counts[0], right=True)] if is_one else [])])
     has_bold = any(system.bold for compared in comparison.metrics for system in compared.systems)
@@ -142,7 +142,7 @@ def lack_others(compared: MetricComparison) -> bool:
     return any(one.undefined != n_rows - compared.n for one in compared.systems)
 
 
-def _beside(compared: MetricComparison, system: System, numbers: Numbers) -> dict[str, str]:
+def _describe_missing(compared: MetricComparison, system: System, numbers: Numbers) -> dict[str, str]:
     """Return the additional cells of a system by column name if rows lack a score.
 
     They are the mean over its rows, the number of undefined rows, and the mean with the worst score.
@@ -380,7 +380,7 @@ def caveats(comparison: RunComparison, numbers: Numbers = PLAIN) -> list[str]:
     """Return the caveats about the values, which every format of a table contains."""
     systems = [system for compared in comparison.metrics for system in compared.systems]
     weighed = [compared.metric for compared in comparison.metrics if _WEIGHED in compared.signature]
-    beside = [one.metric for one in comparison.metrics if any(field in one.signature for field in _BESIDE)]
+    dependent = [one.metric for one in comparison.metrics if any(field in one.signature for field in _DEPENDENT)]
     signatures = {compared.metric: compared.signature for compared in comparison.metrics}
     return [
         *(f"{note}." for note in describe_demo_models(signatures)),
@@ -393,7 +393,7 @@ def caveats(comparison: RunComparison, numbers: Numbers = PLAIN) -> list[str]:
             if n_rows
         ),
         *([f"{', '.join(weighed)}: resampled rows keep the document frequencies of all rows."] if weighed else []),
-        *([f"{', '.join(beside)}: {_BESIDE_NOTE}."] if beside else []),
+        *([f"{', '.join(dependent)}: {_DEPENDENT_NOTE}."] if dependent else []),
     ]
 
 

@@ -24,7 +24,7 @@ WAYS = (
 # Print the message of each way in a copy of a process that has sent no request yet.
 TOLD = f"""
 import os, warnings
-warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of forks beside threads
+warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of forks next to threads
 from vlgauge.models.clip.loading import clip_encoder
 from vlgauge.families.style.table_sources import download_file
 from vlgauge.checkpoints.files import hub_folder

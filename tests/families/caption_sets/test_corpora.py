@@ -36,7 +36,7 @@ def scored(name, sides, **settings):
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_the_corpus_p_leads_and_no_harmonic_mean_is_beside_it(name):
+def test_the_corpus_p_leads_and_no_harmonic_mean_is_next_to_it(name):
     result = scored(name, points(4), pvalue="exact")
     assert list(result)[4:8] == [f"{name}_{key}" for key in ("pvalue", "z", "excess", "excess_interval")]
     assert not [key for key in result if "harmonic" in key or "stratified" in key]

@@ -346,7 +346,7 @@ def shared(name):
     return json.loads(gzip.decompress((SHARED / name).read_bytes()))
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="needs the reference material beside the checkout")
+@pytest.mark.skipif(not SHARED.exists(), reason="needs the reference material next to the checkout")
 def test_coco_captions_of_the_reference_material():
     oracle = shared("trm_kbm.json.gz")
     df = table(oracle["cider_df"]["df"], oracle["cider_df"]["documents"])

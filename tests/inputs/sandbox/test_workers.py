@@ -344,7 +344,7 @@ def test_a_worker_that_was_started_ahead_is_used():
 
 FORKED = """
 import os, sys, warnings
-warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of forks beside threads
+warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of forks next to threads
 from vlgauge.inputs.sandbox import EvictedError, run, stream, workers
 workers.PYTHONPATH += {path!r}
 parts = stream("sandbox_tasks:count", {{"n": 3}}, subject="x", most_bytes=10)

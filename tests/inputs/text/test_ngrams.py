@@ -42,7 +42,7 @@ def test_captions_may_be_chosen_several_times_and_grouped():
 
 
 @pytest.mark.parametrize("bits", [8, 62])
-def test_places_of_equal_values_ascend_also_where_they_do_not_fit_beside_the_values(bits):
+def test_places_of_equal_values_ascend_also_where_they_do_not_fit_next_to_the_values(bits):
     values = np.array([3, 2**bits - 1, 0, 3, 0])
     ascending, places = sort_with_places(values, 2**bits - 1)
     assert ascending.tolist() == [0, 0, 3, 3, 2**bits - 1]

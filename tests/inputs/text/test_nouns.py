@@ -92,7 +92,7 @@ def test_nltk_data_is_missing(monkeypatch, tmp_path):
         phrase_source("nltk", argument="nouns")
 
 
-def test_embedded_nouns_beside_those_of_nltk(embedded):
+def test_embedded_nouns_next_to_those_of_nltk(embedded):
     """Check the differences to NLTK: 25 of 156 nouns are missing and 7 are new at the time of writing.
 
     Both taggers make mistakes, and "home" is debatable.

@@ -168,7 +168,7 @@ def test_caption_that_is_like_nothing(clip_s):
     assert not np.signbit(result["ref_clip_s_scores"]).any()
 
 
-def test_a_row_that_explodes_is_warned_of_and_the_median_stands_beside(load, encoder):
+def test_a_row_that_explodes_is_warned_of_and_the_median_stands_next_to_it(load, encoder):
     # w c = .5 of caption and image, -.498 of caption and reference: 2 x .5 x -.498 / .002.
     angle = math.acos(0.2)
     encoder.texts |= {

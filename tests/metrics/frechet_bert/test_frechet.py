@@ -282,7 +282,7 @@ def test_arrays_of_the_oracle(case):
     assert [null.mean(), null.std()] == pytest.approx([expected["null_mean"], expected["null_std"]], abs=5e-8)
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="needs the reference material beside the checkout")
+@pytest.mark.skipif(not SHARED.exists(), reason="needs the reference material next to the checkout")
 @pytest.mark.parametrize("name", ["13_coco_two_images", "18_paper_figure_1"])
 def test_coco_captions_of_the_reference_material(name):
     cases = json.loads(gzip.decompress(SHARED.read_bytes()))["cases"]

@@ -274,7 +274,7 @@ def test_arrays_of_the_oracle(case, rule):
         assert numbers(squared, n, rule, estimator) == pytest.approx(expected[estimator], abs=1e-12)
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="needs the reference material beside the checkout")
+@pytest.mark.skipif(not SHARED.exists(), reason="needs the reference material next to the checkout")
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize("name", ["13_coco_two_images", "18_paper_figure_1"])
 def test_coco_captions_of_the_reference_material(name, estimator):

@@ -15,7 +15,7 @@ from vlgauge.core.signatures import parse_signature
 from vlgauge.models.clip.architectures import TABLE
 from vlgauge.models.clip.files import paper_adapter_path
 from vlgauge.models.clip.lora import merge_lora
-from vlgauge.research.studies.published import rows_beside
+from vlgauge.research.studies.published import find_published_rows
 
 SIZES = {
     "ViT-B/32": ("pac-B32-tiny", "PAC++_clip_ViT-B-32.pth"),
@@ -96,7 +96,7 @@ def test_numbers_are_those_of_the_authors(oracle, released, name, way, capsys):
     # The weights differ from the plain CLIP.
     assert signed["enc"].startswith("local@sha256-")
     label = "PAC-S++, ViT-B/32"
-    told = [row.row for row in rows_beside("composite", COMPOSITE, "pac_s", found["pac_s_signature"])]
+    told = [row.row for row in find_published_rows("composite", COMPOSITE, "pac_s", found["pac_s_signature"])]
     assert told == ([label] if name == "ViT-B/32" else [])
 
 

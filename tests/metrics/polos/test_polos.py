@@ -363,7 +363,7 @@ def test_what_is_no_head(settings):
         vlgauge.load("polos", **(settings | {"checkpoint": "nowhere"})).compute(**ROWS)
 
 
-def test_the_formula_stands_beside_the_script():
+def test_the_formula_stands_next_to_the_script():
     module = inspect.getmodule(type(vlgauge.load("polos")))
     assert module.best_of([0.1, 0.4, 0.4]) == 1
     assert module.best_of([]) is None

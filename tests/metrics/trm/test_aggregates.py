@@ -138,7 +138,7 @@ def test_equal_captions_forced_to_0_do_not_change_the_baseline():
 @pytest.fixture(scope="module")
 def coco():
     if not SHARED.exists():
-        pytest.skip("needs the reference material beside the checkout")
+        pytest.skip("needs the reference material next to the checkout")
     return json.loads(gzip.decompress(SHARED.read_bytes()))
 
 

@@ -59,7 +59,7 @@ def shared_case(name):
     return next(case for case in cases if case["name"] == name)
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="needs the reference material beside the checkout")
+@pytest.mark.skipif(not SHARED.exists(), reason="needs the reference material next to the checkout")
 @pytest.mark.parametrize("name", ["13_coco_two_images", "18_paper_figure_1"])
 def test_coco_captions_of_the_reference_material(name):
     case = shared_case(name)

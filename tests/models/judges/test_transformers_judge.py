@@ -63,7 +63,7 @@ def ids_of(judge, text):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_row_does_not_depend_on_those_beside_it(judges, kind):
+def test_a_row_does_not_depend_on_those_next_to_it(judges, kind):
     judge, asked = judges(kind), questions(kind, CAPTIONS[:3])
     words = ["Yes", "a longer answer", "No"]
     alone = [judge.chances([one], [word], OPENING)[0] for one, word in zip(asked, words, strict=True)]

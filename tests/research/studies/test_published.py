@@ -13,9 +13,9 @@ from folders import GOLDEN
 from vlgauge.research.studies.published import (
     PublishedRow,
     backbone_of,
+    find_published_rows,
     list_published_tables,
     rows,
-    rows_beside,
     spread_of_draws,
     verdict,
 )
@@ -100,16 +100,18 @@ B32 = "pac_s|v:0.1.0|enc:timm/vit_base_patch32_clip_224.openai@12345678|w:2"
 
 
 def test_rows_by_metric_backbone_and_rules():
-    (first, second) = rows_beside("flickr8k_expert", EXPERT, "pac_s", B32)
+    (first, second) = find_published_rows("flickr8k_expert", EXPERT, "pac_s", B32)
     assert (first.source, first.text("tau_b")) == ("Sarto et al., 2023, Table 1", "53.9")
     assert second.text("tau_b") == "53.919"
     # A metric without references has one value for all.
-    assert rows_beside("flickr8k_expert", EXPERT | {"references": 1}, "pac_s", B32) == [first, second]
-    assert rows_beside("flickr8k_expert", EXPERT | {"references": 1}, "ref_pac_s", B32) == []
-    assert rows_beside("flickr8k_expert", EXPERT | {"ratings": "averaged"}, "pac_s", B32) == []
+    assert find_published_rows("flickr8k_expert", EXPERT | {"references": 1}, "pac_s", B32) == [first, second]
+    assert find_published_rows("flickr8k_expert", EXPERT | {"references": 1}, "ref_pac_s", B32) == []
+    assert find_published_rows("flickr8k_expert", EXPERT | {"ratings": "averaged"}, "pac_s", B32) == []
     large = B32.replace("base_patch32", "large_patch14")
-    assert [row.table for row in rows_beside("flickr8k_expert", EXPERT, "pac_s", large)] == ["Table 8"]
-    one, nine = (rows_beside("vatex_eval", {"references": n, "ratings": "annotators"}, "cider", "") for n in (1, 9))
+    assert [row.table for row in find_published_rows("flickr8k_expert", EXPERT, "pac_s", large)] == ["Table 8"]
+    one, nine = (
+        find_published_rows("vatex_eval", {"references": n, "ratings": "annotators"}, "cider", "") for n in (1, 9)
+    )
     assert (one[0].values["tau_b"], nine[0].values["tau_b"]) == (17.3, 27.8)
 
 
@@ -118,7 +120,7 @@ def test_rows_by_metric_backbone_and_rules():
 )
 def test_weights_that_nobody_published_have_no_row(signature):
     assert backbone_of(signature) is None
-    assert rows_beside("flickr8k_expert", EXPERT, "pac_s", signature) == []
+    assert find_published_rows("flickr8k_expert", EXPERT, "pac_s", signature) == []
 
 
 def row(apart="", metric="cider", **rules):

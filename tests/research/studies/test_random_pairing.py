@@ -38,7 +38,7 @@ def test_nouns_are_scored_as_the_metric_scores_them(data):
             assert found.signature == expected["rovist_vg_signature"]
 
 
-def test_sentences_are_scored_beside_the_image_at_their_place(data):
+def test_sentences_are_scored_next_to_the_image_at_their_place(data):
     metric = vlgauge.load("clip_s", **SETTINGS)
     with pytest.warns(UserWarning, match="1"):
         found = sentence_pairs(metric, data, n_random=2, seed=3)

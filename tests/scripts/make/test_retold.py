@@ -3,7 +3,7 @@
 from retold import picture_columns, retell_stories
 
 
-def test_every_kind_stands_beside_the_same_pictures():
+def test_every_kind_stands_next_to_the_same_pictures():
     told, bad = retell_stories(3, 5)
     assert [story.seen for story in bad] == [story.seen for story in told]
     shuffled, repeated, other = (story.sentences for story in bad)

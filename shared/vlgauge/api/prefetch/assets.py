@@ -237,7 +237,7 @@ def clip_files(backbone: str) -> HubFiles:
     if row.repository is None:
         raise UsageError.about("name", f"must be a backbone on the Hub, got {backbone!r}")
     known = {row.files[0]: row.sha256} if row.sha256 else {}
-    files = (*row.files, *row.beside)
+    files = (*row.files, *row.further_files)
     return HubFiles(row.repository, row.revision, files, files if len(row.files) == 1 else (), known)
 
 

@@ -27,7 +27,7 @@ from vlgauge.core.writing import parts_of, write
 
 _NAME = re.compile(r"(?P<round>.+)-[0-9a-f]{32}-(?P<world>\d+)-(?P<rank>\d+)\.arrow")
 _ROUND, _ROWS, _LOCK = ".round", ".rows", ".lock"
-_BESIDE = re.compile(r"\.(round|rows|lock)$")
+_SUFFIX = re.compile(r"\.(round|rows|lock)$")
 _PAUSE = 0.01
 
 _EXPERIMENT = re.compile(r"[A-Za-z0-9._-]{1,100}")
@@ -249,7 +249,7 @@ def _of_round(own: str) -> list[tuple[str, int]]:
 
 def _files(folder: str) -> Iterator[tuple[str, re.Match[str]]]:
     """Yield distinct row files, including paths for which only a message or lock file is left."""
-    for rows in {_BESIDE.sub("", entry) for entry in os.listdir(folder)}:
+    for rows in {_SUFFIX.sub("", entry) for entry in os.listdir(folder)}:
         if (name := _NAME.fullmatch(rows)) is not None:
             yield os.path.join(folder, rows), name
 

@@ -86,7 +86,7 @@ class ClipArchitecture:
     multilingual: bool = False
 
     @property
-    def beside(self) -> tuple[str, ...]:
+    def further_files(self) -> tuple[str, ...]:
         """Files that belong to the weights and define the preprocessing of texts and images."""
         return (TOKENIZER, PICTURE_SETTINGS) if self.tokens in ("lower", "canonicalize") else ()
 

@@ -65,11 +65,11 @@ def look_for_weights(row: ClipArchitecture, weights: str | Path | None) -> None:
         find_given_file(weights, "weights", row.files)
     else:
         hub_file_here(*_on_hub(row))
-    if row.beside:
+    if row.further_files:
         if weights is not None:
             tokenizer_file(row, weights)
         else:
-            for name in row.beside:
+            for name in row.further_files:
                 hub_file_here(*_on_hub(row, (name,)))
 
 
@@ -79,7 +79,7 @@ def tokenizer_file(row: ClipArchitecture, weights: str | Path | None) -> Path | 
     Raises:
         WeightsNotFoundError: If it is missing.
     """
-    if TOKENIZER not in row.beside:
+    if TOKENIZER not in row.further_files:
         return None
     if weights is None:
         return hub_file_at(*_on_hub(row, (TOKENIZER,)))
@@ -98,7 +98,7 @@ def with_own_pictures(row: ClipArchitecture, weights: str | Path | None) -> Clip
     Raises:
         ValueError: If the file has another image size or an unsupported filter.
     """
-    if PICTURE_SETTINGS not in row.beside:
+    if PICTURE_SETTINGS not in row.further_files:
         return row
     if weights is None:
         path = hub_file_at(*_on_hub(row, (PICTURE_SETTINGS,)))

@@ -129,7 +129,7 @@ def rows() -> tuple[PublishedRow, ...]:
     return tuple(found)
 
 
-def rows_beside(protocol: str, rules: Mapping[str, Any], family: str, signature: str) -> list[PublishedRow]:
+def find_published_rows(protocol: str, rules: Mapping[str, Any], family: str, signature: str) -> list[PublishedRow]:
     """Return the published rows that match a family of scores, the rules of a protocol and a signature.
 
     Scores of unpublished weights have no published rows.

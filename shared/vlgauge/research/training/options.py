@@ -92,7 +92,7 @@ def one_training(options: argparse.Namespace, files: Iterable[str], say: Callabl
         UsageError: If a finished training would be replaced.
     """
     interrupted = options.output / INTERRUPTED
-    with exclusive_run(options.output, "OUT", beside=[interrupted / STATE]):
+    with exclusive_run(options.output, "OUT", others=[interrupted / STATE]):
         if not interrupted.exists():
             keep_finished("OUT", (options.output / name for name in files), overwrite=options.overwrite)
         yield

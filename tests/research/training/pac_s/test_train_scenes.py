@@ -5,7 +5,7 @@ import numpy as np
 from vlgauge.research.training.pac_s import data, report
 
 
-def test_changed_scenes_stand_beside_each_scene():
+def test_changed_scenes_stand_next_to_each_scene():
     found = data.scene_rows(20, 0, "train", variants=3)
     contents = [row.image.place for row in found]
     assert len(set(contents)) == len(contents) > 50

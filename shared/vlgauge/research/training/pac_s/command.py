@@ -219,7 +219,7 @@ def run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     check_options(options)
     check_packages("pac_s", PACKAGES, plot=options.plot)
     others = [checkpoint_of(options.out), *(options.out.with_suffix(end) for end in (LOG, CARD, CURVE))]
-    with exclusive_run(options.out, "--out", folder=False, beside=others):
+    with exclusive_run(options.out, "--out", folder=False, others=others):
         _run(options, say)
 
 
