@@ -13,7 +13,7 @@ from vlgauge.core.run_locks import exclusive_run
 from vlgauge.models.clip.heads import read_adapter
 
 DATA = ROOT / "shared" / "vlgauge" / "data"
-WRITTEN = [DATA / "SOURCES.md", DATA / "toy_clip" / "toy_pac_s.md", METRICS / "pac_s" / "README.md"]
+WRITTEN = [DATA / "SOURCES.md", DATA / "demo_clip" / "demo_pac_s.md", METRICS / "pac_s" / "README.md"]
 SHORTEST = {
     "pac_s": ["--out", "x.safetensors", "--scenes", "9"],
     "polos": ["out", "--scenes", "9"],
@@ -98,8 +98,8 @@ def test_commands_that_are_written_down_can_be_read(path):
 
 
 def test_the_command_of_the_shipped_adapter_is_that_of_its_card():
-    command = read_adapter(DATA / "toy_clip" / "toy_pac_s.safetensors").metadata["command"]
-    assert command in (DATA / "toy_clip" / "toy_pac_s.md").read_text("utf-8")
+    command = read_adapter(DATA / "demo_clip" / "demo_pac_s.safetensors").metadata["command"]
+    assert command in (DATA / "demo_clip" / "demo_pac_s.md").read_text("utf-8")
     assert build_parser().parse_args(shlex.split(command)[1:]).scenes == 12_000
 
 

@@ -243,7 +243,7 @@ def test_toy_has_projections_of_its_own(drawn):
     fields = parse_signature(pac_s["pac_s_signature"])[1]
     assert (fields["arch"], fields["profile"]) == ("vlgauge-toy-clip", "embedded")
     assert fields["enc"].startswith("vlgauge-toy-clip@")
-    assert fields["proj"] == read_adapter(toy_file("toy_pac_s.safetensors")).digest[:8]
+    assert fields["proj"] == read_adapter(toy_file("demo_pac_s.safetensors")).digest[:8]
     assert "|proj:own|" in clip_s["clip_s_signature"]
 
 
@@ -266,7 +266,7 @@ def test_card_of_clip_s_says_what_the_toy_can_do():
 
 
 def test_card_of_pac_s_has_the_figures_of_the_training():
-    record = toy_file("toy_pac_s.md").read_text("utf-8")
+    record = toy_file("demo_pac_s.md").read_text("utf-8")
     rows = re.findall(r"^\| (\w+) \| (\d+) \| \d+ \| (.*%) \| (.*%) \| (.*) \| (.*) \|$", record, re.MULTILINE)
     card = (METRICS / "pac_s" / "README.md").read_text("utf-8")
     shares = {what: (before, after) for what, _, before, after, *_ in rows}

@@ -35,8 +35,8 @@ def weights(tmp_path_factory):
 def toy_files(tmp_path, monkeypatch):
     """The tiny CLIP replaces the demo model, so that these tests do not depend on its training."""
     state = clip_model.empty_model(toy.TOY_ROW, "cpu").state_dict()
-    (tmp_path / "toy_clip.safetensors").write_bytes(b"toy")
-    monkeypatch.setattr(toy, "toy_file", lambda name="toy_clip.safetensors": tmp_path / name)
+    (tmp_path / "demo_clip.safetensors").write_bytes(b"toy")
+    monkeypatch.setattr(toy, "toy_file", lambda name="demo_clip.safetensors": tmp_path / name)
     monkeypatch.setattr(toy, "toy_state", lambda: state)
     return tmp_path, state
 
@@ -163,7 +163,7 @@ def test_profiles_do_not_mix(settings, message):
 
 
 def test_a_toy_that_is_not_there_is_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(toy, "toy_file", lambda name="toy_clip.safetensors": tmp_path / name)
+    monkeypatch.setattr(toy, "toy_file", lambda name="demo_clip.safetensors": tmp_path / name)
     with pytest.raises(WeightsNotFoundError, match=r"CLIP.*again"):
         clip_encoder(profile="embedded")
 

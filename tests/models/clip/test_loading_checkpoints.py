@@ -35,8 +35,8 @@ def adapter():
 def toy_files(tmp_path, monkeypatch):
     """The tiny CLIP replaces the demo model, so that these tests do not depend on its training."""
     state = model.empty_model(toy.TOY_ROW, "cpu").state_dict()
-    (tmp_path / "toy_clip.safetensors").write_bytes(b"toy")
-    monkeypatch.setattr(toy, "toy_file", lambda name="toy_clip.safetensors": tmp_path / name)
+    (tmp_path / "demo_clip.safetensors").write_bytes(b"toy")
+    monkeypatch.setattr(toy, "toy_file", lambda name="demo_clip.safetensors": tmp_path / name)
     monkeypatch.setattr(toy, "toy_state", lambda: state)
     return tmp_path, state
 
@@ -120,7 +120,7 @@ def test_the_embedded_checkpoint_is_the_toys(toy_files):
     folder, state = toy_files
     about = {"kind": "pac_s", "architecture": toy.TOY_NAME, "base_projections_sha256": heads_digest(state)}
     trained = adapter_of({name: tensor + 0.1 for name, tensor in state.items()}, about)
-    write_adapter(folder / "toy_pac_s.safetensors", trained)
+    write_adapter(folder / "demo_pac_s.safetensors", trained)
     encoder, head = clip_with_checkpoint(profile="embedded", device="cpu")
     assert encoder is clip_encoder(profile="embedded", device="cpu")
     assert head.digest == trained.digest

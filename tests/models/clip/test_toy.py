@@ -59,16 +59,16 @@ def test_the_file_is_small_and_the_one_of_the_record():
 
 
 def test_another_file_is_refused(monkeypatch, tmp_path):
-    for name in ("toy_clip.json", "toy_clip.safetensors"):
+    for name in ("demo_clip.json", "demo_clip.safetensors"):
         (tmp_path / name).write_bytes(toy.toy_file(name).read_bytes())
-    monkeypatch.setattr(toy, "toy_file", lambda name="toy_clip.safetensors": tmp_path / name)
+    monkeypatch.setattr(toy, "toy_file", lambda name="demo_clip.safetensors": tmp_path / name)
     assert toy.toy_state()
-    damaged = bytearray((tmp_path / "toy_clip.safetensors").read_bytes())
+    damaged = bytearray((tmp_path / "demo_clip.safetensors").read_bytes())
     damaged[-1] ^= 1
-    (tmp_path / "toy_clip.safetensors").write_bytes(damaged)
+    (tmp_path / "demo_clip.safetensors").write_bytes(damaged)
     with pytest.raises(ValueError, match="sha256"):
         toy.toy_state()
-    (tmp_path / "toy_clip.safetensors").unlink()
+    (tmp_path / "demo_clip.safetensors").unlink()
     with pytest.raises(WeightsNotFoundError, match=r"the demo CLIP is not at '.*'; install vlgauge again"):
         toy.toy_state()
 
@@ -93,7 +93,7 @@ def test_what_is_stored_is_what_was_trained_up_to_rounding():
 
 
 def test_the_record_has_every_required_figure():
-    from toy_clip.figures import REQUIRED, table
+    from demo_clip.figures import REQUIRED, table
 
     held_out = toy.toy_record()["held out"]
     assert [name for name in REQUIRED if held_out[name] < REQUIRED[name]] == []
@@ -102,7 +102,7 @@ def test_the_record_has_every_required_figure():
 
 
 def test_a_part_of_the_figures_comes_out_again(state):
-    from toy_clip.figures import REQUIRED, figures
+    from demo_clip.figures import REQUIRED, figures
 
     found = figures(state, n_scenes=32, n_stories=4, n_clips=4)
     held_out = toy.toy_record()["held out"]

@@ -285,7 +285,7 @@ def _resolve_weights(backbone: str | ClipArchitecture | None, weights: str | Pat
 
 def _default_checkpoint(row: ClipArchitecture, profile: str, kind: str) -> Path:
     """Return the default weights of PAC-S. There is no fallback to plain CLIP."""
-    return toy.toy_file("toy_pac_s.safetensors") if profile == "embedded" else paper_adapter(row, kind)
+    return toy.toy_file("demo_pac_s.safetensors") if profile == "embedded" else paper_adapter(row, kind)
 
 
 def _check_path(name: str, value: object) -> None:

@@ -1,7 +1,7 @@
 """Demo CLIP of the embedded profile: a small model trained on synthetic scenes, included in the package.
 
 It was trained only on `vlgauge.scenes` and has no published scores, so only comparisons of its scores are meaningful.
-`scripts/make/train_toy_clip.py` trained it. `data/toy_clip/toy_clip.json` contains the record of the training and
+`scripts/make/train_demo_clip.py` trained it. `data/demo_clip/demo_clip.json` contains the record of the training and
 results on held-out scenes.
 """
 
@@ -61,14 +61,14 @@ def _tell_once(text: str) -> None:
         warn(text)
 
 
-def toy_file(name: str = "toy_clip.safetensors") -> Path:
+def toy_file(name: str = "demo_clip.safetensors") -> Path:
     """Return the path of a file of the demo CLIP."""
-    return DATA / "toy_clip" / name
+    return DATA / "demo_clip" / name
 
 
 def toy_record() -> dict[str, Any]:
     """Return the JSON record of the demo model: configuration, preprocessing, training, held-out results, SHA-256."""
-    return json.loads(toy_file("toy_clip.json").read_text("utf-8"))
+    return json.loads(toy_file("demo_clip.json").read_text("utf-8"))
 
 
 def toy_state(path: Path | None = None) -> dict[str, torch.Tensor]:

@@ -22,7 +22,7 @@ PROMPT = "A photo depicts "
 TEXT_ENCODER = "princeton-nlp/sup-simcse-roberta-base"
 EXTRA = "polos"
 RELEASED = "https://polos-polaris.s3.ap-northeast-1.amazonaws.com/reprod.zip"
-TOY_HEAD = DATA / "polos" / "toy_polos.safetensors"
+TOY_HEAD = DATA / "polos" / "demo_polos.safetensors"
 
 
 @dataclass(frozen=True)

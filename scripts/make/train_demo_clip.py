@@ -1,7 +1,7 @@
 """Train the demo CLIP on synthetic scenes, or evaluate the shipped one on held-out scenes.
 
-    python scripts/make/train_toy_clip.py --overwrite  # trains, replaces the two shipped files, evaluates
-    python scripts/make/train_toy_clip.py --evaluate   # evaluates the files that are there
+    python scripts/make/train_demo_clip.py --overwrite  # trains, replaces the two shipped files, evaluates
+    python scripts/make/train_demo_clip.py --evaluate   # evaluates the files that are there
 
 The file is bitwise reproducible for the same seed, machine and number of threads. Other machines may round differently.
 """
@@ -15,17 +15,17 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from demo_clip.figures import figures, table
+from demo_clip.material import KINDS, material
+from demo_clip.training import PROMPT, SHARES, Batches, train
 from safetensors.torch import save
-from toy_clip.figures import figures, table
-from toy_clip.material import KINDS, material
-from toy_clip.training import PROMPT, SHARES, Batches, train
 
 from vlgauge.core.writing import write
 from vlgauge.models.clip.toy import TOY_MODEL, TOY_NAME, TOY_ROW, compact_tensors, toy_file, toy_state
 from vlgauge.research.training.options import add_overwrite, keep_finished
 
-WEIGHTS = "toy_clip.safetensors"
-RECORD = "toy_clip.json"
+WEIGHTS = "demo_clip.safetensors"
+RECORD = "demo_clip.json"
 
 
 def train_clip(options: argparse.Namespace) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:

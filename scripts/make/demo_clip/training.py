@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from toy_clip.codes import IGNORED, N_VALUES, said_targets, targets, token_ids, truth
-from toy_clip.material import KINDS, TrainingMaterial
+from demo_clip.codes import IGNORED, N_VALUES, said_targets, targets, token_ids, truth
+from demo_clip.material import KINDS, TrainingMaterial
 from vlgauge.models.clip.toy import TOY_MODEL, TOY_ROW
 
 PROMPT = "A photo depicts "

@@ -20,13 +20,13 @@ def state():
 @pytest.fixture(scope="module")
 def small():
     """Return a small part of the training material."""
-    from toy_clip.material import material
+    from demo_clip.material import material
 
     return material(40, 0)
 
 
 def test_codes_decide_the_truth_as_claims_do():
-    from toy_clip.codes import claim_row, scene_row, truth
+    from demo_clip.codes import claim_row, scene_row, truth
 
     rng = np.random.default_rng(0)
     # Few properties, so that many claims are true of many scenes.
@@ -42,7 +42,7 @@ def test_codes_decide_the_truth_as_claims_do():
 
 
 def test_of_a_crop_and_of_an_empty_cell_little_is_known():
-    from toy_clip.codes import claim_row, ground_row, scene_row, truth
+    from demo_clip.codes import claim_row, ground_row, scene_row, truth
 
     star = scenes.Scene((scenes.SceneObject("star", "red", "small"),), None, "black")
     seen = np.array([scene_row(star, sized=False), scene_row(star), ground_row("black")])
@@ -57,7 +57,7 @@ def test_of_a_crop_and_of_an_empty_cell_little_is_known():
 
 
 def test_targets_do_not_depend_on_the_order_of_naming():
-    from toy_clip.codes import IGNORED, N_VALUES, claim_row, ground_row, said_targets, scene_row, targets
+    from demo_clip.codes import IGNORED, N_VALUES, claim_row, ground_row, said_targets, scene_row, targets
 
     star, ring = scenes.SceneObject("star", "red", "small"), scenes.SceneObject("ring", "blue", "large")
     below = scenes.Scene((star, ring), "below", "black")
@@ -93,7 +93,7 @@ def test_targets_do_not_depend_on_the_order_of_naming():
 
 def test_token_ids_are_those_of_open_clip():
     import open_clip
-    from toy_clip.codes import token_ids
+    from demo_clip.codes import token_ids
 
     texts = [text for scene in scenes.scenes(20, 0) for text in scenes.captions(scene, 0, 3)]
     texts += [sentence for story in scenes.stories(10, 0) for sentence in story.sentences]
@@ -103,8 +103,8 @@ def test_token_ids_are_those_of_open_clip():
 
 
 def test_first_texts_are_true_and_the_others_have_a_changed_fact(small):
-    from toy_clip.codes import truth
-    from toy_clip.material import KINDS
+    from demo_clip.codes import truth
+    from demo_clip.material import KINDS
 
     n = len(small.kinds)
     assert set(small.kinds) == set(range(len(KINDS)))
@@ -119,8 +119,8 @@ def test_first_texts_are_true_and_the_others_have_a_changed_fact(small):
 
 
 def test_a_batch_has_its_right_texts_on_the_diagonal(small):
-    from toy_clip.codes import truth
-    from toy_clip.training import Batches
+    from demo_clip.codes import truth
+    from demo_clip.training import Batches
 
     batches = Batches(small, 24, 0)
     pixels, ids, omitted, facts = batches.batch()
@@ -139,7 +139,7 @@ def test_a_batch_has_its_right_texts_on_the_diagonal(small):
 
 
 def test_texts_cut_short_have_the_features_of_whole_ones(state):
-    from toy_clip.training import new_model, text_features
+    from demo_clip.training import new_model, text_features
 
     model = new_model(toy.TOY_MODEL["text_cfg"]["vocab_size"]).eval()
     model.load_state_dict(state)
@@ -150,7 +150,7 @@ def test_texts_cut_short_have_the_features_of_whole_ones(state):
 
 
 def test_the_loss_is_that_of_its_definition():
-    from toy_clip.training import contrastive_loss
+    from demo_clip.training import contrastive_loss
 
     rng = np.random.default_rng(0)
     image, text = rng.normal(size=(3, 5)), rng.normal(size=(7, 5))
@@ -165,8 +165,8 @@ def test_the_loss_is_that_of_its_definition():
 
 
 def test_the_reader_is_asked_only_for_what_is_said():
-    from toy_clip.codes import IGNORED, N_VALUES
-    from toy_clip.training import reading_loss
+    from demo_clip.codes import IGNORED, N_VALUES
+    from demo_clip.training import reading_loss
 
     rng = np.random.default_rng(0)
     reader = torch.nn.Linear(4, sum(N_VALUES)).double()
@@ -184,33 +184,33 @@ def test_the_reader_is_asked_only_for_what_is_said():
 
 
 def test_training_gives_both_files_and_the_same_ones_again(monkeypatch, tmp_path, capsys):
-    import train_toy_clip
+    import train_demo_clip
 
-    monkeypatch.setattr(train_toy_clip, "figures", lambda state: {"mean cosine of right pairs": float(len(state))})
+    monkeypatch.setattr(train_demo_clip, "figures", lambda state: {"mean cosine of right pairs": float(len(state))})
     threads = torch.get_num_threads()
     before = torch.random.get_rng_state()
     written = []
     for folder in (tmp_path / "one", tmp_path / "two"):
         small = ["--scenes", "20", "--steps", "3", "--batch", "8", "--threads", str(threads)]
-        train_toy_clip.main(["--folder", str(folder), *small])
-        record = json.loads((folder / "toy_clip.json").read_text("utf-8"))
-        assert record["sha256"] == toy.sha256_of(folder / "toy_clip.safetensors")
+        train_demo_clip.main(["--folder", str(folder), *small])
+        record = json.loads((folder / "demo_clip.json").read_text("utf-8"))
+        assert record["sha256"] == toy.sha256_of(folder / "demo_clip.safetensors")
         assert record["training"]["steps"] == 3
-        written.append((folder / "toy_clip.safetensors").read_bytes())
+        written.append((folder / "demo_clip.safetensors").read_bytes())
     assert written[0] == written[1]
     assert torch.equal(before, torch.random.get_rng_state())
     capsys.readouterr()
-    train_toy_clip.main(["--evaluate", "--folder", str(tmp_path / "one"), "--threads", str(threads)])
+    train_demo_clip.main(["--evaluate", "--folder", str(tmp_path / "one"), "--threads", str(threads)])
     assert capsys.readouterr().out.startswith("mean cosine of right pairs")
     anew = ["--folder", str(tmp_path / "one"), "--seed", "1", *small]
     with pytest.raises(SystemExit) as caught:
-        train_toy_clip.main(anew)
+        train_demo_clip.main(anew)
     assert caught.value.code == 2
-    told = f"must be a new path, got {str(tmp_path / 'one' / 'toy_clip.safetensors')!r}, which exists; choose"
+    told = f"must be a new path, got {str(tmp_path / 'one' / 'demo_clip.safetensors')!r}, which exists; choose"
     assert told in capsys.readouterr().err
-    assert (tmp_path / "one" / "toy_clip.safetensors").read_bytes() == written[0]
-    train_toy_clip.main([*anew, "--overwrite"])
-    assert (tmp_path / "one" / "toy_clip.safetensors").read_bytes() != written[0]
+    assert (tmp_path / "one" / "demo_clip.safetensors").read_bytes() == written[0]
+    train_demo_clip.main([*anew, "--overwrite"])
+    assert (tmp_path / "one" / "demo_clip.safetensors").read_bytes() != written[0]
 
 
 @pytest.mark.parametrize(
@@ -222,16 +222,16 @@ def test_training_gives_both_files_and_the_same_ones_again(monkeypatch, tmp_path
         (["--folder", "no/where"], "`--folder` must be a folder or be in one, got 'no/where'"),
         (["--folder", "nowhere", "--evaluate"], "`--folder` must be a folder or be in one, got 'nowhere'"),
         (["--steps", "6001"], "`--folder` must be given with --steps, or the shipped toy would be replaced by another"),
-        ([], "toy_clip.safetensors', which exists; choose another name, or pass --overwrite to replace it"),
+        ([], "demo_clip.safetensors', which exists; choose another name, or pass --overwrite to replace it"),
         (["--seed", "1", "--threads", "2"], "`--folder` must be given with --seed, or the shipped toy would be"),
     ],
 )
 def test_options_that_cannot_work_or_would_replace_the_shipped_toy(options, message, capsys, monkeypatch, tmp_path):
-    import train_toy_clip
+    import train_demo_clip
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(train_toy_clip, "train_clip", lambda options: pytest.fail("it trains"))
+    monkeypatch.setattr(train_demo_clip, "train_clip", lambda options: pytest.fail("it trains"))
     with pytest.raises(SystemExit) as caught:
-        train_toy_clip.main(options)
+        train_demo_clip.main(options)
     assert caught.value.code == 2
     assert message in capsys.readouterr().err

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from PIL import Image
 
-from toy_clip.codes import claim_row, ground_row, scene_row, token_ids
+from demo_clip.codes import claim_row, ground_row, scene_row, token_ids
 from vlgauge.models.clip.pixels import square
 from vlgauge.models.clip.toy import TOY_ROW
 from vlgauge.scenes.clips import SceneClip, clips
@@ -46,7 +46,7 @@ class TrainingMaterial:
     Attributes:
         kinds: Indices of `KINDS`, shape ``(n,)``.
         pixels: Pixels, shape ``(n, 64, 64, 3)``, uint8.
-        seen: Codes of the images, shape ``(n, 8)``. See `toy_clip.codes`.
+        seen: Codes of the images, shape ``(n, 8)``. See `demo_clip.codes`.
         tokens: Token ids without start and end, padded with 0, shape ``(n, N_TEXTS, N_VERSIONS, MAX_TOKENS)``.
         lengths: Number of token ids of each text, shape ``(n, N_TEXTS, N_VERSIONS)``.
         claims: Codes of the texts, shape ``(n, N_TEXTS, N_VERSIONS, 8)``.

@@ -8,9 +8,9 @@ import torch
 from PIL import Image
 from torch.nn import functional
 
-from toy_clip.codes import token_ids
-from toy_clip.material import pixels_of
-from toy_clip.training import PROMPT, new_model, normalize_pixels, text_features
+from demo_clip.codes import token_ids
+from demo_clip.material import pixels_of
+from demo_clip.training import PROMPT, new_model, normalize_pixels, text_features
 from vlgauge.models.clip.toy import TOY_MODEL
 from vlgauge.scenes.clips import clips
 from vlgauge.scenes.content import Scene, change_fact, scenes
