@@ -168,12 +168,12 @@ def plain_models_outlive_a_file():
 @pytest.fixture(scope="session", autouse=True)
 def told_of_the_toy():
     """Suppress the warnings of the demo models, because their first use depends on the order of the tests."""
-    from vlgauge.models.clip import toy
+    from vlgauge.models.clip import demo
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        toy.tell_of_pictures()
-        toy.tell_of_stories()
+        demo.tell_of_pictures()
+        demo.tell_of_stories()
 
 
 @pytest.fixture(scope="session", autouse=True)

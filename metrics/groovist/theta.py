@@ -23,7 +23,7 @@ from vlgauge.core.validation import check_float
 from vlgauge.core.validation import short_repr
 from vlgauge.core.validation import warn
 from vlgauge.core.writing import write
-from vlgauge.models.clip.toy import TOY_NAME
+from vlgauge.models.clip.demo import DEMO_NAME
 from vlgauge.models.detectors import GIVEN
 
 # Mean phrase score of each dataset, on the scale of 2.5 times the cosine similarity of OpenAI's CLIP ViT-B/32.
@@ -172,8 +172,8 @@ def look_for_theta(preflight: Preflight, theta: Any, dataset: str | None, *, bac
     """
     preflight.look_for_file(theta, read_theta)
     name = getattr(backbone, "identity", "")
-    is_toy = name.startswith(f"{TOY_NAME}@") or (profile == "embedded" and not name)
-    if theta is None and dataset is None and not is_toy:
+    is_demo = name.startswith(f"{DEMO_NAME}@") or (profile == "embedded" and not name)
+    if theta is None and dataset is None and not is_demo:
         preflight.look(refuse_without_theta)
 
 
@@ -208,7 +208,7 @@ def choose_theta(theta: Any, dataset: str | None, inputs: ThetaInputs, scale: fl
     if theta is not None:
         fitted = read_theta(theta)
         return _check_fitted(fitted, inputs, "fitted")
-    if dataset == SCENES or (dataset is None and inputs.encoder.startswith(f"{TOY_NAME}@")):
+    if dataset == SCENES or (dataset is None and inputs.encoder.startswith(f"{DEMO_NAME}@")):
         fitted = read_scenes_theta(inputs, scale)
         if fitted.encoder != inputs.encoder:
             named = "`theta` is required" if dataset is None else "`dataset` is not supported"

@@ -39,9 +39,9 @@ class Section:
         return card_fact(self.name, "short_description")
 
     @property
-    def is_toy(self) -> bool:
+    def is_demo(self) -> bool:
         """Whether a demo model computed a score."""
-        return self.explained.is_toy or any(one.toy for one in self.examples)
+        return self.explained.is_demo or any(one.toy for one in self.examples)
 
     def row(self, shows: str) -> int:
         """Return the index of the example that shows something, such as "right"."""

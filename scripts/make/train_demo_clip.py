@@ -21,7 +21,7 @@ from demo_clip.training import PROMPT, SHARES, Batches, train
 from safetensors.torch import save
 
 from vlgauge.core.writing import write
-from vlgauge.models.clip.toy import TOY_MODEL, TOY_NAME, TOY_ROW, compact_tensors, toy_file, toy_state
+from vlgauge.models.clip.demo import DEMO_MODEL, DEMO_NAME, DEMO_ROW, compact_tensors, demo_file, demo_state
 from vlgauge.research.training.options import add_overwrite, keep_finished
 
 WEIGHTS = "demo_clip.safetensors"
@@ -66,20 +66,20 @@ def write_model(folder: Path, tensors: dict[str, torch.Tensor], training: dict[s
     # Several metadata entries would have a random order, and the file would not be reproducible.
     write(weights, save(tensors, metadata={"format": "pt"}))
     record = {
-        "name": TOY_NAME,
+        "name": DEMO_NAME,
         "sha256": hashlib.sha256(weights.read_bytes()).hexdigest(),
-        "model": TOY_MODEL,
+        "model": DEMO_MODEL,
         "preprocessing": {
-            "size": TOY_ROW.size,
+            "size": DEMO_ROW.size,
             "resize": "shorter side, centre crop",
-            "interpolation": TOY_ROW.interpolation,
-            "mean": TOY_ROW.mean,
-            "std": TOY_ROW.std,
+            "interpolation": DEMO_ROW.interpolation,
+            "mean": DEMO_ROW.mean,
+            "std": DEMO_ROW.std,
         },
         "prompt": PROMPT,
         "tokens": len(tensors["token_embedding.ids"]),
         "training": training,
-        "held out": figures(toy_state(weights)),
+        "held out": figures(demo_state(weights)),
     }
     write(folder / RECORD, json.dumps(record, indent=1) + "\n")
 
@@ -127,13 +127,13 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--threads", metavar="N", type=int, default=1, help="threads of torch (default: %(default)s)")
     options = parser.parse_args(arguments)
     check_options(parser, options)
-    options.folder = options.folder or toy_file().parent
+    options.folder = options.folder or demo_file().parent
     if not options.evaluate:
         keep_trained(parser, options)
     torch.set_num_threads(options.threads)
     if not options.evaluate:
         write_model(options.folder, *train_clip(options))
-    print(table(figures(toy_state(options.folder / WEIGHTS))))
+    print(table(figures(demo_state(options.folder / WEIGHTS))))
 
 
 if __name__ == "__main__":

@@ -183,7 +183,7 @@ def page_of_systems() -> str:
     placed = replace(table, header=["#", *table.header], rows=[[Cell(""), *row] for row in table.rows])
     copied = {"Markdown": render(table, "markdown"), "LaTeX": render(table, "latex")}
     return page_of_tables(
-        render(placed, "html"), copied=copied, is_toy=any(uses_demo_model(m.signature) for m in found.metrics)
+        render(placed, "html"), copied=copied, is_demo=any(uses_demo_model(m.signature) for m in found.metrics)
     )
 
 

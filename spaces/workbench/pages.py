@@ -73,11 +73,11 @@ def page_without_rows() -> str:
 
 
 def page_of_tables(
-    tables: str, why_none: str = "", copied: Mapping[str, str] = MappingProxyType({}), *, is_toy: bool = False
+    tables: str, why_none: str = "", copied: Mapping[str, str] = MappingProxyType({}), *, is_demo: bool = False
 ) -> str:
     """Return the page of tables in HTML, which must be escaped already, or of the reason why there are no tables."""
     texts = {name: Snippet(text) for name, text in copied.items()}
-    return part_of_page("tables", tables=Markup(tables), why_none=why_none, copied=texts, icons=ICONS, is_toy=is_toy)
+    return part_of_page("tables", tables=Markup(tables), why_none=why_none, copied=texts, icons=ICONS, is_demo=is_demo)
 
 
 def page_of_compared(compared: Compared, asked: Asked, pair: int = 0, rows_by: str = "") -> str:
@@ -105,7 +105,7 @@ def page_of_compared(compared: Compared, asked: Asked, pair: int = 0, rows_by: s
         headline=summarize_pair(comparison, *names),
         forest=forest(comparison, *names),
         n_rows=len(comparison.ids),
-        is_toy=any(uses_demo_model(one.signature) for one in comparison.metrics),
+        is_demo=any(uses_demo_model(one.signature) for one in comparison.metrics),
         is_bundled=asked.is_bundled,
         notes=[note for note in compared.notes if DEMO_NUMBERS not in note],
         left_out=compared.left_out,

@@ -29,8 +29,10 @@ def profile_note(name: str, profile: str) -> str:
         return f"{metric_title(name)} needs no model: both profiles give the same scores."
     if profile == "embedded":
         # A demo model replaces a published model.
-        has_toy = any(isinstance(one, HubFiles) or (isinstance(one, ManualDownload) and one.has_toy) for one in assets)
-        return TOY if has_toy else "The published model comes with the installed packages."
+        has_demo = any(
+            isinstance(one, HubFiles) or (isinstance(one, ManualDownload) and one.has_demo) for one in assets
+        )
+        return TOY if has_demo else "The published model comes with the installed packages."
     words = {True: "there", False: "**missing**", None: "to be passed from Python or the command line"}
     lines = [f"- {words[is_there(asset)]}: {title(asset)}" for asset in assets]
     note = f"The published models. This page downloads nothing; run `vlgauge prefetch {name}`."

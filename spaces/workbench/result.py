@@ -61,7 +61,7 @@ def page_of_one(
         told=_OWN if chosen is None else _describe(example),
         why="" if chosen is None else example.why,
         scale=scale(metric, 0, [(one.example.shows, one.score) for one in every], chosen),
-        notes=[note for note in scored.notes if not (metric.is_toy and DEMO_NUMBERS in note)],
+        notes=[note for note in scored.notes if not (metric.is_demo and DEMO_NUMBERS in note)],
         place=place_of(metric, others),
         snippets=snippets(metric.name, profile, config, cells, tokenizer),
         link=link(metric.name, profile, config, cells, example, tokenizer),

@@ -43,7 +43,7 @@ def test_they_show_what_the_text_says(shown):
     assert shared[0] > shared[1]
     assert triangles[0] > triangles[1]
     assert style[0] > style[1]
-    assert shown[4].is_toy
+    assert shown[4].is_demo
     assert len(pictures) == 9
 
 

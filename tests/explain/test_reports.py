@@ -71,7 +71,7 @@ def test_the_page_of_a_metric(name):
     assert len(page) < 40_000 + 48_000 * len(found.scores)  # less than a million for 20 rows
     assert all(sentence in text for sentence in found.how_to_read)
     assert len(found.how_to_read) == 3
-    assert ('class="toy"' in page) == found.is_toy == (name in TOYS)
+    assert ('class="toy"' in page) == found.is_demo == (name in TOYS)
     # The page of a result that was written as JSON is the same.
     columns, result = scored(name)
     assert explain(name, columns, json.loads(to_json(result))).html() == page

@@ -140,7 +140,7 @@ def test_the_invented_object_is_what_counts_against_the_story(sections):
 
 
 def test_toys_are_named_in_table_and_section(page, sections):
-    toys = {name for name, section in sections.items() if section.is_toy}
+    toys = {name for name, section in sections.items() if section.is_demo}
     of_pictures = {"clip_s", "pac_s", "polos", "specs", "fleur", "vqascore", "dsg", "clair"}
     assert toys == {"rovist_c", "groovist", "rovist_vg", "rovist", "d_hm"} | of_pictures
     assert page.count(f"They {escape(DEMO_NUMBERS)}.") == len(toys)

@@ -271,6 +271,6 @@ def test_the_examples_of_the_package_print_what_they_say():
 
 
 def test_nothing_here_needs_torch(run_python, tmp_path):
-    code = "import sys, vlgauge.scenes, vlgauge.models.clip.toy\n"
+    code = "import sys, vlgauge.scenes, vlgauge.models.clip.demo\n"
     code += "print(sorted({'torch', 'open_clip'} & set(sys.modules)))"
     assert run_python(code, cwd=tmp_path) == "[]\n"

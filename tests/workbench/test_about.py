@@ -101,7 +101,7 @@ def test_missing_models_are_named_and_not_fetched(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "has_toy"),
+    ("name", "has_demo"),
     [
         ("fleur", True),
         ("vqascore", True),
@@ -112,6 +112,6 @@ def test_missing_models_are_named_and_not_fetched(monkeypatch):
         ("mmd_bert", False),
     ],
 )
-def test_toys_are_called_toys(name, has_toy):
+def test_toys_are_called_toys(name, has_demo):
     note = profiles.profile_note(name, "embedded")
-    assert note == (profiles.TOY if has_toy else "The published model comes with the installed packages.")
+    assert note == (profiles.TOY if has_demo else "The published model comes with the installed packages.")

@@ -11,7 +11,7 @@ from torch.nn import functional
 from demo_clip.codes import token_ids
 from demo_clip.material import pixels_of
 from demo_clip.training import PROMPT, new_model, normalize_pixels, text_features
-from vlgauge.models.clip.toy import TOY_MODEL
+from vlgauge.models.clip.demo import DEMO_MODEL
 from vlgauge.scenes.clips import clips
 from vlgauge.scenes.content import Scene, change_fact, scenes
 from vlgauge.scenes.drawing import draw_scene
@@ -37,11 +37,11 @@ REQUIRED = {
 _CHUNK = 256
 
 
-class ToyTowers:
+class DemoTowers:
     """Model as a function from images and from texts to L2-normalized embeddings."""
 
     def __init__(self, state: Mapping[str, torch.Tensor]) -> None:
-        self.model: Any = new_model(TOY_MODEL["text_cfg"]["vocab_size"])
+        self.model: Any = new_model(DEMO_MODEL["text_cfg"]["vocab_size"])
         self.model.load_state_dict(state, strict=True)
         self.model.eval()
 
@@ -73,14 +73,14 @@ def figures(
     state: Mapping[str, torch.Tensor], n_scenes: int = N_SCENES, n_stories: int = N_STORIES, n_clips: int = N_CLIPS
 ) -> dict[str, float]:
     """Compute shares between 0 and 1 on the test split."""
-    towers = ToyTowers(state)
+    towers = DemoTowers(state)
     chosen = scenes(n_scenes, 1, "test")
     values = {**scene_figures(towers, chosen), **region_figures(towers, chosen)}
     values |= {**story_figures(towers, stories(n_stories, 2, "test")), **clip_figures(towers, n_clips)}
     return {name: round(float(value), 4) for name, value in values.items()}
 
 
-def scene_figures(towers: ToyTowers, chosen: Sequence[Scene]) -> dict[str, float]:
+def scene_figures(towers: DemoTowers, chosen: Sequence[Scene]) -> dict[str, float]:
     """Compare whole images with captions after the prompt. Ties are wrong."""
     pictures = {
         style: towers.images([draw_scene(scene, seed=3, style=style).image for scene in chosen])
@@ -123,7 +123,7 @@ def top_1(queries: np.ndarray, targets: np.ndarray) -> float:
     return float(np.mean(hits))
 
 
-def region_figures(towers: ToyTowers, chosen: Sequence[Scene]) -> dict[str, float]:
+def region_figures(towers: DemoTowers, chosen: Sequence[Scene]) -> dict[str, float]:
     """Compare bare phrases with crops of the objects of the same image, for each object of a pair."""
     pairs = [scene for scene in chosen if len(scene.objects) == 2]
     crops, phrases = [], []
@@ -140,7 +140,7 @@ def region_figures(towers: ToyTowers, chosen: Sequence[Scene]) -> dict[str, floa
     return {"phrase: right crop above the other crop": np.mean(right > cosines[:, [0, 1], [1, 0]])}
 
 
-def story_figures(towers: ToyTowers, stories_scored: Sequence[SceneStory]) -> dict[str, float]:
+def story_figures(towers: DemoTowers, stories_scored: Sequence[SceneStory]) -> dict[str, float]:
     """Compare phrases of a story with the boxes of its five images, and with whole images and 3 x 3 cells."""
     values: dict[str, float] = {}
     for source in ("boxes", "grid"):
@@ -171,7 +171,7 @@ def _regions(story: SceneStory, source: str) -> list[Image.Image]:
     return cells
 
 
-def _absent_is_lowest(towers: ToyTowers, story: SceneStory, crops: np.ndarray, seed: int) -> tuple[bool, bool]:
+def _absent_is_lowest(towers: DemoTowers, story: SceneStory, crops: np.ndarray, seed: int) -> tuple[bool, bool]:
     """Return whether the phrase of an absent object scores below all objects, and below their mean."""
     present = [f"a {label}" for label in dict.fromkeys(label for labels in story.labels for label in labels)]
     _, absent = story.with_hallucination(seed)
@@ -179,13 +179,13 @@ def _absent_is_lowest(towers: ToyTowers, story: SceneStory, crops: np.ndarray, s
     return bool(wrong < min(seen)), bool(wrong < np.mean(seen))
 
 
-def _story_score(towers: ToyTowers, story: SceneStory, crops: np.ndarray) -> float:
+def _story_score(towers: DemoTowers, story: SceneStory, crops: np.ndarray) -> float:
     """Compute the mean over the noun phrases of the highest cosine with a region. Pronouns are left out."""
     phrases = dict.fromkeys(phrase for row in story.noun_phrases for phrase in row if phrase != "it")
     return float((towers.texts(list(phrases)) @ crops.T).max(axis=1).mean())
 
 
-def clip_figures(towers: ToyTowers, n: int) -> dict[str, float]:
+def clip_figures(towers: DemoTowers, n: int) -> dict[str, float]:
     """Compare the mean embedding of the frames with the caption of the video and with another video's."""
     chosen = clips(n, 5, "test")
     videos = np.stack([towers.images(clip.frames()).mean(axis=0) for clip in chosen])

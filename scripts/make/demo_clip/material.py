@@ -7,8 +7,8 @@ import numpy as np
 from PIL import Image
 
 from demo_clip.codes import claim_row, ground_row, scene_row, token_ids
+from vlgauge.models.clip.demo import DEMO_ROW
 from vlgauge.models.clip.pixels import square
-from vlgauge.models.clip.toy import TOY_ROW
 from vlgauge.scenes.clips import SceneClip, clips
 from vlgauge.scenes.content import BACKGROUNDS, Scene, change_fact, scenes, things
 from vlgauge.scenes.drawing import Box, Drawing, draw_scene
@@ -87,7 +87,7 @@ def material(n_scenes: int, seed: int) -> TrainingMaterial:
 
 def pixels_of(image: Image.Image) -> np.ndarray:
     """Resize an image to the input size of the model, uint8."""
-    return square(image, TOY_ROW)
+    return square(image, DEMO_ROW)
 
 
 def _style(rng: np.random.Generator) -> str:

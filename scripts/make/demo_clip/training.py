@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from demo_clip.codes import IGNORED, N_VALUES, said_targets, targets, token_ids, truth
 from demo_clip.material import KINDS, TrainingMaterial
-from vlgauge.models.clip.toy import TOY_MODEL, TOY_ROW
+from vlgauge.models.clip.demo import DEMO_MODEL, DEMO_ROW
 
 PROMPT = "A photo depicts "
 SHARES = {"scene": 0.68, "crop": 0.17, "empty": 0.03, "story": 0.08, "clip": 0.04}
@@ -81,7 +81,7 @@ class Batches:
 def normalize_pixels(pixels: np.ndarray) -> torch.Tensor:
     """Convert pixels (n, 64, 64, 3), uint8, to normalized inputs of the image tower, (n, 3, 64, 64)."""
     values = torch.from_numpy(pixels).permute(0, 3, 1, 2).float() / 255
-    mean, std = (torch.tensor(numbers).view(1, 3, 1, 1) for numbers in (TOY_ROW.mean, TOY_ROW.std))
+    mean, std = (torch.tensor(numbers).view(1, 3, 1, 1) for numbers in (DEMO_ROW.mean, DEMO_ROW.std))
     return (values - mean) / std
 
 
@@ -89,7 +89,7 @@ def new_model(n_tokens: int) -> Any:
     """Create an untrained demo CLIP with a table of `n_tokens` tokens."""
     from open_clip.model import CLIP
 
-    config = copy.deepcopy(TOY_MODEL)
+    config = copy.deepcopy(DEMO_MODEL)
     config["text_cfg"]["vocab_size"] = n_tokens
     return CLIP(**config)
 
@@ -147,7 +147,7 @@ def train(
     model = new_model(len(batches.ids) + 1)
     model.train()
     # One map for both kinds of embeddings aligns them, and speeds up learning of shapes and positions.
-    reader = torch.nn.Linear(TOY_MODEL["embed_dim"], sum(N_VALUES))
+    reader = torch.nn.Linear(DEMO_MODEL["embed_dim"], sum(N_VALUES))
     parameters = [*model.parameters(), *reader.parameters()]
     matrices = [p for p in parameters if p.ndim >= 2]
     others = [p for p in parameters if p.ndim < 2]

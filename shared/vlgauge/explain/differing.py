@@ -99,7 +99,7 @@ def differences(
         for one in systems:
             one.compared = values
     sections = [pair.section() for pair in pairs]
-    is_toy = any(pair.explanations[0].is_toy for pair in pairs)
+    is_demo = any(pair.explanations[0].is_demo for pair in pairs)
     return whole_page(
-        sections, names=names, title=title, table=table, notes=drop_repeated_notes(notes, is_toy), end=end
+        sections, names=names, title=title, table=table, notes=drop_repeated_notes(notes, is_demo), end=end
     )

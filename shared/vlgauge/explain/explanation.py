@@ -203,7 +203,7 @@ class Explanation(ABC):
         return parse_signature(self.signature)[1]
 
     @property
-    def is_toy(self) -> bool:
+    def is_demo(self) -> bool:
         """Whether a demo model of the embedded profile produced a value."""
         return any(uses_demo_model(value) for key, value in self.result.items() if key.endswith("_signature"))
 
@@ -391,7 +391,7 @@ def report(
         for one in explanations
     ]
     table = fragment("overview", rows=[_overview(one) for one in explanations]) if several else ""
-    notes = drop_repeated_notes(notes, any(one.is_toy for one in explanations))
+    notes = drop_repeated_notes(notes, any(one.is_demo for one in explanations))
     return whole_page(sections, names=names, title=title, table=table, notes=notes)
 
 
@@ -405,7 +405,7 @@ def _overview(one: Explanation) -> dict[str, Any]:
         "digits": one.digits,
         "interval": " to ".join(number(end, one.digits) for end in ends) + few,
         "higher": one.facts.higher_is_better,
-        "is_toy": one.is_toy,
+        "is_demo": one.is_demo,
         "spark": sparkline(one.scores, one.axis, f"{len(one.worst_first)} scores of {one.name}; right is better"),
         "score_range": one.score_range,
         "n": len(one.scores),

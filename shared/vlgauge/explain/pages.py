@@ -99,14 +99,14 @@ def fragment(template: str, /, *, folder: Path = TEMPLATES, **values: Any) -> Ma
     return Markup(environment(folder).get_template(f"{template}.html.jinja").render(values).strip())
 
 
-def drop_repeated_notes(notes: Sequence[str], is_toy: bool) -> list[str]:
+def drop_repeated_notes(notes: Sequence[str], is_demo: bool) -> list[str]:
     """Drop the warnings of a run that a page already contains as notices.
 
     Args:
         notes: The warnings.
-        is_toy: Whether the page has its own notices about demo models, so that the warnings about them are left out.
+        is_demo: Whether the page has its own notices about demo models, so that the warnings about them are left out.
     """
-    return [text for text in notes if not (is_toy and DEMO_NUMBERS in text)]
+    return [text for text in notes if not (is_demo and DEMO_NUMBERS in text)]
 
 
 def whole_page(

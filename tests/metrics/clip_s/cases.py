@@ -6,7 +6,7 @@ from tiny_clip import TINY
 
 from vlgauge.checkpoints.files import sha256_of
 from vlgauge.families.clip_score.calibration import Calibration
-from vlgauge.models.clip.toy import TOY_NAME, toy_file
+from vlgauge.models.clip.demo import DEMO_NAME, demo_file
 
 APART = {"": ({}, drawn), "-video": ({"config_name": "video", "idf": "auto"}, clips)}
 
@@ -15,7 +15,7 @@ def scale(files, w):
     """Write a score calibration of the demo model to a file."""
     path = files.folder / f"scale_{w}.json"
     ends, how = ((w - 1, w + 1), (0.1, 0.3)), (20, 12, 0.95, 100, 0)
-    Calibration(TOY_NAME, TOY_NAME, sha256_of(toy_file()), "A photo depicts ", w, 0.2, *ends, *how).save(path)
+    Calibration(DEMO_NAME, DEMO_NAME, sha256_of(demo_file()), "A photo depicts ", w, 0.2, *ends, *how).save(path)
     return str(path)
 
 

@@ -18,9 +18,9 @@ import vlgauge
 from vlgauge import scenes
 from vlgauge.core.pool import pool
 from vlgauge.core.signatures import parse_signature
+from vlgauge.models.clip.demo import demo_file, read_demo_record
 from vlgauge.models.clip.heads import heads_digest, read_adapter
 from vlgauge.models.clip.loading import clip_encoder
-from vlgauge.models.clip.toy import toy_file, toy_record
 from vlgauge.models.features.memory import process_memory
 
 SPREAD = [str(IMAGES / name) for name in ("syn_224.png", "syn_rgb.png", "syn_wide.png", "syn_cmyk.jpg")]
@@ -243,7 +243,7 @@ def test_toy_has_projections_of_its_own(drawn):
     fields = parse_signature(pac_s["pac_s_signature"])[1]
     assert (fields["arch"], fields["profile"]) == ("vlgauge-toy-clip", "embedded")
     assert fields["enc"].startswith("vlgauge-toy-clip@")
-    assert fields["proj"] == read_adapter(toy_file("demo_pac_s.safetensors")).digest[:8]
+    assert fields["proj"] == read_adapter(demo_file("demo_pac_s.safetensors")).digest[:8]
     assert "|proj:own|" in clip_s["clip_s_signature"]
 
 
@@ -256,7 +256,7 @@ def test_toy_needs_no_setting_and_takes_no_real_backbone(monkeypatch):
 
 
 def test_card_of_clip_s_says_what_the_toy_can_do():
-    figures = toy_record()["held out"]
+    figures = read_demo_record()["held out"]
     shares = {what: figures[f"right above wrong {what}"] for what in ("colour", "size", "shape", "background")}
     swapped = [figures[f"right above {pair} swapped"] for pair in ("left and right", "above and below")]
     card = " ".join((METRICS / "clip_s" / "README.md").read_text("utf-8").split())
@@ -266,7 +266,7 @@ def test_card_of_clip_s_says_what_the_toy_can_do():
 
 
 def test_card_of_pac_s_has_the_figures_of_the_training():
-    record = toy_file("demo_pac_s.md").read_text("utf-8")
+    record = demo_file("demo_pac_s.md").read_text("utf-8")
     rows = re.findall(r"^\| (\w+) \| (\d+) \| \d+ \| (.*%) \| (.*%) \| (.*) \| (.*) \|$", record, re.MULTILINE)
     card = (METRICS / "pac_s" / "README.md").read_text("utf-8")
     shares = {what: (before, after) for what, _, before, after, *_ in rows}

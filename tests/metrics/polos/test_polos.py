@@ -370,8 +370,8 @@ def test_the_formula_stands_next_to_the_script():
 
 
 def test_the_toy_is_that_of_its_record():
-    record = json.loads(polos_models.TOY_HEAD.with_suffix(".json").read_text("utf-8"))
-    head = polos_head.read_head(polos_models.TOY_HEAD)
+    record = json.loads(polos_models.DEMO_HEAD.with_suffix(".json").read_text("utf-8"))
+    head = polos_head.read_head(polos_models.DEMO_HEAD)
     assert head.digest == record["head"]
     card = (METRICS / "polos" / "README.md").read_text("utf-8")
     assert f"ratings of {record['training_rows']:,} captions" in card

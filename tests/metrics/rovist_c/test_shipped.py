@@ -8,7 +8,7 @@ import pytest
 
 import vlgauge
 from vlgauge import scenes
-from vlgauge.models.clip import toy
+from vlgauge.models.clip import demo
 from vlgauge.models.pairs.loading import pair_scorer
 from vlgauge.models.pairs.models import EMBEDDED
 
@@ -54,7 +54,7 @@ def test_the_shipped_model_prefers_stories_in_order(held_out):
 
 
 def test_its_first_use_in_a_process_warns(monkeypatch):
-    monkeypatch.setattr(toy, "_TOLD", set())
+    monkeypatch.setattr(demo, "_TOLD", set())
     with pytest.warns(UserWarning, match="rank synthetic") as caught:
         pair_scorer(profile="embedded")
     assert {warning.filename for warning in caught} == {__file__}

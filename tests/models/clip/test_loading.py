@@ -13,7 +13,7 @@ from tiny_clip import TINY, pictures_of, rand_clip, write_tiny
 from vlgauge.checkpoints.files import sha256_of
 from vlgauge.core.errors import WeightsNotFoundError
 from vlgauge.core.pool import pool
-from vlgauge.models.clip import loading, toy
+from vlgauge.models.clip import demo, loading
 from vlgauge.models.clip import model as clip_model
 from vlgauge.models.clip.loading import clip_encoder
 from vlgauge.models.sentences.given import text_encoder
@@ -34,10 +34,10 @@ def weights(tmp_path_factory):
 @pytest.fixture
 def toy_files(tmp_path, monkeypatch):
     """The tiny CLIP replaces the demo model, so that these tests do not depend on its training."""
-    state = clip_model.empty_model(toy.TOY_ROW, "cpu").state_dict()
+    state = clip_model.empty_model(demo.DEMO_ROW, "cpu").state_dict()
     (tmp_path / "demo_clip.safetensors").write_bytes(b"toy")
-    monkeypatch.setattr(toy, "toy_file", lambda name="demo_clip.safetensors": tmp_path / name)
-    monkeypatch.setattr(toy, "toy_state", lambda: state)
+    monkeypatch.setattr(demo, "demo_file", lambda name="demo_clip.safetensors": tmp_path / name)
+    monkeypatch.setattr(demo, "demo_state", lambda: state)
     return tmp_path, state
 
 
@@ -163,7 +163,7 @@ def test_profiles_do_not_mix(settings, message):
 
 
 def test_a_toy_that_is_not_there_is_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(toy, "toy_file", lambda name="demo_clip.safetensors": tmp_path / name)
+    monkeypatch.setattr(demo, "demo_file", lambda name="demo_clip.safetensors": tmp_path / name)
     with pytest.raises(WeightsNotFoundError, match=r"CLIP.*again"):
         clip_encoder(profile="embedded")
 

@@ -7,7 +7,7 @@ from tiny_clip import INPUTS, PROMPT, TINY, golden_json, pictures_of, rand_clip,
 from vlgauge.checkpoints.files import sha256_of
 from vlgauge.core.errors import WeightsNotFoundError
 from vlgauge.core.pool import pool
-from vlgauge.models.clip import model, toy
+from vlgauge.models.clip import demo, model
 from vlgauge.models.clip.files import paper_adapter_path
 from vlgauge.models.clip.heads import adapter_of, heads_digest, write_adapter
 from vlgauge.models.clip.loading import clip_encoder, clip_with_checkpoint
@@ -34,10 +34,10 @@ def adapter():
 @pytest.fixture
 def toy_files(tmp_path, monkeypatch):
     """The tiny CLIP replaces the demo model, so that these tests do not depend on its training."""
-    state = model.empty_model(toy.TOY_ROW, "cpu").state_dict()
+    state = model.empty_model(demo.DEMO_ROW, "cpu").state_dict()
     (tmp_path / "demo_clip.safetensors").write_bytes(b"toy")
-    monkeypatch.setattr(toy, "toy_file", lambda name="demo_clip.safetensors": tmp_path / name)
-    monkeypatch.setattr(toy, "toy_state", lambda: state)
+    monkeypatch.setattr(demo, "demo_file", lambda name="demo_clip.safetensors": tmp_path / name)
+    monkeypatch.setattr(demo, "demo_state", lambda: state)
     return tmp_path, state
 
 
@@ -118,7 +118,7 @@ def test_without_a_checkpoint_clip_s_is_plain_and_pac_s_asks(tmp_path, weights, 
 
 def test_the_embedded_checkpoint_is_the_toys(toy_files):
     folder, state = toy_files
-    about = {"kind": "pac_s", "architecture": toy.TOY_NAME, "base_projections_sha256": heads_digest(state)}
+    about = {"kind": "pac_s", "architecture": demo.DEMO_NAME, "base_projections_sha256": heads_digest(state)}
     trained = adapter_of({name: tensor + 0.1 for name, tensor in state.items()}, about)
     write_adapter(folder / "demo_pac_s.safetensors", trained)
     encoder, head = clip_with_checkpoint(profile="embedded", device="cpu")

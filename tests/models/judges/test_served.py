@@ -24,7 +24,7 @@ from vlgauge.core.errors import NetworkError
 from vlgauge.core.signatures import parse_signature
 from vlgauge.explain import explain
 from vlgauge.models.judges import Judge, PromptTemplate, Question, ServedJudge
-from vlgauge.models.judges.toy import toy_judge
+from vlgauge.models.judges.demo import demo_judge
 
 KEY = "sk-very-secret-0123456789"
 OPENING = PromptTemplate("none", "")
@@ -75,7 +75,7 @@ WAYS = {
 @pytest.mark.parametrize("way", WAYS)
 def test_scores_are_those_of_the_judge_behind_the_server(serving, way):
     name, settings, columns = WAYS[way]
-    local = Remembering(toy_judge())
+    local = Remembering(demo_judge())
     here = vlgauge.load(name, model=local, **settings).compute(predictions=CAPTIONS, return_details=True, **columns)
 
     def reply(body):

@@ -9,12 +9,12 @@ import torch
 from claims import true_of
 
 from vlgauge import scenes
-from vlgauge.models.clip import toy
+from vlgauge.models.clip import demo
 
 
 @pytest.fixture(scope="module")
 def state():
-    return toy.toy_state()
+    return demo.demo_state()
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +141,7 @@ def test_a_batch_has_its_right_texts_on_the_diagonal(small):
 def test_texts_cut_short_have_the_features_of_whole_ones(state):
     from demo_clip.training import new_model, text_features
 
-    model = new_model(toy.TOY_MODEL["text_cfg"]["vocab_size"]).eval()
+    model = new_model(demo.DEMO_MODEL["text_cfg"]["vocab_size"]).eval()
     model.load_state_dict(state)
     ids = torch.zeros(3, 77, dtype=torch.long)
     ids[:, :4] = torch.tensor([[49406, 320, 736, 49407], [49406, 736, 49407, 0], [49406, 320, 320, 49407]])
@@ -194,7 +194,7 @@ def test_training_gives_both_files_and_the_same_ones_again(monkeypatch, tmp_path
         small = ["--scenes", "20", "--steps", "3", "--batch", "8", "--threads", str(threads)]
         train_demo_clip.main(["--folder", str(folder), *small])
         record = json.loads((folder / "demo_clip.json").read_text("utf-8"))
-        assert record["sha256"] == toy.sha256_of(folder / "demo_clip.safetensors")
+        assert record["sha256"] == demo.sha256_of(folder / "demo_clip.safetensors")
         assert record["training"]["steps"] == 3
         written.append((folder / "demo_clip.safetensors").read_bytes())
     assert written[0] == written[1]

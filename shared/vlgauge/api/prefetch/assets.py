@@ -77,7 +77,7 @@ class ManualDownload:
         is_there: Function that returns whether the steps were done. None if only the user knows.
         instead_of: Files of the Hub that the asset replaces.
         about: Description for tables.
-        has_toy: Whether a bundled demo model replaces it under the profile "embedded".
+        has_demo: Whether a bundled demo model replaces it under the profile "embedded".
         setting: Setting of the metric that accepts the file.
         url: URL of the file, if the page in `about` only links to it.
         sha256: SHA-256 of the file, if it is known.
@@ -88,7 +88,7 @@ class ManualDownload:
     is_there: Callable[[], bool] | None = None
     instead_of: HubFiles | None = None
     about: About | None = None
-    has_toy: bool = False
+    has_demo: bool = False
     setting: str = ""
     url: str = ""
     sha256: str = ""
@@ -162,7 +162,7 @@ _ROVIST_VG = (
         f"download r2p_model_epoch2.pth.tar from the link of its authors, {GROUNDING_FILE}, and pass its path as "
         "`checkpoint`",
         about=About(_ROVIST_PAGE, "about 350 MB, by its tensors", _NONE_STATED, _BY_TENSORS),
-        has_toy=True,
+        has_demo=True,
         setting="checkpoint",
         url=GROUNDING_FILE,
     ),
@@ -328,7 +328,7 @@ _JUDGE = ManualDownload(
     f"which is small and has an open license (vlgauge prefetch judge:{SMALL})",
     lambda: is_here(LLAVA),
     about=About(f"{HUB}/{_LLAVA_ID}", "26.7 GB", "Llama 2 Community License", f"commit {_LLAVA_COMMIT}"),
-    has_toy=True,
+    has_demo=True,
     setting="model",
 )
 
@@ -338,7 +338,7 @@ _ANY_JUDGE = ManualDownload(
     f"choose one and pass its folder, or its id with its commit, as `model`, such as {SMALL}@COMMIT: vlgauge prefetch "
     f"judge:{SMALL} downloads it and prints its commit",
     about=About(f"{HUB}/{SMALL}", "about 4.5 GB", "Apache-2.0 by its card", "its commit"),
-    has_toy=True,
+    has_demo=True,
     setting="model",
 )
 

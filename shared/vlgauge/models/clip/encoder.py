@@ -20,6 +20,7 @@ from vlgauge.core.validation import check_choice, check_int
 from vlgauge.inputs.images.lazy_images import LazyImage
 from vlgauge.models import TextHiddenStates
 from vlgauge.models.clip.architectures import ClipArchitecture
+from vlgauge.models.clip.demo import DEMO_NAME, tell_of_pictures
 from vlgauge.models.clip.heads import Adapter
 from vlgauge.models.clip.pixels import (
     PictureId,
@@ -32,7 +33,6 @@ from vlgauge.models.clip.pixels import (
 )
 from vlgauge.models.clip.tokens import Tokens, buckets, in_order, pad_ids
 from vlgauge.models.clip.towers import AutoBatchSize, ClipTowers
-from vlgauge.models.clip.toy import TOY_NAME, tell_of_pictures
 from vlgauge.models.features.disk import DiskStore, preprocess_id
 from vlgauge.models.features.memory import LayeredStore, process_memory
 
@@ -130,7 +130,7 @@ class ClipEncoder:
         check_fork()
         head = adapter.attention_pool if adapter is not None and self.row.resnet else None
         stores = {convert: self._image_store(convert, adapter if head else None) for convert in ("early", "late")}
-        if pictures and self.row.name == TOY_NAME:
+        if pictures and self.row.name == DEMO_NAME:
             tell_of_pictures()
         run = AutoBatchSize(lambda squares: list(self._towers.image(squares, head)))
 

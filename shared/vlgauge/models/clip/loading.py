@@ -16,7 +16,7 @@ from vlgauge.core.pool import pool
 from vlgauge.core.progress import with_size
 from vlgauge.core.signatures import local_name
 from vlgauge.core.validation import PROFILES, check_choice
-from vlgauge.models.clip import toy
+from vlgauge.models.clip import demo
 from vlgauge.models.clip.architectures import ClipArchitecture
 from vlgauge.models.clip.backbones import architecture_of
 from vlgauge.models.clip.checkpoints import Checkpoint, check_adapter, load_checkpoint, read_state
@@ -185,8 +185,8 @@ def weights_name(encoder: ClipEncoder, *, given: bool) -> str:
     row, digest = encoder.row, encoder.digest
     if given and digest not in (row.sha256, row.openai_sha256):
         return local_name(digest)
-    if row.name == toy.TOY_NAME:
-        return f"{toy.TOY_NAME}@{digest[:8]}"
+    if row.name == demo.DEMO_NAME:
+        return f"{demo.DEMO_NAME}@{digest[:8]}"
     return f"{row.repository}@{row.revision[:8] if row.revision else f'sha256-{digest[:12]}'}"
 
 
@@ -254,14 +254,14 @@ def _row(backbone: str | ClipArchitecture | None, profile: str) -> ClipArchitect
     name = backbone.name if isinstance(backbone, ClipArchitecture) else backbone
     check_choice("profile", profile, PROFILES)
     if profile == "embedded":
-        if name not in (None, toy.TOY_NAME):
+        if name not in (None, demo.DEMO_NAME):
             raise UsageError.about(
                 "backbone",
                 f"is not supported with profile='embedded', which only has the demo CLIP, got {name!r}",
                 f"pass {as_setting('profile', 'paper')}",
             )
-        return toy.TOY_ROW
-    if name == toy.TOY_NAME:
+        return demo.DEMO_ROW
+    if name == demo.DEMO_NAME:
         raise UsageError.about("backbone", f"{name!r} requires profile='embedded', got profile='paper'")
     return architecture_of(DEFAULT if backbone is None else backbone)
 
@@ -277,15 +277,15 @@ def _resolve_weights(backbone: str | ClipArchitecture | None, weights: str | Pat
         return _Weights(row, digest, lambda: read_state(path, row), what=what, tokenizer=tokenizer)
     if weights is not None:
         raise UsageError.about("weights", f"is not supported with profile='embedded', got {str(weights)!r}")
-    file = toy.toy_file()
+    file = demo.demo_file()
     if not file.is_file():
         raise WeightsNotFoundError(f"the demo CLIP is not at {str(file)!r}; install vlgauge again")
-    return _Weights(row, sha256_of(file), toy.toy_state, what=with_size(f"CLIP {row.name}", file.stat().st_size))
+    return _Weights(row, sha256_of(file), demo.demo_state, what=with_size(f"CLIP {row.name}", file.stat().st_size))
 
 
 def _default_checkpoint(row: ClipArchitecture, profile: str, kind: str) -> Path:
     """Return the default weights of PAC-S. There is no fallback to plain CLIP."""
-    return toy.toy_file("demo_pac_s.safetensors") if profile == "embedded" else paper_adapter(row, kind)
+    return demo.demo_file("demo_pac_s.safetensors") if profile == "embedded" else paper_adapter(row, kind)
 
 
 def _check_path(name: str, value: object) -> None:

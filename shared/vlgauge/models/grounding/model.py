@@ -25,8 +25,8 @@ from vlgauge.core.pool import pool
 from vlgauge.core.progress import Progress
 from vlgauge.core.signatures import local_name
 from vlgauge.inputs.images.lazy_images import LazyImage
+from vlgauge.models.clip.demo import DEMO_NAME
 from vlgauge.models.clip.loading import ClipEncoder, clip_encoder, look_for_clip
-from vlgauge.models.clip.toy import TOY_NAME
 from vlgauge.models.grounding.vit import VIT_NAME, VisionEncoder, build_vit
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def look_for_model(preflight: Preflight, checkpoint: str | os.PathLike[str] | No
     if (checkpoint is None and profile != "embedded") or not (folder / CONFIG).is_file():
         return
     name = read_config(folder / CONFIG)["image_encoder"]
-    if name == TOY_NAME:
+    if name == DEMO_NAME:
         look_for_clip(preflight, None, weights=None, profile="embedded")
     elif name != VIT_NAME:
         look_for_clip(preflight, name, weights=None, profile="paper")
@@ -253,7 +253,7 @@ def _frozen_encoder(config: Mapping[str, Any], image: Mapping[str, Any], device:
     if image:
         raise UsageError.about("checkpoint", f"must contain only the two heads, got also {next(iter(image))!r}")
     name = config["image_encoder"]
-    toy = name == TOY_NAME
+    toy = name == DEMO_NAME
     encoder = clip_encoder(None if toy else name, profile="embedded" if toy else "paper", device=device)
     wanted = config.get("image_encoder_sha256")
     if wanted not in (None, encoder.digest):

@@ -18,6 +18,7 @@ from vlgauge.core.progress import announce, quiet_transformers
 from vlgauge.core.validation import check_choice, short_repr
 from vlgauge.models.judges.adapters import add_adapter, scale_of
 from vlgauge.models.judges.clip_t5 import is_clip_t5, load_clip_t5
+from vlgauge.models.judges.demo import demo_judge
 from vlgauge.models.judges.questions import Judge
 from vlgauge.models.judges.sources import (
     JudgeFiles,
@@ -26,7 +27,6 @@ from vlgauge.models.judges.sources import (
     find_judge,
     judge_source,
 )
-from vlgauge.models.judges.toy import toy_judge
 from vlgauge.models.judges.transformers_judge import LoadedJudge, Parts
 
 PACKAGES = ("torch", "torchvision", "transformers", "safetensors")
@@ -79,7 +79,7 @@ def judge_of(
         raise UsageError.about("dtype", f"must be 'float32' or 'bfloat16' on {device}, got 'float16'")
     if profile == "embedded" and model is None:
         check_no_parts(tower, adapter, "the demo judge")
-        return toy_judge(device)
+        return demo_judge(device)
     files = find_judge(os.fspath(model), setting)
     seeing = None
     if is_clip_t5(files.config):

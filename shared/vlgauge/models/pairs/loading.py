@@ -12,7 +12,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.pool import pool
 from vlgauge.core.progress import Progress, progress_bar
 from vlgauge.core.signatures import signature_value
-from vlgauge.models.clip.toy import tell_of_stories
+from vlgauge.models.clip.demo import tell_of_stories
 from vlgauge.models.pairs.classifier import LoadedScorer, Pair, PairProbabilities, PairTooLongError
 from vlgauge.models.pairs.models import EMBEDDED, find_pair_model, look_for_base, look_for_model
 

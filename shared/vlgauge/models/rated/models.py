@@ -22,7 +22,7 @@ PROMPT = "A photo depicts "
 TEXT_ENCODER = "princeton-nlp/sup-simcse-roberta-base"
 EXTRA = "polos"
 RELEASED = "https://polos-polaris.s3.ap-northeast-1.amazonaws.com/reprod.zip"
-TOY_HEAD = DATA / "polos" / "demo_polos.safetensors"
+DEMO_HEAD = DATA / "polos" / "demo_polos.safetensors"
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def find_head(checkpoint: str | Path | None, profile: str) -> Path:
                 "checkpoint", f"must be an existing file with the head of a Polos, got {str(path)!r}"
             )
         return path
-    path = TOY_HEAD if profile == "embedded" else head_place()
+    path = DEMO_HEAD if profile == "embedded" else head_place()
     if not path.is_file():
         raise WeightsNotFoundError(
             f"the head of Polos is not in {str(path)!r}: {manual_step()}; or pass {as_setting('checkpoint')}, or "

@@ -26,8 +26,8 @@ from vlgauge.core.errors import UsageError
 from vlgauge.inputs.text.story_idf import fit_idf
 from vlgauge.inputs.text.word_lookup import mean_vectors, write_vectors
 from vlgauge.inputs.text.word_vectors import WordVectorFile, word_vector_file
+from vlgauge.models.clip.demo import DEMO_NAME
 from vlgauge.models.clip.loading import clip_encoder
-from vlgauge.models.clip.toy import TOY_NAME
 from vlgauge.models.grounding.model import CONFIG, IDF, VECTORS, WEIGHTS
 from vlgauge.models.grounding.vit import VIT_NAME
 from vlgauge.research.training.loop import Figures, Recipe, train_epochs
@@ -227,7 +227,7 @@ def image_side(
         ValueError: If the encoder is not valid.
         WeightsNotFoundError: If weights are missing.
     """
-    name = options.encoder or (TOY_NAME if options.scenes else VIT_NAME)
+    name = options.encoder or (DEMO_NAME if options.scenes else VIT_NAME)
     pictures = [pair.picture for pair in found]
     if name == VIT_NAME:
         vit = heads.load_pretrained_vit(options.vit)
@@ -235,7 +235,7 @@ def image_side(
         return heads.DecodedRegions(pictures, vit.config.image_size), net, {"image_encoder": VIT_NAME}
     import torch
 
-    toy = name == TOY_NAME
+    toy = name == DEMO_NAME
     encoder = clip_encoder(None if toy else name, profile="embedded" if toy else "paper", device=device)
     hidden = encoder.image_hidden(pictures)
     net = heads.grounding_net(None, hidden.shape[1], text_width, options.width)

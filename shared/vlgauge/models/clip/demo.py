@@ -22,10 +22,10 @@ from vlgauge.models.clip.architectures import ClipArchitecture
 if TYPE_CHECKING:
     import torch
 
-TOY_NAME = "vlgauge-toy-clip"
+DEMO_NAME = "vlgauge-toy-clip"
 
 # Keyword arguments of `open_clip.model.CLIP`. The attention heads of both towers have a width of 32.
-TOY_MODEL: dict[str, Any] = {
+DEMO_MODEL: dict[str, Any] = {
     "embed_dim": 64,
     "quick_gelu": True,
     "vision_cfg": {"image_size": 64, "patch_size": 16, "width": 128, "layers": 4, "head_width": 32},
@@ -33,7 +33,7 @@ TOY_MODEL: dict[str, Any] = {
 }
 
 # OpenAI's preprocessing, including mean and standard deviation, with a size of 64 pixels.
-TOY_ROW = ClipArchitecture(TOY_NAME, TOY_NAME, None, 64, size=64, config=TOY_MODEL)
+DEMO_ROW = ClipArchitecture(DEMO_NAME, DEMO_NAME, None, 64, size=64, config=DEMO_MODEL)
 
 # Tensors of the file that replace `token_embedding.weight`. See `expanded`.
 _TOKEN_IDS = "token_embedding.ids"
@@ -61,17 +61,17 @@ def _tell_once(text: str) -> None:
         warn(text)
 
 
-def toy_file(name: str = "demo_clip.safetensors") -> Path:
+def demo_file(name: str = "demo_clip.safetensors") -> Path:
     """Return the path of a file of the demo CLIP."""
     return DATA / "demo_clip" / name
 
 
-def toy_record() -> dict[str, Any]:
+def read_demo_record() -> dict[str, Any]:
     """Return the JSON record of the demo model: configuration, preprocessing, training, held-out results, SHA-256."""
-    return json.loads(toy_file("demo_clip.json").read_text("utf-8"))
+    return json.loads(demo_file("demo_clip.json").read_text("utf-8"))
 
 
-def toy_state(path: Path | None = None) -> dict[str, torch.Tensor]:
+def demo_state(path: Path | None = None) -> dict[str, torch.Tensor]:
     """Return the tensors of the demo CLIP by open_clip's names, float32, for `load_state_dict(strict=True)`.
 
     Args:
@@ -84,11 +84,11 @@ def toy_state(path: Path | None = None) -> dict[str, torch.Tensor]:
     with importing('the demo CLIP requires more packages; run: pip install "vlgauge[clip]"'):
         from safetensors.torch import load_file
 
-    file = path or toy_file()
+    file = path or demo_file()
     if not file.is_file():
         raise WeightsNotFoundError(f"the demo CLIP is not at {str(file)!r}; install vlgauge again")
     if path is None:
-        known, found = toy_record()["sha256"], sha256_of(file)
+        known, found = read_demo_record()["sha256"], sha256_of(file)
         if found != known:
             raise UsageError(
                 f"the demo CLIP must have the recorded sha256 {known[:8]}, got {found[:8]} in {str(file)!r}; "
@@ -108,7 +108,7 @@ def expand_tensors(stored: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         Tensors by open_clip's names, float32. ``token_embedding.weight`` has the shape ``(vocab_size, 64)``.
     """
     state = {name: tensor.float() for name, tensor in stored.items() if not name.startswith("token_embedding.")}
-    table = stored[_OTHER_ROW].float().repeat(TOY_MODEL["text_cfg"]["vocab_size"], 1)
+    table = stored[_OTHER_ROW].float().repeat(DEMO_MODEL["text_cfg"]["vocab_size"], 1)
     table[stored[_TOKEN_IDS].long()] = stored[_TOKEN_ROWS].float()
     return {**state, "token_embedding.weight": table}
 

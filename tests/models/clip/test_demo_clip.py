@@ -14,31 +14,31 @@ from vlgauge.cli import main
 from vlgauge.core.errors import WeightsNotFoundError
 from vlgauge.core.pool import pool
 from vlgauge.core.signatures import DEMO_NUMBERS
-from vlgauge.models.clip import toy
+from vlgauge.models.clip import demo
 
 
 @pytest.fixture(scope="module")
 def state():
-    return toy.toy_state()
+    return demo.demo_state()
 
 
 def test_the_state_fills_open_clip_strictly(state):
     from open_clip.model import CLIP
 
-    model = CLIP(**toy.TOY_MODEL)
+    model = CLIP(**demo.DEMO_MODEL)
     model.load_state_dict(state, strict=True)
     assert {tensor.dtype for tensor in state.values()} == {torch.float32}
     assert all(torch.isfinite(tensor).all() for tensor in state.values())
-    assert state["visual.proj"].shape == (128, toy.TOY_ROW.embed_width)
-    assert state["text_projection"].shape == (64, toy.TOY_ROW.embed_width)
+    assert state["visual.proj"].shape == (128, demo.DEMO_ROW.embed_width)
+    assert state["text_projection"].shape == (64, demo.DEMO_ROW.embed_width)
 
 
 def test_unknown_tokens_share_one_row(state):
     from safetensors.torch import load_file
 
-    stored = load_file(toy.toy_file())
+    stored = load_file(demo.demo_file())
     table, ids = state["token_embedding.weight"], stored["token_embedding.ids"].long()
-    assert len(ids) == toy.toy_record()["tokens"] < 300
+    assert len(ids) == demo.read_demo_record()["tokens"] < 300
     others = np.setdiff1d(np.arange(len(table)), ids.numpy())
     assert (table[others] == table[others[0]]).all()
     assert len(torch.unique(table[ids], dim=0)) == len(ids)
@@ -46,37 +46,37 @@ def test_unknown_tokens_share_one_row(state):
 
 
 def test_the_file_is_small_and_the_one_of_the_record():
-    record = toy.toy_record()
-    assert toy.toy_file().stat().st_size < 2_300_000
-    assert record["sha256"] == toy.sha256_of(toy.toy_file())
-    assert record["model"] == toy.TOY_MODEL
-    assert record["preprocessing"]["size"] == toy.TOY_ROW.size
+    record = demo.read_demo_record()
+    assert demo.demo_file().stat().st_size < 2_300_000
+    assert record["sha256"] == demo.sha256_of(demo.demo_file())
+    assert record["model"] == demo.DEMO_MODEL
+    assert record["preprocessing"]["size"] == demo.DEMO_ROW.size
     assert [record["preprocessing"][name] for name in ("mean", "std")] == [
-        list(toy.TOY_ROW.mean),
-        list(toy.TOY_ROW.std),
+        list(demo.DEMO_ROW.mean),
+        list(demo.DEMO_ROW.std),
     ]
-    assert record["name"] == toy.TOY_NAME == toy.TOY_ROW.name
+    assert record["name"] == demo.DEMO_NAME == demo.DEMO_ROW.name
 
 
 def test_another_file_is_refused(monkeypatch, tmp_path):
     for name in ("demo_clip.json", "demo_clip.safetensors"):
-        (tmp_path / name).write_bytes(toy.toy_file(name).read_bytes())
-    monkeypatch.setattr(toy, "toy_file", lambda name="demo_clip.safetensors": tmp_path / name)
-    assert toy.toy_state()
+        (tmp_path / name).write_bytes(demo.demo_file(name).read_bytes())
+    monkeypatch.setattr(demo, "demo_file", lambda name="demo_clip.safetensors": tmp_path / name)
+    assert demo.demo_state()
     damaged = bytearray((tmp_path / "demo_clip.safetensors").read_bytes())
     damaged[-1] ^= 1
     (tmp_path / "demo_clip.safetensors").write_bytes(damaged)
     with pytest.raises(ValueError, match="sha256"):
-        toy.toy_state()
+        demo.demo_state()
     (tmp_path / "demo_clip.safetensors").unlink()
     with pytest.raises(WeightsNotFoundError, match=r"the demo CLIP is not at '.*'; install vlgauge again"):
-        toy.toy_state()
+        demo.demo_state()
 
 
 def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "safetensors.torch", None)
     with pytest.raises(ImportError, match=r'pip install --upgrade "vlgauge\[clip\]"'):
-        toy.toy_state()
+        demo.demo_state()
 
 
 def test_what_is_stored_is_what_was_trained_up_to_rounding():
@@ -84,7 +84,7 @@ def test_what_is_stored_is_what_was_trained_up_to_rounding():
     ids = torch.tensor([5, 320, 49406, 49407])
     table = torch.randn(5, 64, generator=rng)
     state = {"token_embedding.weight": table, "visual.proj": torch.randn(3, 2, generator=rng)}
-    back = toy.expand_tensors(toy.compact_tensors(state, ids))
+    back = demo.expand_tensors(demo.compact_tensors(state, ids))
     assert set(back) == set(state)
     assert back["token_embedding.weight"].shape == (49408, 64)
     torch.testing.assert_close(back["token_embedding.weight"][ids], table[1:], rtol=1e-3, atol=1e-6)
@@ -95,7 +95,7 @@ def test_what_is_stored_is_what_was_trained_up_to_rounding():
 def test_the_record_has_every_required_figure():
     from demo_clip.figures import REQUIRED, table
 
-    held_out = toy.toy_record()["held out"]
+    held_out = demo.read_demo_record()["held out"]
     assert [name for name in REQUIRED if held_out[name] < REQUIRED[name]] == []
     assert "MISSED" not in table(held_out)
     assert "required 0.98, MISSED" in table({"right above another scene's caption": 0.97})
@@ -105,7 +105,7 @@ def test_a_part_of_the_figures_comes_out_again(state):
     from demo_clip.figures import REQUIRED, figures
 
     found = figures(state, n_scenes=32, n_stories=4, n_clips=4)
-    held_out = toy.toy_record()["held out"]
+    held_out = demo.read_demo_record()["held out"]
     assert list(found) == list(held_out)
     # A share of 32 scenes may be three standard deviations below the share of 1,024. With 4 stories only large
     # deviations are detected.
@@ -146,12 +146,12 @@ def test_its_first_look_at_a_picture_warns_once_per_process(monkeypatch):
     Encoding texts does not warn.
     """
     # Initial state of a process: no warning was shown, and no features are cached.
-    monkeypatch.setattr(toy, "_TOLD", set())
+    monkeypatch.setattr(demo, "_TOLD", set())
     pool.unload()
     assert told("mmd_bert", SETS, encoder="clip:vlgauge-toy-clip") == 0
     assert [told(name, columns, config, **settings) for name, columns, config, settings in LOOKS * 2] == [1] + [0] * 9
     for name, columns, config, settings in LOOKS:
-        toy._TOLD.clear()
+        demo._TOLD.clear()
         assert [told(name, columns, config, **settings) for _ in range(2)] == [1, 0], name
 
 
@@ -161,7 +161,7 @@ def test_the_command_line_says_it_in_one_line(tmp_path, monkeypatch, capsys):
     Image.new("RGB", (64, 64), "red").save(tmp_path / "red.png")
     row = {"predictions": "a red square", "images": str(tmp_path / "red.png")}
     data.write_text(json.dumps(row) + "\n" + json.dumps(row) + "\n")
-    monkeypatch.setattr(toy, "_TOLD", set())
+    monkeypatch.setattr(demo, "_TOLD", set())
     assert main(["score", "clip_s", str(data), "--profile", "embedded"]) == 0
     told = [line for line in capsys.readouterr().err.splitlines() if "demo CLIP" in line]
     assert told == [f"vlgauge score: warning: the scores of the demo CLIP of the embedded profile {DEMO_NUMBERS}"]

@@ -11,10 +11,10 @@ from typing import Literal
 import numpy as np
 
 from vlgauge.core.progress import Progress
+from vlgauge.models.clip.demo import DEMO_NAME
 from vlgauge.models.clip.encoder import ClipEncoder
 from vlgauge.models.clip.loading import clip_encoder
 from vlgauge.models.clip.tokens import SPELLINGS
-from vlgauge.models.clip.toy import TOY_NAME
 from vlgauge.models.judges.questions import Answer, Floats, PromptTemplate, Question
 
 # Cosines of the demo CLIP at which the belief is 0 and 1. The cosine of an image is about -0.1 with the caption of
@@ -26,16 +26,16 @@ _ON_DIGITS = 0.98  # the remaining probability is for other tokens
 _LEAST = 1e-6
 
 
-def toy_judge(device: str = "auto") -> "ToyJudge":
+def demo_judge(device: str = "auto") -> "DemoJudge":
     """Return the demo judge, based on the demo CLIP of the pool.
 
     Raises:
         MissingExtraError: If a package is missing.
     """
-    return ToyJudge(clip_encoder(profile="embedded", device=device))
+    return DemoJudge(clip_encoder(profile="embedded", device=device))
 
 
-class ToyJudge:
+class DemoJudge:
     """Demo judge. See the module docstring.
 
     For a question about an image, the last caption is judged, otherwise the first one. The other captions are
@@ -47,7 +47,7 @@ class ToyJudge:
     reads_digits = True
 
     def __init__(self, encoder: ClipEncoder) -> None:
-        self.identity = f"{TOY_NAME.replace('clip', 'judge')}@{encoder.digest[:8]}"
+        self.identity = f"{DEMO_NAME.replace('clip', 'judge')}@{encoder.digest[:8]}"
         self._encoder = encoder
 
     def opening(self, opening: PromptTemplate) -> str:
