@@ -71,7 +71,7 @@ def test_the_page_of_a_metric(name):
     assert len(page) < 40_000 + 48_000 * len(found.scores)  # less than a million for 20 rows
     assert all(sentence in text for sentence in found.how_to_read)
     assert len(found.how_to_read) == 3
-    assert ('class="toy"' in page) == found.is_demo == (name in TOYS)
+    assert ('class="demo-tag"' in page) == found.is_demo == (name in TOYS)
     # The page of a result that was written as JSON is the same.
     columns, result = scored(name)
     assert explain(name, columns, json.loads(to_json(result))).html() == page
@@ -115,7 +115,7 @@ def test_the_table_of_all_metrics_names_the_toys_and_leads_to_each():
     page = report([explanation("groovist"), explanation("rovist_nr")])
     check_page(page)
     table = page[page.index("<table") : page.index("</table>")]
-    assert [row.count('class="toy"') for row in table.split('<tr role="row">')[2:]] == [1, 0]
+    assert [row.count('class="demo-tag"') for row in table.split('<tr role="row">')[2:]] == [1, 0]
     assert re.findall('href="#([^"]+)', table) == re.findall('<section class="metric" id="([^"]+)', page)
     assert "(\N{MINUS SIGN}∞, 1]" in table
     assert page.count("<h1>") == 1

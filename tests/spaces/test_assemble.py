@@ -308,7 +308,7 @@ def test_rows_without_pictures_score_again_as_they_did(static):
 
 def test_a_toy_is_named_next_to_its_numbers(static):
     assert "A small demo model replaces the published model" in static("clip_s")["index.html"].decode("utf-8")
-    assert 'class="toy"' not in static("rovist_nr")["index.html"].decode("utf-8")
+    assert 'class="demo-tag"' not in static("rovist_nr")["index.html"].decode("utf-8")
 
 
 def test_markup_in_a_card_is_shown_and_not_obeyed():
