@@ -14,10 +14,10 @@ sys.path[:0] = [str(HERE / "extensions"), str(ROOT / "scripts")]
 # Nothing is fetched while the site is built; the examples run under the embedded profile.
 os.environ.update({"HF_HUB_OFFLINE": "1", "HF_EVALUATE_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"})
 # The pages state which scores are from a demo model.
-TOYS = "the demo CLIP of the embedded profile", "the demo sentence-order model of the embedded profile"
-for toy in TOYS:
-    warnings.filterwarnings("ignore", message=toy)
-os.environ["PYTHONWARNINGS"] = ",".join(f"ignore:{toy}" for toy in TOYS)
+DEMO_WARNINGS = "the demo CLIP of the embedded profile", "the demo sentence-order model of the embedded profile"
+for text in DEMO_WARNINGS:
+    warnings.filterwarnings("ignore", message=text)
+os.environ["PYTHONWARNINGS"] = ",".join(f"ignore:{text}" for text in DEMO_WARNINGS)
 
 import vlgauge  # noqa: E402
 

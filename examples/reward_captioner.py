@@ -4,7 +4,7 @@ A captioner learns from captions that leave things out, and of which some are wr
 eight for each picture, and those that have a higher reward than the others of their picture become more likely (policy
 gradient with the mean of the group as the baseline). Once the reward is pac_s without its guards, once with them, once
 pac_s and cider; both look at references. Held-out pictures show what came of it. All numbers of pac_s are those of the
-**toy** CLIP of the embedded profile.
+**demo** CLIP of the embedded profile.
 
     python examples/reward_captioner.py                # three seeds
     python examples/reward_captioner.py --seeds 1      # one of them

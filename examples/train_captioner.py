@@ -2,7 +2,7 @@
 
 A `Seq2SeqTrainer` trains a vision encoder-decoder with random weights on the CPU, in minutes. After every epoch it
 draws four captions of each held-out picture, `GenerationMetrics` scores them by pac_s, trm and cider, and the
-checkpoint that is best by the direction of one of them is kept. All numbers of pac_s are those of the **toy** CLIP of
+checkpoint that is best by the direction of one of them is kept. All numbers of pac_s are those of the **demo** CLIP of
 the embedded profile: good for a look at the loop, and no published numbers.
 
     python examples/train_captioner.py                # table, and build/train_captioner/metrics.png

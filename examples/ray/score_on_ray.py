@@ -19,7 +19,9 @@ def main(words: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", help="Parquet files that every machine sees")
     parser.add_argument("--metric", default="clip_s")
-    parser.add_argument("--profile", default="embedded", help="embedded: a toy that fits the drawn examples only")
+    parser.add_argument(
+        "--profile", default="embedded", help="embedded: a demo model that fits the drawn examples only"
+    )
     parser.add_argument("--folder", required=True, help="where scored batches are kept, seen by every machine")
     parser.add_argument("--address", help="of the cluster; auto on its head node")
     parser.add_argument("--workers", type=int, default=1)

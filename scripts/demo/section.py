@@ -41,7 +41,7 @@ class Section:
     @property
     def is_demo(self) -> bool:
         """Whether a demo model computed a score."""
-        return self.explained.is_demo or any(one.toy for one in self.examples)
+        return self.explained.is_demo or any(one.is_demo for one in self.examples)
 
     def row(self, shows: str) -> int:
         """Return the index of the example that shows something, such as "right"."""

@@ -97,7 +97,9 @@ def check_options(parser: argparse.ArgumentParser, options: argparse.Namespace) 
         return
     other = [name for name in ("scenes", "steps", "batch", "rate", "seed") if _is_other(parser, options, name)]
     if other and not options.evaluate:
-        parser.error(f"`--folder` must be given with --{other[0]}, or the shipped toy would be replaced by another one")
+        parser.error(
+            f"`--folder` must be given with --{other[0]}, or the shipped demo model would be replaced by another one"
+        )
 
 
 def keep_trained(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:

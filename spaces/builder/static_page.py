@@ -37,7 +37,7 @@ def page(metric: Explanation, examples: Sequence[Example], card: Card, org: str)
         examples=examples,
         title=card.facts["title"],
         asks=card.facts["short_description"],
-        is_demo=metric.is_demo or any(one.toy for one in examples),
+        is_demo=metric.is_demo or any(one.is_demo for one in examples),
         names=NAMES,
         digits=min(metric.digits, 2),
         scales=[scale(metric, row, scores, row) for row in range(len(scores))],

@@ -11,7 +11,7 @@ PROFILES = {
     "Published: models of the papers": "paper",
 }
 
-TOY = (
+DEMO_NOTE = (
     "**Demo model:** a small model trained on synthetic scenes replaces the published model. "
     f"Its scores {DEMO_NUMBERS}."
 )
@@ -29,10 +29,10 @@ def profile_note(name: str, profile: str) -> str:
         return f"{metric_title(name)} needs no model: both profiles give the same scores."
     if profile == "embedded":
         # A demo model replaces a published model.
-        has_demo = any(
+        replaced = any(
             isinstance(one, HubFiles) or (isinstance(one, ManualDownload) and one.has_demo) for one in assets
         )
-        return TOY if has_demo else "The published model comes with the installed packages."
+        return DEMO_NOTE if replaced else "The published model comes with the installed packages."
     words = {True: "there", False: "**missing**", None: "to be passed from Python or the command line"}
     lines = [f"- {words[is_there(asset)]}: {title(asset)}" for asset in assets]
     note = f"The published models. This page downloads nothing; run `vlgauge prefetch {name}`."

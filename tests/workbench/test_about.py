@@ -114,4 +114,4 @@ def test_missing_models_are_named_and_not_fetched(monkeypatch):
 )
 def test_toys_are_called_toys(name, has_demo):
     note = profiles.profile_note(name, "embedded")
-    assert note == (profiles.TOY if has_demo else "The published model comes with the installed packages.")
+    assert note == (profiles.DEMO_NOTE if has_demo else "The published model comes with the installed packages.")

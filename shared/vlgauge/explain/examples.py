@@ -35,7 +35,7 @@ class Example:
         why: Description in one or two sentences.
         cells: Values by column. Images and videos are paths.
         config: Configuration of the metric. Empty for the default configuration of a form.
-        toy: Whether a demo model produced the numbers in the example.
+        is_demo: Whether a demo model produced the numbers in the example.
     """
 
     shows: str
@@ -44,7 +44,7 @@ class Example:
     why: str
     cells: Mapping[str, Any]
     config: str = ""
-    toy: bool = False
+    is_demo: bool = False
 
 
 def examples_of(name: str) -> tuple[Example, ...]:
@@ -69,7 +69,7 @@ def _example(row: Mapping[str, Any], place: str) -> Example:
         raise UsageError(f"{place} must have {', '.join(lacking)}, each a string")
     if row["shows"] not in ROLES:
         raise UsageError.about("shows", f"must be one of {', '.join(ROLES)}, got {row['shows']!r} in {place}")
-    known = {*_TEXTS, "config", "toy"}
+    known = {*_TEXTS, "config", "demo"}
     cells = {name: _locate(cell) if name in _FILES else cell for name, cell in row.items() if name not in known}
     return Example(
         shows=row["shows"],
@@ -78,7 +78,7 @@ def _example(row: Mapping[str, Any], place: str) -> Example:
         why=row["why"],
         cells=cells,
         config=row.get("config", ""),
-        toy=bool(row.get("toy", False)),
+        is_demo=bool(row.get("demo", False)),
     )
 
 

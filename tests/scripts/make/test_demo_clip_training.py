@@ -221,9 +221,12 @@ def test_training_gives_both_files_and_the_same_ones_again(monkeypatch, tmp_path
         (["--rate", "nan"], "`--rate` must be a positive number, got nan"),
         (["--folder", "no/where"], "`--folder` must be a folder or be in one, got 'no/where'"),
         (["--folder", "nowhere", "--evaluate"], "`--folder` must be a folder or be in one, got 'nowhere'"),
-        (["--steps", "6001"], "`--folder` must be given with --steps, or the shipped toy would be replaced by another"),
+        (
+            ["--steps", "6001"],
+            "`--folder` must be given with --steps, or the shipped demo model would be replaced by another",
+        ),
         ([], "demo_clip.safetensors', which exists; choose another name, or pass --overwrite to replace it"),
-        (["--seed", "1", "--threads", "2"], "`--folder` must be given with --seed, or the shipped toy would be"),
+        (["--seed", "1", "--threads", "2"], "`--folder` must be given with --seed, or the shipped demo model would be"),
     ],
 )
 def test_options_that_cannot_work_or_would_replace_the_shipped_toy(options, message, capsys, monkeypatch, tmp_path):

@@ -213,10 +213,10 @@ def paper_adapter(backbone: str | ClipArchitecture, kind: str = "pac_s") -> Path
     path = paper_adapter_path(backbone, kind)
     if path.is_file():
         return path
-    toy = f", or {as_setting('profile', 'embedded')}" if kind == "pac_s" else ""
+    embedded = f", or {as_setting('profile', 'embedded')}" if kind == "pac_s" else ""
     raise WeightsNotFoundError(
         f"the weights of {TITLES[kind]} for {architecture_of(backbone).name} are not in {path}: "
-        f"{manual_step(backbone, kind)}; or pass {as_setting('checkpoint')}{toy}"
+        f"{manual_step(backbone, kind)}; or pass {as_setting('checkpoint')}{embedded}"
     )
 
 

@@ -253,8 +253,8 @@ def _frozen_encoder(config: Mapping[str, Any], image: Mapping[str, Any], device:
     if image:
         raise UsageError.about("checkpoint", f"must contain only the two heads, got also {next(iter(image))!r}")
     name = config["image_encoder"]
-    toy = name == DEMO_NAME
-    encoder = clip_encoder(None if toy else name, profile="embedded" if toy else "paper", device=device)
+    is_demo = name == DEMO_NAME
+    encoder = clip_encoder(None if is_demo else name, profile="embedded" if is_demo else "paper", device=device)
     wanted = config.get("image_encoder_sha256")
     if wanted not in (None, encoder.digest):
         raise UsageError.about(

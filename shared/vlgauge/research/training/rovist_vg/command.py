@@ -235,8 +235,8 @@ def image_side(
         return heads.DecodedRegions(pictures, vit.config.image_size), net, {"image_encoder": VIT_NAME}
     import torch
 
-    toy = name == DEMO_NAME
-    encoder = clip_encoder(None if toy else name, profile="embedded" if toy else "paper", device=device)
+    is_demo = name == DEMO_NAME
+    encoder = clip_encoder(None if is_demo else name, profile="embedded" if is_demo else "paper", device=device)
     hidden = encoder.image_hidden(pictures)
     net = heads.grounding_net(None, hidden.shape[1], text_width, options.width)
     known = {"image_encoder": name, "image_encoder_sha256": encoder.digest}
