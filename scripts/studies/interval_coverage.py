@@ -79,7 +79,7 @@ def shapes(seed: int) -> Iterator[Shape]:
     yield mean("lognormal", rng.lognormal(size=4 * N_ROWS))
     yield mean("CIDEr", of["cider fair"])
     yield mean("sentence BLEU, 78 % zeros", of["bleu fair"])
-    yield mean("CLIP-S (toy)", of["clip_s"])
+    yield mean("CLIP-S (demo)", of["clip_s"])
     yield mean("TRM", of["trm"])
     yield mean("CIDEr, difference", of["cider fair"] - of["cider weak"])
     apart = of["bleu fair"] - of["bleu weak"]

@@ -99,7 +99,7 @@ def test_other_scores_are_compared_by_their_names():
     assert [one.metric for one in found.statistics.metrics] == ["ref_clip_s", "clip_s"]
     scores = vlgauge.score(frame, "clip_s", predictions="ours", profile="embedded")
     assert found.systems.loc[("ref_clip_s", "ours"), "value"] == pytest.approx(scores.results["clip_s"]["ref_clip_s"])
-    assert "RefCLIP-S (toy) $\\uparrow$" in found.to_latex()
+    assert "RefCLIP-S (demo) $\\uparrow$" in found.to_latex()
     (record,) = scores.record(model="a/b", dataset="c/d", scores=["ref_clip_s"])
     assert (record.metric, record.title, record.higher_is_better) == ("ref_clip_s", "RefCLIP-S", True)
     with pytest.raises(ValueError, match=r"'clip_s_median'.*clip_s.*ref_c"):

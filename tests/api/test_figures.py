@@ -35,7 +35,7 @@ def lines(axes):
 def test_a_distribution_has_the_value_of_the_call_and_its_interval(scores):
     panels = scores.plot().axes
     assert [panel.get_xlabel() for panel in panels] == [
-        "clip_s (toy), higher is better",
+        "clip_s (demo), higher is better",
         "bleu (row), higher is better",
         "chair (row), lower is better",
     ]

@@ -301,7 +301,7 @@ def test_the_notebook_shows_numbers_without_a_colour_of_its_own():
     columns = apart_cases.drawn(3)
     frame = pd.DataFrame({"predictions": columns["predictions"], "images": columns["images"]})
     shown = vlgauge.score(frame, "clip_s", profile="embedded")._repr_html_()
-    assert "clip_s (toy) \N{UPWARDS ARROW}" in shown
+    assert "clip_s (demo) \N{UPWARDS ARROW}" in shown
     assert "meaningless for photographs" in shown
     assert "clip_s|v:" in shown
     assert "#" not in shown.partition("</style>")[0]

@@ -69,10 +69,10 @@ def test_scores_of_toys_are_called_so_in_every_form():
     assert note in systems_table(found).notes
     whole = {"rovist_signature": "rovist|v:0.1.0|profile:embedded|scale_vg:False|parts:5daf87e0"}
     rovist = compare({name: run | whole for name, run in three_systems("rovist").items()}, ["rovist"])
-    assert systems_table(rovist).header[1].startswith("rovist (toy) ")
+    assert systems_table(rovist).header[1].startswith("rovist (demo) ")
     for table in (systems_table(found), pairs_table(found)):
         cells = [line for line in render(table, "latex").splitlines() if not line.startswith("%")]
-        assert any(r"clip\_s (toy) $\uparrow$" in line for line in cells)
+        assert any(r"clip\_s (demo) $\uparrow$" in line for line in cells)
 
 
 def test_text_marks_the_first_group_with_a_star(comparison):

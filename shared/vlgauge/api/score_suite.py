@@ -145,7 +145,7 @@ def suite_table(suite: Suite, scored: SystemScores, numbers: Numbers) -> Table:
     for column in columns:
         result = scored.results.get(column.metric, {})
         signature = str(result.get(f"{column.metric}_signature", ""))
-        note = [*parser_note(column.metric, signature), *(["toy"] if uses_demo_model(signature) else [])]
+        note = [*parser_note(column.metric, signature), *(["demo"] if uses_demo_model(signature) else [])]
         header.append(column.title + (f" ({', '.join(note)})" if note else ""))
         value = result.get(column.key, math.nan)
         cells.append(Cell(numbers.text(value) if math.isfinite(value) else "NaN", right=True))

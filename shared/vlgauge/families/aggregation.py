@@ -117,9 +117,9 @@ def number_title(
         higher_is_better: Direction, shown as an arrow. None for no arrow.
     """
     kind = [("row" if of_row else "corpus")] if find_counts(name, signature) else []
-    toy = ["toy"] if signature and uses_demo_model(signature) else []
+    demo = ["demo"] if signature and uses_demo_model(signature) else []
     parser = parser_note(name, signature) if called else []
-    suffix = f" ({', '.join([*parser, *kind, *toy])})" if parser or kind or toy else ""
+    suffix = f" ({', '.join([*parser, *kind, *demo])})" if parser or kind or demo else ""
     return f"{called or name}{suffix}{'' if higher_is_better is None else f' {ARROWS[higher_is_better]}'}"
 
 

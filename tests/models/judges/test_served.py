@@ -96,7 +96,7 @@ def test_scores_are_those_of_the_judge_behind_the_server(serving, way):
         )
         assert own == other
     if way == "fleur_reasons":
-        assert there["fleur_details"][0]["reason"].startswith("The toy CLIP believes it by")
+        assert there["fleur_details"][0]["reason"].startswith("The demo CLIP believes it by")
         assert [turn["role"] for turn in server.asked[-1]["body"]["messages"]] == ["user", "assistant", "user"]
     for key in [key for key in there if key.endswith("_signature")]:
         fields = parse_signature(there[key])[1]

@@ -135,7 +135,7 @@ def _spread(value: float) -> Floats:
 
 def _reason(belief: float) -> Answer:
     """Return the answer to the second question, which does not contain a reason."""
-    return Answer(f"The toy CLIP believes it by {belief:.2f}.", np.array([-1]), np.zeros((1, 10)))
+    return Answer(f"The demo CLIP believes it by {belief:.2f}.", np.array([-1]), np.zeros((1, 10)))
 
 
 def _number(belief: float) -> Answer:
@@ -150,5 +150,5 @@ def _object(belief: float) -> Answer:
     value = round(99 * belief)
     digits = [int(sign) for sign in str(value)]
     nothing = np.zeros(10)
-    answer = f'{{"score": {value}, "reason": "the toy CLIP compared them"}}'
+    answer = f'{{"score": {value}, "reason": "the demo CLIP compared them"}}'
     return Answer(answer, np.array([-1, *digits, -1]), np.stack([nothing, *map(_spread, digits), nothing]))
