@@ -23,7 +23,7 @@ def patterns(old: str, names: Sequence[str]) -> list[re.Pattern[str]]:
     # In regular expressions of tests, a backslash precedes the dot. Lookbehinds follow the name, because a search that
     # begins with letters is a hundred times faster.
     dot, own = r"\\?\.", re.escape(old)
-    spaces = "|".join([*names, "workbench", r"story_toy", r"set_toy", r"\$name", r"\{[a-z.]+\}"])
+    spaces = "|".join([*names, "workbench", r"story_demo", r"set_demo", r"\$name", r"\{[a-z.]+\}"])
     return [
         re.compile(rf"(github{dot}com/){own}(/{OWN}\b)"),
         re.compile(rf"(){own}(?<![\w-]{own})({dot}github{dot}io/{OWN}\b)"),

@@ -80,7 +80,7 @@ GROUPS: Mapping[str, Group] = {
             "tests/inputs/images/test_cells.py",
         ),
         (
-            *("story_toy-rovist_c", "features_of_the_oracle", "nobody_listens", "a_hub_that_is_silent_is_waited_for"),
+            *("story_demo-rovist_c", "features_of_the_oracle", "nobody_listens", "a_hub_that_is_silent_is_waited_for"),
             "one_request_and_one_error_where_the_hub_is_down",
         ),
     ),

@@ -166,7 +166,7 @@ def plain_models_outlive_a_file():
 
 
 @pytest.fixture(scope="session", autouse=True)
-def told_of_the_toy():
+def silence_demo_warnings():
     """Suppress the warnings of the demo models, because their first use depends on the order of the tests."""
     from vlgauge.models.clip import demo
 
@@ -198,7 +198,7 @@ def scripts_are_read_once():
     read_once = functools.cache(lambda path: read(path))
 
     def read_where_it_may_change(path, **others):
-        of_checkout = Path(path).parent in (TESTS.parent / "metrics", TESTS / "helpers" / "toy_metrics")
+        of_checkout = Path(path).parent in (TESTS.parent / "metrics", TESTS / "helpers" / "demo_metrics")
         return read_once(path) if of_checkout else read(path, **others)
 
     loading.evaluation_module_factory = read_where_it_may_change
@@ -250,11 +250,11 @@ def rows_folder(tmp_path):
 
 
 @pytest.fixture
-def load_toy():
-    """`load_toy(name, **settings)` loads one of the small metrics in tests/helpers/toy_metrics."""
+def load_demo():
+    """`load_demo(name, **settings)` loads one of the small metrics in tests/helpers/demo_metrics."""
     import evaluate
 
-    return lambda name, **settings: evaluate.load(str(TESTS / "helpers" / "toy_metrics" / name), **settings)
+    return lambda name, **settings: evaluate.load(str(TESTS / "helpers" / "demo_metrics" / name), **settings)
 
 
 @pytest.fixture(scope="session")
@@ -285,21 +285,21 @@ def chromium():
 
 
 @pytest.fixture
-def story_toy(load_toy, rows_folder):
+def story_demo(load_demo, rows_folder):
     """Demo metric of stories, with its rows on disk."""
-    return load_toy("story_toy", cache_dir=str(rows_folder))
+    return load_demo("story_demo", cache_dir=str(rows_folder))
 
 
 @pytest.fixture
-def set_toy(load_toy, rows_folder):
+def set_demo(load_demo, rows_folder):
     """Demo metric of caption sets."""
-    return load_toy("set_toy", cache_dir=str(rows_folder))
+    return load_demo("set_demo", cache_dir=str(rows_folder))
 
 
 @pytest.fixture
-def image_toy(load_toy, rows_folder):
+def image_demo(load_demo, rows_folder):
     """Demo metric of images."""
-    return load_toy("image_toy", cache_dir=str(rows_folder))
+    return load_demo("image_demo", cache_dir=str(rows_folder))
 
 
 @pytest.fixture

@@ -57,7 +57,7 @@ def test_other_scores_are_drawn_by_their_names(scores):
         scores.plot(scores=["ref_clip"])
 
 
-def test_toys_are_named_below_and_only_they(scores):
+def test_demo_models_are_named_below_and_only_they(scores):
     assert "meaningless for photographs" in scores.plot()._supxlabel.get_text()
     assert scores.plot(scores=["bleu"])._supxlabel is None
 

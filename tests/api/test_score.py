@@ -309,10 +309,10 @@ def test_the_notebook_shows_numbers_without_a_colour_of_its_own():
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_toy_is_named_next_to_its_numbers_in_the_terminal_too():
+def test_a_demo_model_is_named_next_to_its_numbers_in_the_terminal_too():
     scores = vlgauge.score(str(EXAMPLES / "captioned_scenes.jsonl"), "clip_s,rouge_l", profile="embedded", limit=2)
-    toys = [line for line in repr(scores).splitlines() if "demo models" in line]
-    assert toys == [f"clip_s: scores of demo models, which {DEMO_NUMBERS}"]
+    demos = [line for line in repr(scores).splitlines() if "demo models" in line]
+    assert demos == [f"clip_s: scores of demo models, which {DEMO_NUMBERS}"]
 
 
 def test_a_small_pvalue_of_the_corpus_is_not_shown_as_zero():

@@ -118,10 +118,10 @@ def held_models():
     """Yield calls of models of every family that a user may have kept."""
     from vlgauge.models.detectors.torchvision_models import TorchvisionDetector
 
-    toy = loading.clip_encoder(profile="embedded", device="cpu")
+    demo = loading.clip_encoder(profile="embedded", device="cpu")
     scorer = pair.pair_scorer(profile="embedded", device="cpu")
-    yield lambda: toy.image_hidden([])
-    yield lambda: toy.text_hidden(["a dog"])
+    yield lambda: demo.image_hidden([])
+    yield lambda: demo.text_hidden(["a dog"])
     yield lambda: scorer.probabilities([("a", "b")])
     # No weights are required to check that these do not start.
     yield lambda: sentence.SentenceEncoder.encode(None, ["a dog"])

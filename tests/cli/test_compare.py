@@ -353,7 +353,7 @@ def test_the_report_has_the_share_of_unfinished_captions(tmp_path, monkeypatch, 
     capsys.readouterr()
 
 
-def test_only_the_metric_of_a_toy_is_called_a_toy(tmp_path, monkeypatch, capsys):
+def test_only_the_metric_of_a_demo_model_is_called_a_demo_model(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for name, text in (("a", "A dog ran home. The cat sat."), ("b", "A dog ran home. A dog ran home.")):
         row = {"id": 0, "predictions": text}

@@ -141,7 +141,7 @@ def test_a_pvalue_as_small_as_the_samples_can_show_is_a_bound(protocol):
     assert none.split()[-3:-1] == ["-", "-"]
 
 
-def test_no_published_row_for_other_rules_or_toys(protocol):
+def test_no_published_row_for_other_rules_or_demo_models(protocol):
     for words in (("--metric", "cider", "--average"), ("--metric", "clip_s", "--profile", "embedded")):
         assert "Sarto" not in protocol(*words, "--resamples", 0)
     record = json.loads(protocol("--metric", "cider", "--resamples", 0, "--format", "json"))

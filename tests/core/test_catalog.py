@@ -4,7 +4,7 @@ import sys
 from dataclasses import replace
 
 import pytest
-from folders import METRICS, TOYS
+from folders import DEMO_METRICS, METRICS
 
 import vlgauge
 from vlgauge.core import catalog
@@ -13,8 +13,8 @@ from vlgauge.core.errors import UsageError
 
 
 @pytest.fixture
-def toys(use_metrics):
-    use_metrics(TOYS)
+def demos(use_metrics):
+    use_metrics(DEMO_METRICS)
 
 
 def test_root_is_the_folder_of_the_checkout():
@@ -30,34 +30,34 @@ def test_names_are_the_folders_with_a_script_of_that_name(use_metrics, tmp_path)
     assert catalog.metric_names() == ["a", "b"]
 
 
-def test_folder_is_what_the_host_loads(toys):
-    assert catalog.metric_folder("set_toy") == TOYS / "set_toy"
-    assert vlgauge.load("set_toy", "overlap", keep_in_memory=True).config_name == "overlap"
-    assert vlgauge.load("story_toy", keep_in_memory=True, weight=2.0).weight == 2.0
+def test_folder_is_what_the_host_loads(demos):
+    assert catalog.metric_folder("set_demo") == DEMO_METRICS / "set_demo"
+    assert vlgauge.load("set_demo", "overlap", keep_in_memory=True).config_name == "overlap"
+    assert vlgauge.load("story_demo", keep_in_memory=True, weight=2.0).weight == 2.0
 
 
-@pytest.mark.parametrize("name", ["pacs", "", "..", "story_toy/", None])
-def test_unknown_name_lists_the_known_ones(toys, name):
-    message = r"^`name`.*image_toy.*set_toy"
+@pytest.mark.parametrize("name", ["pacs", "", "..", "story_demo/", None])
+def test_unknown_name_lists_the_known_ones(demos, name):
+    message = r"^`name`.*image_demo.*set_demo"
     for look_up in (catalog.metric_folder, catalog.metric_facts, vlgauge.load):
         with pytest.raises(ValueError, match=message):
             look_up(name)
 
 
-@pytest.mark.parametrize("name", ["Story-Toy", "vlgauge/story_toy", "storytoy", "STORY_TOY"])
-def test_name_that_is_written_in_another_way(toys, name):
-    with pytest.raises(ValueError, match=rf"got '{name}'.*`story_toy`"):
+@pytest.mark.parametrize("name", ["Story-Demo", "vlgauge/story_demo", "storydemo", "STORY_DEMO"])
+def test_name_that_is_written_in_another_way(demos, name):
+    with pytest.raises(ValueError, match=rf"got '{name}'.*`story_demo`"):
         catalog.metric_folder(name)
 
 
-def test_unknown_setting_of_load_is_refused(toys):
-    with pytest.raises(TypeError, match=r"^`weights`.*story_toy.*`weight`"):
-        vlgauge.load("story_toy", weights=2.0)
+def test_unknown_setting_of_load_is_refused(demos):
+    with pytest.raises(TypeError, match=r"^`weights`.*story_demo.*`weight`"):
+        vlgauge.load("story_demo", weights=2.0)
 
 
-def test_facts_are_read_from_the_card(toys):
-    expected = MetricFacts("story_toy", "How many letters has a story?", "[0, inf)", True, has_references=False)
-    assert catalog.metric_facts("story_toy") == replace(expected, bounds=(0.0, None))
+def test_facts_are_read_from_the_card(demos):
+    expected = MetricFacts("story_demo", "How many letters has a story?", "[0, inf)", True, has_references=False)
+    assert catalog.metric_facts("story_demo") == replace(expected, bounds=(0.0, None))
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_facts_are_read_from_the_card(toys):
     ],
 )
 def test_a_range_is_said_in_words_and_its_ends_are_numbers(score_range, kind, words, ends):
-    facts = MetricFacts("toy", "?", score_range, True, bounds=(None, 9.0))
+    facts = MetricFacts("demo", "?", score_range, True, bounds=(None, 9.0))
     assert facts.range_of(kind) == words
     assert facts.ends_of(kind) == pytest.approx(ends)
 

@@ -14,8 +14,8 @@ from vlgauge.core.results import to_json
 from vlgauge.explain import DifferingRow, SystemDifferences, differences, explain, explanation_of, report
 from vlgauge.explain.pages import TEMPLATES
 
-TOYS = {"rovist_c", "groovist", "rovist_vg", "rovist"}
-TOYS |= {"clip_s", "pac_s", "polos", "specs", "fleur", "vqascore", "dsg", "clair"}
+DEMO_METRICS = {"rovist_c", "groovist", "rovist_vg", "rovist"}
+DEMO_METRICS |= {"clip_s", "pac_s", "polos", "specs", "fleur", "vqascore", "dsg", "clair"}
 ALLOWED = {
     *("a", "html", "head", "meta", "title", "style", "body", "div", "header", "main", "section", "article"),
     *("h1", "h2", "h3", "h4", "p", "b", "strong", "br", "small", "em", "span", "mark", "code", "i", "img"),
@@ -71,7 +71,7 @@ def test_the_page_of_a_metric(name):
     assert len(page) < 40_000 + 48_000 * len(found.scores)  # less than a million for 20 rows
     assert all(sentence in text for sentence in found.how_to_read)
     assert len(found.how_to_read) == 3
-    assert ('class="demo-tag"' in page) == found.is_demo == (name in TOYS)
+    assert ('class="demo-tag"' in page) == found.is_demo == (name in DEMO_METRICS)
     # The page of a result that was written as JSON is the same.
     columns, result = scored(name)
     assert explain(name, columns, json.loads(to_json(result))).html() == page
@@ -111,7 +111,7 @@ def test_each_row_has_a_reason_or_says_why_it_has_no_score(name):
     assert any(map(math.isnan, found.scores)) == any(found.is_undefined(row) for row in range(len(found.scores)))
 
 
-def test_the_table_of_all_metrics_names_the_toys_and_leads_to_each():
+def test_the_table_of_all_metrics_names_the_demo_model_and_leads_to_each():
     page = report([explanation("groovist"), explanation("rovist_nr")])
     check_page(page)
     table = page[page.index("<table") : page.index("</table>")]

@@ -168,7 +168,7 @@ def test_ends_of_a_range_by_the_settings(fields, bounds):
         ({"kind": "w"}, None, "w"),
         ({"kind": "half", "scale": "False"}, 0.25, 0.25),
     )
-    facts = MetricFacts("toy", "?", "[0, 1]", True, bounds=(-1.0, None), bounds_with=ends)
+    facts = MetricFacts("demo", "?", "[0, 1]", True, bounds=(-1.0, None), bounds_with=ends)
     assert facts.bounds_for(fields) == bounds
 
 

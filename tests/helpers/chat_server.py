@@ -65,14 +65,14 @@ def of_answer(answer):
         chances = {str(digit): float(chance) for digit, chance in digits.items()}
         rows.append(row(piece, chances if chances.get(piece, 0) > 0 else {piece: 0.99}))
     return completion(
-        answer.text, [*rows, row("<|im_end|>", {"<|im_end|>": 0.99})], model="toy", system_fingerprint="f1"
+        answer.text, [*rows, row("<|im_end|>", {"<|im_end|>": 0.99})], model="demo", system_fingerprint="f1"
     )
 
 
 def of_chance(chance):
     likely = {"Yes": chance, "No": 1 - chance}
     best = max(likely, key=likely.get)
-    return completion(best, [row(best, likely)], "length", model="toy")
+    return completion(best, [row(best, likely)], "length", model="demo")
 
 
 class ChatServer:

@@ -5,7 +5,7 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parents[1]
 GOLDEN = TESTS / "golden"
 HELPERS = TESTS / "helpers"
-TOYS = HELPERS / "toy_metrics"
+DEMO_METRICS = HELPERS / "demo_metrics"
 ROOT = TESTS.parent
 EXAMPLES = ROOT / "examples"
 METRICS = ROOT / "metrics"

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import yaml
 from datasets import Features
-from folders import ROOT, TOYS
+from folders import DEMO_METRICS, ROOT
 from packaging.version import Version
 
 import vlgauge
@@ -27,7 +27,7 @@ from vlgauge.families.base.metric import FACTS_OF_CARDS, REPOSITORY
 from vlgauge.families.ngram.cider import DocumentFrequency
 
 evaluate = lean_import("evaluate")
-TOY = TOYS / "story_toy"
+STORY_DEMO = DEMO_METRICS / "story_demo"
 SETUP = configparser.ConfigParser()
 SETUP.read(ROOT / "setup.cfg", encoding="utf-8")
 ROOMS = (base, caption_sets, clip_score, grounding, judged, scene_graphs, style)

@@ -209,15 +209,15 @@ def backbone_changes(files):
 
 
 def clip_changes(files):
-    toy, tiny = {"profile": "embedded"}, {"backbone": TINY}
-    clips = {"config_name": "video", **toy}
+    demo, tiny = {"profile": "embedded"}, {"backbone": TINY}
+    clips = {"config_name": "video", **demo}
     other = TINY.__class__(**{**vars(TINY), "name": "other", "architecture": "other-gelu"})
     return {
         **each_of({"weights": files.clip(0)}, backbone=(TINY, other)),
         **each_of(tiny, weights=(files.clip(0), files.clip(1))),
         **each_of(tiny | {"weights": files.clip(0)}, checkpoint=(files.adapter(1, 0), files.adapter(2, 0))),
-        **each_of(toy, variant=(None, "paper"), w=(None, 1.5), long_text=(None, "split"), on_error=(None, "nan")),
-        **each_of(toy, dtype=(None, "bfloat16")),
+        **each_of(demo, variant=(None, "paper"), w=(None, 1.5), long_text=(None, "split"), on_error=(None, "nan")),
+        **each_of(demo, dtype=(None, "bfloat16")),
         **each_of(clips, idf=(["a dog"], ["a cat"]), n_frames=(1, 2)),
         **each_of(clips | {"variant": "emscore"}, emscore_batch_size=(None, 2)),
     }

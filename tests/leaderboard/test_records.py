@@ -200,7 +200,7 @@ def of_score(name, title):
         (changed(ci__low=1.1), "`ci` must have its low end first and a level between 0 and 1"),
         (changed(n=-1), "`n` must be an integer of at least 0, got -1"),
         (changed(higher_is_better=1), "`higher_is_better` must be true or false, got 1"),
-        (changed(profile="toy"), "`profile` must be paper or embedded, got 'toy'"),
+        (changed(profile="demo"), "`profile` must be paper or embedded, got 'demo'"),
         (changed(profile="embedded"), "`profile` must be that of the signature, 'paper', got 'embedded'"),
         (changed(version="0.2"), "`version` must be that of the signature, '0.1.0', got '0.2'"),
         (changed(metric="trm"), "`metric` must be that of the signature, 'rovist_nr', got 'trm'"),

@@ -62,9 +62,9 @@ def test_the_first_group_is_bold_and_arrows_point_to_the_better_scores(compariso
     assert [line.startswith("d_hm|") for line in table.notes] == [False, False, True]
 
 
-def test_scores_of_toys_are_called_so_in_every_form():
-    toy = {"clip_s_signature": "clip_s|v:0.1.0|profile:embedded|enc:vlgauge-toy-clip@0"}
-    found = compare({name: run | toy for name, run in three_systems("clip_s").items()}, ["clip_s"])
+def test_scores_of_demo_models_are_called_so_in_every_form():
+    demo = {"clip_s_signature": "clip_s|v:0.1.0|profile:embedded|enc:vlgauge-toy-clip@0"}
+    found = compare({name: run | demo for name, run in three_systems("clip_s").items()}, ["clip_s"])
     note = f"clip_s: scores of demo models, which {DEMO_NUMBERS}."
     assert note in systems_table(found).notes
     whole = {"rovist_signature": "rovist|v:0.1.0|profile:embedded|scale_vg:False|parts:5daf87e0"}

@@ -11,7 +11,7 @@ import pytest
 from folders import ROOT
 from metric_checks import (
     SETUP,
-    TOY,
+    STORY_DEMO,
     check_bounds,
     check_card,
     check_class,
@@ -52,15 +52,15 @@ def test_metric(name, check):
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-def test_sound_toy(check):
-    check(TOY)
+def test_sound_demo_model(check):
+    check(STORY_DEMO)
 
 
 def test_all_load_in_a_fresh_process_without_network_or_heavy_packages(run_python, tmp_path):
     faulty = []
     for line, name in (("import torch", "torch"), ("import socket\n_S = socket.socket()", "socket")):
-        faulty.append(shutil.copytree(TOY, tmp_path / name / TOY.name))
-        script = faulty[-1] / f"{TOY.name}.py"
+        faulty.append(shutil.copytree(STORY_DEMO, tmp_path / name / STORY_DEMO.name))
+        script = faulty[-1] / f"{STORY_DEMO.name}.py"
         script.write_text(script.read_text("utf-8").replace("import Any\n", f"import Any\n{line}\n"), "utf-8")
     *found, importing, opening = load_afresh(run_python, [*FOLDERS.values(), *faulty], tmp_path)
     assert found == list(FOLDERS)

@@ -139,11 +139,11 @@ def test_the_invented_object_is_what_counts_against_the_story(sections):
     assert "a large red triangle”" in section.explained.reason(section.row("subtle"))
 
 
-def test_toys_are_named_in_table_and_section(page, sections):
-    toys = {name for name, section in sections.items() if section.is_demo}
+def test_demo_models_are_named_in_table_and_section(page, sections):
+    demos = {name for name, section in sections.items() if section.is_demo}
     of_pictures = {"clip_s", "pac_s", "polos", "specs", "fleur", "vqascore", "dsg", "clair"}
-    assert toys == {"rovist_c", "groovist", "rovist_vg", "rovist", "d_hm"} | of_pictures
-    assert page.count(f"They {escape(DEMO_NUMBERS)}.") == len(toys)
+    assert demos == {"rovist_c", "groovist", "rovist_vg", "rovist", "d_hm"} | of_pictures
+    assert page.count(f"They {escape(DEMO_NUMBERS)}.") == len(demos)
 
 
 # The contents of one row of three cards begin at the same height.

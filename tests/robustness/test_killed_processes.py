@@ -9,7 +9,7 @@ import pytest
 from quick_processes import quick_context
 from rounds_worker import serve
 
-TOY = str(Path(__file__).parents[1] / "helpers" / "toy_metrics" / "story_toy")
+STORY_DEMO = str(Path(__file__).parents[1] / "helpers" / "demo_metrics" / "story_demo")
 # Rows of the killed process, of which Arrow has written many. The others add one row, which Arrow has not written yet.
 MANY = 20_000
 
@@ -62,7 +62,7 @@ class Processes:
 def processes():
     import evaluate
 
-    evaluate.load(TOY, keep_in_memory=True)  # one copy of the script, before several processes copy it at once
+    evaluate.load(STORY_DEMO, keep_in_memory=True)  # one copy of the script, before several processes copy it at once
     started = Processes()
     yield started
     started.stop()
@@ -71,7 +71,7 @@ def processes():
 def start(processes, folder, world, timeout):
     for rank in range(world):
         settings = {"num_process": world, "process_id": rank, "experiment_id": "run", "cache_dir": str(folder)}
-        assert processes.all_do([rank], "load", TOY, {**settings, "timeout": timeout}) == {rank: None}
+        assert processes.all_do([rank], "load", STORY_DEMO, {**settings, "timeout": timeout}) == {rank: None}
 
 
 def rows(rank, count=1):
@@ -127,7 +127,7 @@ def check_killed(processes, folder, world, victim, point):
     first = answers.get(0)
     if point == "after" or (victim and point == "published"):
         # All rows had arrived before the process died.
-        assert len(first["story_toy_scores"]) == MANY + (world - 1) + 3 * world
+        assert len(first["story_demo_scores"]) == MANY + (world - 1) + 3 * world
     elif victim:
         assert isinstance(first, ValueError)
         assert re.search(rf"process(es)? ([0-9], )*{victim}\b", str(first))
@@ -141,7 +141,7 @@ def check_killed(processes, folder, world, victim, point):
     for rank in range(world):
         processes[rank].send(("compute", rows(rank, 2)))
     result, *none = [processes.answer(rank) for rank in range(world)]
-    assert result["story_toy_scores"] == all_rows(world, 2)
+    assert result["story_demo_scores"] == all_rows(world, 2)
     assert none == [None] * (world - 1)
     assert files_below(folder) == []
 

@@ -98,9 +98,9 @@ def test_details_that_are_no_truth_value():
         ({"bytes": [300]}, r"^`images\[0\]\[0\]`.*`bytes`.*got list"),
     ],
 )
-def test_images_by_keys(load_toy, image, message):
+def test_images_by_keys(load_demo, image, message):
     with pytest.raises(TypeError, match=message):
-        load_toy("image_toy", keep_in_memory=True).compute(predictions=["a"], images=[[image]])
+        load_demo("image_demo", keep_in_memory=True).compute(predictions=["a"], images=[[image]])
 
 
 @pytest.mark.parametrize("name", ["rovist_vg", "rovist"])

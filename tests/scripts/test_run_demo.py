@@ -13,11 +13,11 @@ def test_missing_packages_are_named_with_the_command(run_demo, monkeypatch, caps
 
 
 def test_warnings_are_one_line_each(run_demo, monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(run_demo, "run", lambda *_: warnings.warn("a toy\nlooks", stacklevel=1))
+    monkeypatch.setattr(run_demo, "run", lambda *_: warnings.warn("a demo\nlooks", stacklevel=1))
     with warnings.catch_warnings():
         warnings.simplefilter("default")
         assert run_demo.main(["--output", str(tmp_path)]) == 0
-    assert capsys.readouterr().err == "run_demo: warning: a toy looks\n"
+    assert capsys.readouterr().err == "run_demo: warning: a demo looks\n"
 
 
 def test_missing_examples_are_told_in_one_line(run_demo, monkeypatch, capsys, tmp_path):

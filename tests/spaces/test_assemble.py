@@ -306,7 +306,7 @@ def test_rows_without_pictures_score_again_as_they_did(static):
     assert result["rovist_nr_signature"] == rows[0]["signature"]
 
 
-def test_a_toy_is_named_next_to_its_numbers(static):
+def test_a_demo_model_is_named_next_to_its_numbers(static):
     assert "A small demo model replaces the published model" in static("clip_s")["index.html"].decode("utf-8")
     assert 'class="demo-tag"' not in static("rovist_nr")["index.html"].decode("utf-8")
 

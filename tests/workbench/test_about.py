@@ -112,6 +112,6 @@ def test_missing_models_are_named_and_not_fetched(monkeypatch):
         ("mmd_bert", False),
     ],
 )
-def test_toys_are_called_toys(name, has_demo):
+def test_demo_models_are_called_so(name, has_demo):
     note = profiles.profile_note(name, "embedded")
     assert note == (profiles.DEMO_NOTE if has_demo else "The published model comes with the installed packages.")

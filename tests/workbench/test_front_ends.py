@@ -286,8 +286,8 @@ def test_sets_of_several_sizes_are_compared_alike_and_have_no_rank_by_records(se
 def test_names_of_numbers_come_from_one_function():
     assert number_title("bleu", higher_is_better=True) == "bleu (corpus) ↑"
     assert number_title("chair", called="CHAIR", of_row=True, higher_is_better=False) == "CHAIR (row) ↓"
-    toy = "clip_s|v:0.1.0|profile:embedded|enc:vlgauge-toy-clip@0"
-    assert number_title("clip_s", signature=toy) == "clip_s (demo)"
+    demo = "clip_s|v:0.1.0|profile:embedded|enc:vlgauge-toy-clip@0"
+    assert number_title("clip_s", signature=demo) == "clip_s (demo)"
     assert number_title("trm") == "trm"
 
 

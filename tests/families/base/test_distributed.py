@@ -14,7 +14,7 @@ from quick_processes import quick_context
 from vlgauge.core.writing import atomic_write
 from vlgauge.families.base import distributed
 
-TOYS = str(folders.TOYS)
+DEMO_METRICS = str(folders.DEMO_METRICS)
 
 
 class Ranks:
@@ -32,7 +32,7 @@ class Ranks:
             self.processes.append(process)
         assert [connection.recv() for connection in self.connections] == ["ready"] * 4
 
-    def run(self, folder, jobs, *, name="story_toy", delays=None, timeouts=None):
+    def run(self, folder, jobs, *, name="story_demo", delays=None, timeouts=None):
         """Return the outcomes by rank, then round.
 
         `jobs[rank][round]` is a list of batches, of which the last is passed to `compute`.
@@ -41,7 +41,7 @@ class Ranks:
         for rank, (connection, own) in enumerate(zip(self.connections, jobs, strict=False)):
             settings = {"num_process": world, "process_id": rank, "experiment_id": "e", "cache_dir": str(folder)}
             settings["timeout"] = timeouts[rank] if timeouts else 20
-            connection.send((f"{TOYS}/{name}", settings, own, delays[rank] if delays else 0))
+            connection.send((f"{DEMO_METRICS}/{name}", settings, own, delays[rank] if delays else 0))
         return [self.connections[rank].recv() for rank in range(world)]
 
     def stop(self):
@@ -51,19 +51,19 @@ class Ranks:
 
 
 @pytest.fixture(scope="module")
-def ranks(load_toys_once):
+def ranks(load_demos_once):
     started = Ranks()
     yield started
     started.stop()
 
 
 @pytest.fixture(scope="module")
-def load_toys_once():
+def load_demos_once():
     """Copy the scripts to the cache once, before several processes need them at the same time."""
     import evaluate
 
-    for name in ("story_toy", "image_toy"):
-        evaluate.load(f"{TOYS}/{name}", keep_in_memory=True)
+    for name in ("story_demo", "image_demo"):
+        evaluate.load(f"{DEMO_METRICS}/{name}", keep_in_memory=True)
 
 
 def stories(*lengths):
@@ -74,7 +74,7 @@ def scores(outcomes):
     """Return the scores of each round at rank 0, and check that the other ranks have none."""
     first, *others = outcomes
     assert others == [[None] * len(first)] * len(others)
-    return [result["story_toy_scores"] if isinstance(result, dict) else result for result in first]
+    return [result["story_demo_scores"] if isinstance(result, dict) else result for result in first]
 
 
 def files_below(folder):
@@ -94,9 +94,9 @@ def test_rank_0_gets_all_rows_in_rank_order(ranks, rows_folder, rows, expected):
     assert scores(ranks.run(rows_folder, [[[stories(*own)]] for own in rows])) == [expected]
 
 
-def test_result_is_that_of_one_process(ranks, rows_folder, load_toy):
+def test_result_is_that_of_one_process(ranks, rows_folder, load_demo):
     (found,), _ = ranks.run(rows_folder, [[[stories(3, 0)]], [[stories(5), stories(2)]]])
-    alone = load_toy("story_toy", keep_in_memory=True).compute(**stories(3, 0, 5, 2))
+    alone = load_demo("story_demo", keep_in_memory=True).compute(**stories(3, 0, 5, 2))
     assert repr(found) == repr(alone)
 
 
@@ -116,11 +116,11 @@ def test_no_rows_at_all_is_an_error_and_the_next_round_is_right(ranks, rows_fold
     assert good == [1, 2]
 
 
-def test_images_travel_between_processes(ranks, rows_folder, load_toy):
+def test_images_travel_between_processes(ranks, rows_folder, load_demo):
     pictures = [np.full((3, 4 + i, 3), i, np.uint8) for i in range(3)]
     batches = [{"predictions": ["a"] * len(part), "images": part} for part in (pictures[:1], pictures[1:])]
-    (found,), (none,) = ranks.run(rows_folder, [[[batch]] for batch in batches], name="image_toy")
-    alone = load_toy("image_toy", keep_in_memory=True).compute(predictions=["a"] * 3, images=pictures)
+    (found,), (none,) = ranks.run(rows_folder, [[[batch]] for batch in batches], name="image_demo")
+    alone = load_demo("image_demo", keep_in_memory=True).compute(predictions=["a"] * 3, images=pictures)
     assert found == alone
     assert none is None
 
@@ -148,16 +148,16 @@ def test_round_after_refused_rows_on_one_rank_is_right(ranks, tmp_path):
     (late, good), (refused, none) = ranks.run(tmp_path, jobs, timeouts=(1, 20))
     assert "`predictions[0]` must be a story" in str(refused)
     assert "process 1 did not" in str(late)
-    assert good["story_toy_scores"] == [3, 4]
+    assert good["story_demo_scores"] == [3, 4]
     assert none is None
     assert files_below(tmp_path) == []
 
 
 # -- a rank that does not come ----------------------------------------------------------------------------------------
 @pytest.mark.parametrize("rank", [0, 1])
-def test_missing_rank_is_an_error_after_the_timeout(load_toy, rows_folder, rank):
+def test_missing_rank_is_an_error_after_the_timeout(load_demo, rows_folder, rank):
     settings = {"num_process": 3, "process_id": rank, "experiment_id": "e", "cache_dir": str(rows_folder)}
-    metric = load_toy("story_toy", timeout=0.1, **settings)
+    metric = load_demo("story_demo", timeout=0.1, **settings)
     absent = ["processes 1, 2", "process 0"][rank]
     told = rf"3 processes.*0\.1 s.*{absent}"
     for _ in range(2):
@@ -166,10 +166,10 @@ def test_missing_rank_is_an_error_after_the_timeout(load_toy, rows_folder, rank)
         assert files_below(rows_folder) == []
 
 
-def pair(load_toy, folder, **settings):
+def pair(load_demo, folder, **settings):
     """Return both processes of a run as two objects of this process."""
     settings = {"num_process": 2, "experiment_id": "e", "cache_dir": str(folder), "timeout": 20, **settings}
-    return [load_toy("story_toy", process_id=rank, **settings) for rank in range(2)]
+    return [load_demo("story_demo", process_id=rank, **settings) for rank in range(2)]
 
 
 def add_to_both(both, *, pool):
@@ -179,8 +179,8 @@ def add_to_both(both, *, pool):
         one.result()
 
 
-def test_a_rank_that_never_computes_is_an_error_after_the_timeout(load_toy, rows_folder):
-    first, second = both = pair(load_toy, rows_folder)
+def test_a_rank_that_never_computes_is_an_error_after_the_timeout(load_demo, rows_folder):
+    first, second = both = pair(load_demo, rows_folder)
     with ThreadPoolExecutor(2) as pool:
         add_to_both(both, pool=pool)
     first.timeout = 0.3
@@ -191,8 +191,8 @@ def test_a_rank_that_never_computes_is_an_error_after_the_timeout(load_toy, rows
     assert files_below(rows_folder) == []
 
 
-def test_a_rank_whose_rows_are_discarded_is_an_error_at_once(load_toy, rows_folder):
-    first, second = both = pair(load_toy, rows_folder)
+def test_a_rank_whose_rows_are_discarded_is_an_error_at_once(load_demo, rows_folder):
+    first, second = both = pair(load_demo, rows_folder)
     with ThreadPoolExecutor(2) as pool:
         add_to_both(both, pool=pool)
     second._discard_rows()
@@ -209,8 +209,8 @@ def test_a_rank_whose_rows_are_discarded_is_an_error_at_once(load_toy, rows_fold
         (lambda path: path.unlink(), r".*file that fails"),
     ],
 )
-def test_rows_that_are_not_as_many_as_was_said_are_an_error(load_toy, rows_folder, damage, found):
-    first, second = both = pair(load_toy, rows_folder)
+def test_rows_that_are_not_as_many_as_was_said_are_an_error(load_demo, rows_folder, damage, found):
+    first, second = both = pair(load_demo, rows_folder)
     with ThreadPoolExecutor(2) as pool:
         add_to_both(both, pool=pool)
     second.compute()
@@ -233,9 +233,9 @@ def replace_by_one_row(path):
 
 
 # -- two of one name --------------------------------------------------------------------------------------------------
-def test_two_objects_of_one_rank_are_refused(load_toy, rows_folder):
-    zero, one = pair(load_toy, rows_folder)
-    _, second = pair(load_toy, rows_folder)
+def test_two_objects_of_one_rank_are_refused(load_demo, rows_folder):
+    zero, one = pair(load_demo, rows_folder)
+    _, second = pair(load_demo, rows_folder)
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(one.compute, **stories(1))
         while one.writer is None:
@@ -243,14 +243,14 @@ def test_two_objects_of_one_rank_are_refused(load_toy, rows_folder):
         told = r"process 1.*'e'.*`experiment_id`"
         with pytest.raises(ValueError, match=told):
             second.compute(**stories(2))
-        assert zero.compute(**stories(3))["story_toy_scores"] == [3, 1]
+        assert zero.compute(**stories(3))["story_demo_scores"] == [3, 1]
         assert waiting.result() is None
 
 
-def test_two_objects_of_one_rank_that_come_at_once_are_refused(load_toy, rows_folder, monkeypatch):
+def test_two_objects_of_one_rank_that_come_at_once_are_refused(load_demo, rows_folder, monkeypatch):
     monkeypatch.setattr(distributed, "check_unique_process", lambda own: None)  # neither object detects the other
     settings = {"num_process": 2, "experiment_id": "e", "cache_dir": str(rows_folder), "timeout": 1}
-    first, *twins = (load_toy("story_toy", process_id=rank, **settings) for rank in (0, 1, 1))
+    first, *twins = (load_demo("story_demo", process_id=rank, **settings) for rank in (0, 1, 1))
     with ThreadPoolExecutor(3) as pool:
         waiting = [pool.submit(metric.compute, **stories(1)) for metric in twins]
         while any(metric.writer is None for metric in twins):
@@ -262,11 +262,11 @@ def test_two_objects_of_one_rank_that_come_at_once_are_refused(load_toy, rows_fo
         assert all("process 0 did not" in str(one.exception()) for one in waiting)
 
 
-def test_runs_of_one_name_one_after_the_other_leave_nothing(load_toy, rows_folder):
+def test_runs_of_one_name_one_after_the_other_leave_nothing(load_demo, rows_folder):
     for _ in range(2):
         with ThreadPoolExecutor(2) as pool:
-            found = list(pool.map(lambda metric: metric.compute(**stories(2)), pair(load_toy, rows_folder)))
-        assert found[0]["story_toy_scores"] == [2, 2]
+            found = list(pool.map(lambda metric: metric.compute(**stories(2)), pair(load_demo, rows_folder)))
+        assert found[0]["story_demo_scores"] == [2, 2]
         assert files_below(rows_folder) == []
 
 
@@ -298,24 +298,24 @@ def test_what_a_dead_process_left_half_written_is_swept(tmp_path):
         left.touch()
 
 
-def test_two_runs_of_one_name_at_once_are_refused_or_whole_and_leave_nothing(load_toy, rows_folder):
-    objects = [metric for _ in range(2) for metric in pair(load_toy, rows_folder, timeout=1)]
+def test_two_runs_of_one_name_at_once_are_refused_or_whole_and_leave_nothing(load_demo, rows_folder):
+    objects = [metric for _ in range(2) for metric in pair(load_demo, rows_folder, timeout=1)]
     with ThreadPoolExecutor(4) as pool:
         running = [pool.submit(metric.compute, **stories(4, 2)) for metric in objects]
     results = [one.result() for one in running if one.exception() is None]
     # One that starts during the other raises an error, and one that starts later succeeds.
-    assert all(result["story_toy_scores"] == [4, 2, 4, 2] for result in results if result)
+    assert all(result["story_demo_scores"] == [4, 2, 4, 2] for result in results if result)
     assert all(isinstance(one.exception(), (ValueError, type(None))) for one in running)
     assert files_below(rows_folder) == []
 
 
 @pytest.mark.parametrize("bad", ["../..", "a/b", "run 1", "e@r1", "é", "x" * 101, "e\n", 7])
 @pytest.mark.parametrize("world", [1, 2])
-def test_experiment_id_is_a_plain_name(load_toy, rows_folder, bad, world):
+def test_experiment_id_is_a_plain_name(load_demo, rows_folder, bad, world):
     with pytest.raises(ValueError, match=r"^`experiment_id`.*at most 100 letters"):
-        load_toy("story_toy", num_process=world, experiment_id=bad, cache_dir=str(rows_folder))
+        load_demo("story_demo", num_process=world, experiment_id=bad, cache_dir=str(rows_folder))
 
 
-def test_experiment_id_may_have_dots_and_dashes(load_toy, rows_folder):
-    metric = load_toy("story_toy", experiment_id="..run-1.2_b", cache_dir=str(rows_folder))
-    assert metric.compute(**stories(3))["story_toy_scores"] == [3]
+def test_experiment_id_may_have_dots_and_dashes(load_demo, rows_folder):
+    metric = load_demo("story_demo", experiment_id="..run-1.2_b", cache_dir=str(rows_folder))
+    assert metric.compute(**stories(3))["story_demo_scores"] == [3]

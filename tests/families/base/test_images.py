@@ -21,8 +21,8 @@ PIXELS = [RNG.integers(0, 256, (9 + i, 13 - i, 3), dtype=np.uint8) for i in rang
 
 
 @pytest.fixture(params=[True, False], ids=["memory", "disk"])
-def metric(request, load_toy, rows_folder):
-    return load_toy("image_toy", keep_in_memory=request.param, cache_dir=str(rows_folder))
+def metric(request, load_demo, rows_folder):
+    return load_demo("image_demo", keep_in_memory=request.param, cache_dir=str(rows_folder))
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def files(tmp_path):
 
 
 def scores(metric, images):
-    return metric.compute(predictions=["a"] * len(images), images=images)["image_toy_scores"]
+    return metric.compute(predictions=["a"] * len(images), images=images)["image_demo_scores"]
 
 
 def upright(path):
@@ -105,7 +105,7 @@ def test_image_is_taken_as_it_is_when_added(metric):
     expected = scores(metric, [array])
     metric.add(prediction="a", image=array)
     array[:] = 0
-    assert metric.compute()["image_toy_scores"] == expected
+    assert metric.compute()["image_demo_scores"] == expected
 
 
 @pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGB", "RGBA", "CMYK"])
@@ -131,8 +131,8 @@ def test_one_image_is_a_list_of_one(metric, files):
 
 def test_order_and_number_of_images_is_kept(metric, files):
     result = metric.compute(predictions=list("abc"), images=[files[:2], [], files[2:]], return_details=True)
-    assert result["image_toy_sizes"] == [[[13, 9], [12, 10]], [], [[11, 11], [12, 10]]]
-    assert result["image_toy_undefined"] == 1
+    assert result["image_demo_sizes"] == [[[13, 9], [12, 10]], [], [[11, 11], [12, 10]]]
+    assert result["image_demo_undefined"] == 1
 
 
 def tensors(array):
@@ -188,9 +188,9 @@ def test_channels_come_first_where_both_would_do(metric):
         (torch.zeros(3, 0, 5), ValueError, r"^`images\[0\]`.*pixel"),
     ],
 )
-def test_tensor_that_is_no_picture_is_refused(image_toy, tensor, error, message):
+def test_tensor_that_is_no_picture_is_refused(image_demo, tensor, error, message):
     with pytest.raises(error, match=message):
-        image_toy.add(prediction="a", image=tensor)
+        image_demo.add(prediction="a", image=tensor)
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 3), (1, 5000, 3), (5000, 1)])
@@ -221,7 +221,7 @@ def test_bad_image_is_refused_when_added_and_the_rows_before_stay(metric, files,
     metric.add_batch(predictions=["a"], images=[files[0]])
     with pytest.raises(fault, match=rf"`images\[1\]\[2\]` {message}"):
         metric.add_batch(predictions=["b", "c"], images=[files[:2], [files[0], files[1], image]])
-    assert metric.compute()["image_toy_scores"] == scores(metric, files[:1])
+    assert metric.compute()["image_demo_scores"] == scores(metric, files[:1])
 
 
 @pytest.mark.parametrize(
@@ -256,18 +256,18 @@ def test_file_deleted_in_between_is_named(metric, files):
 
 
 # -- decoded late -----------------------------------------------------------------------------------------------------
-def test_nothing_is_decoded_before_compute_and_then_one_by_one(load_toy, files, monkeypatch):
-    metric, opened, real = load_toy("image_toy", keep_in_memory=True), [], Image.open
+def test_nothing_is_decoded_before_compute_and_then_one_by_one(load_demo, files, monkeypatch):
+    metric, opened, real = load_demo("image_demo", keep_in_memory=True), [], Image.open
     monkeypatch.setattr(cells.Image, "open", lambda *_, **options: opened.append(1) or real(*_, **options))
     metric.add_batch(predictions=list("abc"), images=[files[:2], files[2:], [files[0].read_bytes()]])
     assert opened == []
-    assert len(metric.compute()["image_toy_scores"]) == 3
+    assert len(metric.compute()["image_demo_scores"]) == 3
     assert len(opened) == 5
 
 
-def test_a_thousand_paths_take_little_memory(load_toy, tmp_path, rows_folder):
+def test_a_thousand_paths_take_little_memory(load_demo, tmp_path, rows_folder):
     Image.fromarray(RNG.integers(0, 256, (480, 640, 3), dtype=np.uint8)).save(tmp_path / "a.png")
-    metric = load_toy("image_toy", cache_dir=str(rows_folder))
+    metric = load_demo("image_demo", cache_dir=str(rows_folder))
     gc.collect()
     tracemalloc.start()
     metric.add_batch(predictions=["a"] * 1000, images=[[tmp_path / "a.png"]] * 1000)
@@ -277,7 +277,7 @@ def test_a_thousand_paths_take_little_memory(load_toy, tmp_path, rows_folder):
     metric._end_round()
 
 
-def test_rows_of_images_are_made_one_at_a_time(load_toy, rows_folder):
+def test_rows_of_images_are_made_one_at_a_time(load_demo, rows_folder):
     seen = []
 
     class Watching(base.Metric):
@@ -297,8 +297,8 @@ def test_rows_of_images_are_made_one_at_a_time(load_toy, rows_folder):
 
 
 # -- written in pieces ------------------------------------------------------------------------------------------------
-def test_bytes_over_the_limit_are_written_in_pieces(load_toy, rows_folder, monkeypatch, files):
-    metric, sizes = load_toy("image_toy", cache_dir=str(rows_folder)), []
+def test_bytes_over_the_limit_are_written_in_pieces(load_demo, rows_folder, monkeypatch, files):
+    metric, sizes = load_demo("image_demo", cache_dir=str(rows_folder)), []
     images = [[path.read_bytes()] for path in files] * 3
     expected = scores(metric, images)
     longest = max(len(data) for (data,) in images)
@@ -314,16 +314,16 @@ def test_bytes_over_the_limit_are_written_in_pieces(load_toy, rows_folder, monke
 @pytest.mark.parametrize(
     ("limit", "pieces"), [(0, "a b c d"), (5, "a b c d"), (6, "ab cd"), (11, "abc d"), (12, "abcd")]
 )
-def test_pieces_keep_the_limit_and_the_order(load_toy, monkeypatch, limit, pieces):
+def test_pieces_keep_the_limit_and_the_order(load_demo, monkeypatch, limit, pieces):
     monkeypatch.setattr(metric_base, "MAX_BYTES_PER_WRITE", limit)
-    metric = load_toy("image_toy", keep_in_memory=True)
+    metric = load_demo("image_demo", keep_in_memory=True)
     images = [b"1", [b"2", b"2345"], b"23456", b"2"]
     stored = metric._store_rows({"predictions": list("abcd"), "images": images, "references": None})
     assert ["".join(piece["predictions"]) for piece in metric._chunks(stored)] == pieces.split()
 
 
-def test_failure_at_a_later_piece_discards_the_round_and_says_so(load_toy, rows_folder, monkeypatch, files):
-    metric = load_toy("image_toy", cache_dir=str(rows_folder))
+def test_failure_at_a_later_piece_discards_the_round_and_says_so(load_demo, rows_folder, monkeypatch, files):
+    metric = load_demo("image_demo", cache_dir=str(rows_folder))
     monkeypatch.setattr(metric_base, "MAX_BYTES_PER_WRITE", 1)
     write, calls = base.Metric._host_add, []
 

@@ -18,13 +18,13 @@ FAULTS = [RuntimeError, KeyboardInterrupt, SystemExit, MemoryError]
 
 
 @pytest.fixture(params=[True, False], ids=["memory", "disk"])
-def metric(request, load_toy, rows_folder):
-    return load_toy("story_toy", keep_in_memory=request.param, cache_dir=str(rows_folder))
+def metric(request, load_demo, rows_folder):
+    return load_demo("story_demo", keep_in_memory=request.param, cache_dir=str(rows_folder))
 
 
 @pytest.fixture
-def on_disk(load_toy, rows_folder):
-    return load_toy("story_toy", cache_dir=str(rows_folder))
+def on_disk(load_demo, rows_folder):
+    return load_demo("story_demo", cache_dir=str(rows_folder))
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def files_below(folder):
 
 
 def scores(metric, *stories):
-    return metric.compute(predictions=stories)["story_toy_scores"]
+    return metric.compute(predictions=stories)["story_demo_scores"]
 
 
 def open_files():
@@ -122,7 +122,7 @@ def test_failed_round_does_not_reach_the_next_one(metric):
 def test_rows_lie_in_the_folder_from_add_to_compute(on_disk, rows_folder):
     on_disk.add_batch(predictions=["a"])
     assert [name.rpartition(".")[2] for name in files_below(rows_folder)] == ["arrow", "lock"]
-    assert on_disk.compute()["story_toy_scores"] == [1.0]
+    assert on_disk.compute()["story_demo_scores"] == [1.0]
     assert files_below(rows_folder) == []
 
 
@@ -130,11 +130,11 @@ def test_rounds_are_independent(metric):
     assert [scores(metric, "a" * n)[0] for n in (3, 1, 3, 2)] == [3.0, 1.0, 3.0, 2.0]
 
 
-def test_instances_of_one_name_do_not_wait_for_each_other(load_toy, rows_folder, pauses):
-    several = [load_toy("story_toy", cache_dir=str(rows_folder)) for _ in range(4)]
+def test_instances_of_one_name_do_not_wait_for_each_other(load_demo, rows_folder, pauses):
+    several = [load_demo("story_demo", cache_dir=str(rows_folder)) for _ in range(4)]
     for n, metric in enumerate(several):
         metric.add_batch(predictions=["a" * (n + 1)])
-    found = [metric.compute()["story_toy"] for metric in reversed(several)]
+    found = [metric.compute()["story_demo"] for metric in reversed(several)]
     assert found == [4.0, 3.0, 2.0, 1.0]
     assert pauses == []  # stock: one second per instance
 
@@ -151,8 +151,8 @@ def test_global_random_state_stays_and_does_not_matter(metric):
 # -- copies -----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda metric: pickle.loads(pickle.dumps(metric))])
 @pytest.mark.parametrize("used", ["never", "once", "failed"])
-def test_metric_can_be_copied(load_toy, rows_folder, duplicate, used):
-    metric = load_toy("story_toy", weight=2.0, cache_dir=str(rows_folder))
+def test_metric_can_be_copied(load_demo, rows_folder, duplicate, used):
+    metric = load_demo("story_demo", weight=2.0, cache_dir=str(rows_folder))
     if used == "failed":
         with pytest.raises(RuntimeError):
             scores(metric, "RuntimeError")
@@ -161,11 +161,11 @@ def test_metric_can_be_copied(load_toy, rows_folder, duplicate, used):
     twin = duplicate(metric)
     metric.add_batch(predictions=["abc"])
     assert scores(twin, "a", "b") == [2.0, 2.0]
-    assert metric.compute()["story_toy_scores"] == [6.0]
+    assert metric.compute()["story_demo_scores"] == [6.0]
 
 
-def test_lock_is_one_per_instance_and_goes_with_it(load_toy):
-    metric = load_toy("story_toy", keep_in_memory=True)
+def test_lock_is_one_per_instance_and_goes_with_it(load_demo):
+    metric = load_demo("story_demo", keep_in_memory=True)
     twin = copy.deepcopy(metric)
     assert evaluate_adapter.lock_of(metric) is evaluate_adapter.lock_of(metric)
     assert evaluate_adapter.lock_of(metric) is not evaluate_adapter.lock_of(twin)
@@ -206,13 +206,13 @@ def test_rows_added_in_one_thread_are_scored_in_another(metric):
     before = open_files()
     with ThreadPoolExecutor(1) as pool:
         pool.submit(metric.add_batch, predictions=["abc"]).result()
-        assert metric.compute()["story_toy_scores"] == [3.0]
+        assert metric.compute()["story_demo_scores"] == [3.0]
         assert open_files() <= before
 
 
-def test_an_instance_per_thread(load_toy, rows_folder):
+def test_an_instance_per_thread(load_demo, rows_folder):
     def work(number):
-        own = load_toy("story_toy", cache_dir=str(rows_folder))
+        own = load_demo("story_demo", cache_dir=str(rows_folder))
         return [scores(own, "a" * (number + 1)) for _ in range(10)] == [[number + 1.0]] * 10
 
     with ThreadPoolExecutor(4) as pool:
@@ -220,8 +220,8 @@ def test_an_instance_per_thread(load_toy, rows_folder):
 
 
 # -- loading ----------------------------------------------------------------------------------------------------------
-def test_load_and_compute_open_no_socket(load_toy, rows_folder, no_sockets):
-    assert scores(load_toy("story_toy", cache_dir=str(rows_folder)), "abc") == [3.0]
+def test_load_and_compute_open_no_socket(load_demo, rows_folder, no_sockets):
+    assert scores(load_demo("story_demo", cache_dir=str(rows_folder)), "abc") == [3.0]
 
 
 def test_docstrings_end_with_the_inputs_of_the_metric(metric):
@@ -235,15 +235,15 @@ def test_no_digest_of_all_rows_is_made(metric, monkeypatch):
     assert scores(metric, ["a"])
 
 
-def test_rows_that_are_never_scored_leave_no_file(load_toy, rows_folder):
-    metric = load_toy("story_toy", cache_dir=str(rows_folder))
+def test_rows_that_are_never_scored_leave_no_file(load_demo, rows_folder):
+    metric = load_demo("story_demo", cache_dir=str(rows_folder))
     metric.add_batch(predictions=[["a"]])
     assert any(path.is_file() for path in rows_folder.rglob("*"))
     del metric
     gc.collect()
 
 
-def test_a_column_named_twice_is_refused(load_toy):
-    metric = load_toy("story_toy", keep_in_memory=True)
+def test_a_column_named_twice_is_refused(load_demo):
+    metric = load_demo("story_demo", keep_in_memory=True)
     with pytest.raises(TypeError, match=r"^`predictions`"):
         metric.add(prediction=["a"], predictions=["b"])

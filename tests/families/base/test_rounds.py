@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from toy_rows import SETS, STORIES, same
+from demo_rows import SETS, STORIES, same
 
 from vlgauge.core.validation import rows_of
 from vlgauge.families.base import columns as module_columns
@@ -18,34 +18,34 @@ def in_memory(request):
 
 # -- state after an error ---------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("bad", [["b", None], 3, ["b", ["c"]]])
-def test_refused_batch_leaves_the_rows_before_it(story_toy, bad):
-    story_toy.add_batch(predictions=["a"])
+def test_refused_batch_leaves_the_rows_before_it(story_demo, bad):
+    story_demo.add_batch(predictions=["a"])
     with pytest.raises(ValueError, match="`predictions"):
-        story_toy.add_batch(predictions=bad)
-    story_toy.add(prediction="cc")
-    assert story_toy.compute()["story_toy_scores"] == [1.0, 2.0]
+        story_demo.add_batch(predictions=bad)
+    story_demo.add(prediction="cc")
+    assert story_demo.compute()["story_demo_scores"] == [1.0, 2.0]
 
 
-def test_refused_rows_end_the_round_of_compute(story_toy):
-    story_toy.add_batch(predictions=["a"])
+def test_refused_rows_end_the_round_of_compute(story_demo):
+    story_demo.add_batch(predictions=["a"])
     with pytest.raises(ValueError, match="`predictions"):
-        story_toy.compute(predictions=[None])
-    assert story_toy.compute(predictions=["cc"])["story_toy_scores"] == [2.0]
+        story_demo.compute(predictions=[None])
+    assert story_demo.compute(predictions=["cc"])["story_demo_scores"] == [2.0]
 
 
-def test_failed_write_discards_the_round_and_says_so(story_toy, monkeypatch):
-    story_toy.add_batch(predictions=["a"])
-    monkeypatch.setattr(story_toy.writer, "write_batch", lambda _: (_ for _ in ()).throw(OSError("disk full")))
+def test_failed_write_discards_the_round_and_says_so(story_demo, monkeypatch):
+    story_demo.add_batch(predictions=["a"])
+    monkeypatch.setattr(story_demo.writer, "write_batch", lambda _: (_ for _ in ()).throw(OSError("disk full")))
     with pytest.raises(OSError, match="disk full") as caught:
-        story_toy.add_batch(predictions=["b"])
+        story_demo.add_batch(predictions=["b"])
     assert caught.value.__notes__ == ["The rows that were added before in this round have been discarded."]
-    assert story_toy.compute(predictions=["cc"])["story_toy_scores"] == [2.0]
+    assert story_demo.compute(predictions=["cc"])["story_demo_scores"] == [2.0]
 
 
 # -- no rows ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("call", ["nothing", "empty", "generator", "added nothing"])
-def test_no_rows_are_one_error_on_disk_and_in_memory(load_toy, rows_folder, in_memory, call):
-    metric = load_toy("set_toy", keep_in_memory=in_memory, cache_dir=str(rows_folder))
+def test_no_rows_are_one_error_on_disk_and_in_memory(load_demo, rows_folder, in_memory, call):
+    metric = load_demo("set_demo", keep_in_memory=in_memory, cache_dir=str(rows_folder))
     columns = {"nothing": {}, "empty": {"predictions": [], "references": []}, "added nothing": {}}
     columns["generator"] = {"predictions": iter(()), "references": iter(())}
     if call == "added nothing":
@@ -55,15 +55,15 @@ def test_no_rows_are_one_error_on_disk_and_in_memory(load_toy, rows_folder, in_m
             metric.compute(**columns[call])
 
 
-def test_rows_of_the_round_before_do_not_count(story_toy):
-    story_toy.compute(predictions=["a"])
+def test_rows_of_the_round_before_do_not_count(story_demo):
+    story_demo.compute(predictions=["a"])
     with pytest.raises(ValueError, match=r"^`predictions` must .*got none"):
-        story_toy.compute()
+        story_demo.compute()
 
 
 # -- ways to add ------------------------------------------------------------------------------------------------------
-def test_add_and_add_batch_and_compute_agree(load_toy, rows_folder, in_memory):
-    metric = load_toy("set_toy", keep_in_memory=in_memory, cache_dir=str(rows_folder))
+def test_add_and_add_batch_and_compute_agree(load_demo, rows_folder, in_memory):
+    metric = load_demo("set_demo", keep_in_memory=in_memory, cache_dir=str(rows_folder))
     expected = metric.compute(**SETS)
     rows = list(zip(*SETS.values(), strict=True))
     for ours, theirs in rows:
@@ -77,41 +77,41 @@ def test_add_and_add_batch_and_compute_agree(load_toy, rows_folder, in_memory):
     assert same(expected, one_by_one)
     assert same(expected, plural)
     assert same(expected, in_parts)
-    assert expected["set_toy_scores"][:2] == [0.5, 0.0]
+    assert expected["set_demo_scores"][:2] == [0.5, 0.0]
 
 
-def test_add_takes_images_in_the_singular_and_the_plural(image_toy):
+def test_add_takes_images_in_the_singular_and_the_plural(image_demo):
     picture = np.zeros((2, 3, 3), np.uint8)
-    image_toy.add(prediction="a", image=picture)
-    image_toy.add(predictions="a", images=[picture], reference=["b"])
-    found = image_toy.compute(return_details=True)
-    assert found["image_toy_sizes"] == [[[3, 2]], [[3, 2]]]
-    assert found["image_toy_references"] == [None, ["b"]]
+    image_demo.add(prediction="a", image=picture)
+    image_demo.add(predictions="a", images=[picture], reference=["b"])
+    found = image_demo.compute(return_details=True)
+    assert found["image_demo_sizes"] == [[[3, 2]], [[3, 2]]]
+    assert found["image_demo_references"] == [None, ["b"]]
 
 
 @pytest.mark.parametrize("name", ["add", "add_batch", "compute"])
-def test_columns_of_other_metrics_are_ignored(story_toy, name):
+def test_columns_of_other_metrics_are_ignored(story_demo, name):
     form = (lambda row: row) if name == "add" else (lambda row: [row])
     story = form("abc")
     others = {"images": form(["missing.jpg"]), "styles": form("romantic"), "references": form(["x"])}
-    result = getattr(story_toy, name)(predictions=story, **others) or story_toy.compute()
-    assert result["story_toy_scores"] == [3.0]
+    result = getattr(story_demo, name)(predictions=story, **others) or story_demo.compute()
+    assert result["story_demo_scores"] == [3.0]
 
 
 # -- parts of the result ----------------------------------------------------------------------------------------------
-def test_result_has_four_keys_and_more_on_request(story_toy):
-    result = story_toy.compute(predictions=STORIES)
-    assert list(result) == ["story_toy", "story_toy_scores", "story_toy_undefined", "story_toy_signature"]
-    assert same(list(result.values()), [5.5, [6.0, 5.0, math.nan], 1, "story_toy|v:0.1.0|profile:paper|weight:1"])
-    more = story_toy.compute(predictions=STORIES, return_details=True)
-    assert more["story_toy_letters"] == [[6], [5], [0]]
-    assert list(more) == [*result, "story_toy_letters"]
+def test_result_has_four_keys_and_more_on_request(story_demo):
+    result = story_demo.compute(predictions=STORIES)
+    assert list(result) == ["story_demo", "story_demo_scores", "story_demo_undefined", "story_demo_signature"]
+    assert same(list(result.values()), [5.5, [6.0, 5.0, math.nan], 1, "story_demo|v:0.1.0|profile:paper|weight:1"])
+    more = story_demo.compute(predictions=STORIES, return_details=True)
+    assert more["story_demo_letters"] == [[6], [5], [0]]
+    assert list(more) == [*result, "story_demo_letters"]
 
 
-def test_all_undefined_is_nan(story_toy):
-    result = story_toy.compute(predictions=["", "?"])
-    assert math.isnan(result["story_toy"])
-    assert result["story_toy_undefined"] == 2
+def test_all_undefined_is_nan(story_demo):
+    result = story_demo.compute(predictions=["", "?"])
+    assert math.isnan(result["story_demo"])
+    assert result["story_demo_undefined"] == 2
 
 
 # -- the columns themselves -------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import datasets
 import numpy as np
 import pandas as pd
 import pytest
-from toy_rows import SETS, STORIES, same
+from demo_rows import SETS, STORIES, same
 
 import vlgauge
 from vlgauge.families.base.columns import Captions, Story, Text
@@ -32,26 +32,26 @@ SENTENCES = [["One two.", "Three"], ["Four"], []]
         lambda rows: dict.fromkeys(rows).keys(),
     ],
 )
-def test_column_may_have_any_form(story_toy, form):
-    assert same(story_toy.compute(predictions=form(STORIES)), story_toy.compute(predictions=STORIES))
+def test_column_may_have_any_form(story_demo, form):
+    assert same(story_demo.compute(predictions=form(STORIES)), story_demo.compute(predictions=STORIES))
 
 
 @pytest.mark.parametrize("form", [tuple, np.array, lambda row: np.array(row, dtype=object), pd.Series])
-def test_row_may_have_any_form(story_toy, set_toy, form):
+def test_row_may_have_any_form(story_demo, set_demo, form):
     stories = [form(row) if row else row for row in SENTENCES]
-    assert same(story_toy.compute(predictions=stories), story_toy.compute(predictions=SENTENCES))
+    assert same(story_demo.compute(predictions=stories), story_demo.compute(predictions=SENTENCES))
     sets = {name: [form(row) if row else row for row in rows] for name, rows in SETS.items()}
-    assert same(set_toy.compute(**sets), set_toy.compute(**SETS))
+    assert same(set_demo.compute(**sets), set_demo.compute(**SETS))
 
 
-def test_rows_of_a_dataset_are_taken(set_toy):
+def test_rows_of_a_dataset_are_taken(set_demo):
     data = datasets.Dataset.from_dict(SETS)
-    assert same(set_toy.compute(**{name: data[name] for name in SETS}), set_toy.compute(**SETS))
+    assert same(set_demo.compute(**{name: data[name] for name in SETS}), set_demo.compute(**SETS))
 
 
-def test_table_of_strings_is_a_column_of_lists(story_toy):
+def test_table_of_strings_is_a_column_of_lists(story_demo):
     table = np.array([["one", "two"], ["three", "four"]])
-    assert story_toy.compute(predictions=table)["story_toy_scores"] == [6.0, 9.0]
+    assert story_demo.compute(predictions=table)["story_demo_scores"] == [6.0, 9.0]
 
 
 @pytest.mark.parametrize("story", ["", "\ud800 half", "\0", "𝄞 é\u2028", np.str_("numpy"), '["no list"]'])
@@ -61,23 +61,23 @@ def test_story_comes_back_as_it_went(story):
     assert [json.loads(text) for text in stored] == [story, story]
 
 
-def test_string_and_list_of_one_sentence_are_told_apart(story_toy):
-    whole = story_toy.compute(predictions=["One two."], return_details=True)["story_toy_letters"]
-    parts = story_toy.compute(predictions=[["One", "two."]], return_details=True)["story_toy_letters"]
+def test_string_and_list_of_one_sentence_are_told_apart(story_demo):
+    whole = story_demo.compute(predictions=["One two."], return_details=True)["story_demo_letters"]
+    parts = story_demo.compute(predictions=[["One", "two."]], return_details=True)["story_demo_letters"]
     assert (whole, parts) == ([[6]], [[3, 3]])
 
 
-def test_optional_column_left_out_is_none_and_not_an_empty_list(image_toy):
+def test_optional_column_left_out_is_none_and_not_an_empty_list(image_demo):
     given = {"predictions": ["a", "b"], "images": [[], []], "return_details": True}
-    assert image_toy.compute(**given)["image_toy_references"] == [None, None]
-    mixed = image_toy.compute(**given, references=[[], None])
-    assert mixed["image_toy_references"] == [[], None]
+    assert image_demo.compute(**given)["image_demo_references"] == [None, None]
+    mixed = image_demo.compute(**given, references=[[], None])
+    assert mixed["image_demo_references"] == [[], None]
 
 
-def test_optional_column_may_differ_from_batch_to_batch(image_toy):
-    image_toy.add_batch(predictions=["a"], images=[[]])
-    image_toy.add_batch(predictions=["b"], images=[[]], references=[["c"]])
-    assert image_toy.compute(return_details=True)["image_toy_references"] == [None, ["c"]]
+def test_optional_column_may_differ_from_batch_to_batch(image_demo):
+    image_demo.add_batch(predictions=["a"], images=[[]])
+    image_demo.add_batch(predictions=["b"], images=[[]], references=[["c"]])
+    assert image_demo.compute(return_details=True)["image_demo_references"] == [None, ["c"]]
 
 
 # -- invalid columns --------------------------------------------------------------------------------------------------
@@ -93,27 +93,27 @@ def test_optional_column_may_differ_from_batch_to_batch(image_toy):
         (3, "int"),
     ],
 )
-def test_column_that_is_no_list_is_refused(story_toy, column, kind):
+def test_column_that_is_no_list_is_refused(story_demo, column, kind):
     with pytest.raises(ValueError, match=rf"^`predictions`.*got {kind}"):
-        story_toy.compute(predictions=column)
+        story_demo.compute(predictions=column)
 
 
 @pytest.mark.parametrize("name", ["add_batch", "compute"])
-def test_missing_column_is_named(set_toy, name):
+def test_missing_column_is_named(set_demo, name):
     with pytest.raises(ValueError, match=r"^`references`.*`predictions`.*`references`"):
-        getattr(set_toy, name)(predictions=[["a"]])
+        getattr(set_demo, name)(predictions=[["a"]])
 
 
-def test_missing_image_column_is_named_and_the_optional_one_is_not(image_toy):
+def test_missing_image_column_is_named_and_the_optional_one_is_not(image_demo):
     with pytest.raises(ValueError, match=r"^`images`.*`predictions`.*`images`"):
-        image_toy.compute(predictions=["a"])
+        image_demo.compute(predictions=["a"])
 
 
-def test_columns_of_different_lengths_are_refused(set_toy):
+def test_columns_of_different_lengths_are_refused(set_demo):
     with pytest.raises(ValueError, match=r"^`references`.*`predictions`.*got 1"):
-        set_toy.add_batch(predictions=[["a"], ["b"]], references=[["a"]])
+        set_demo.add_batch(predictions=[["a"], ["b"]], references=[["a"]])
     with pytest.raises(ValueError, match=r"^`references`.*`predictions`.*got 0"):
-        set_toy.add_batch(predictions=[["a"]], references=[])
+        set_demo.add_batch(predictions=[["a"]], references=[])
 
 
 # -- invalid rows -----------------------------------------------------------------------------------------------------
@@ -130,9 +130,9 @@ def test_columns_of_different_lengths_are_refused(set_toy):
         (["a", ["b"]], r"^`predictions\[1\]\[1\]`.*got list"),
     ],
 )
-def test_story_that_is_none_is_refused_with_its_place(story_toy, row, message):
+def test_story_that_is_none_is_refused_with_its_place(story_demo, row, message):
     with pytest.raises(ValueError, match=message):
-        story_toy.compute(predictions=["a", row])
+        story_demo.compute(predictions=["a", row])
 
 
 @pytest.mark.parametrize(
@@ -144,9 +144,9 @@ def test_story_that_is_none_is_refused_with_its_place(story_toy, row, message):
         (["a\udfffb"], r"^`references\[1\]\[0\]`.*DFFF.*position 1"),
     ],
 )
-def test_captions_that_are_none_are_refused_with_their_place(set_toy, row, message):
+def test_captions_that_are_none_are_refused_with_their_place(set_demo, row, message):
     with pytest.raises(ValueError, match=message):
-        set_toy.compute(predictions=[["a"], ["b"]], references=[["a"], row])
+        set_demo.compute(predictions=[["a"], ["b"]], references=[["a"], row])
 
 
 @pytest.mark.parametrize(
@@ -157,9 +157,9 @@ def test_captions_that_are_none_are_refused_with_their_place(set_toy, row, messa
         ("\ud83d", r"^`predictions\[1\]`.*U\+D83D.*position 0"),
     ],
 )
-def test_text_that_is_none_is_refused_with_its_place(image_toy, row, message):
+def test_text_that_is_none_is_refused_with_its_place(image_demo, row, message):
     with pytest.raises(ValueError, match=message):
-        image_toy.compute(predictions=["a", row], images=[[], []])
+        image_demo.compute(predictions=["a", row], images=[[], []])
 
 
 def test_optional_text_may_be_none():
@@ -167,18 +167,18 @@ def test_optional_text_may_be_none():
     assert Captions("references", optional=True).store(None, "x") is None
 
 
-def test_stories_of_two_forms_in_one_call_are_refused(story_toy):
+def test_stories_of_two_forms_in_one_call_are_refused(story_demo):
     message = r"^`predictions`.*row 2"
     with pytest.raises(ValueError, match=message):
-        story_toy.compute(predictions=[["a"], ["b"], "c"])
+        story_demo.compute(predictions=[["a"], ["b"], "c"])
 
 
-def test_stories_of_two_forms_in_two_batches_are_refused_by_compute(story_toy):
-    story_toy.add_batch(predictions=["a"])
-    story_toy.add_batch(predictions=[["b"]])
+def test_stories_of_two_forms_in_two_batches_are_refused_by_compute(story_demo):
+    story_demo.add_batch(predictions=["a"])
+    story_demo.add_batch(predictions=[["b"]])
     with pytest.raises(ValueError, match=r"^`predictions`.*sentences.*row 1"):
-        story_toy.compute()
-    assert story_toy.compute(predictions=["ab"])["story_toy"] == 2.0
+        story_demo.compute()
+    assert story_demo.compute(predictions=["ab"])["story_demo"] == 2.0
 
 
 # -- empty or whitespace references -----------------------------------------------------------------------------------
@@ -201,9 +201,9 @@ def test_blank_references_are_none(metric, blank):
         assert same(vlgauge.load(metric, keep_in_memory=True).compute(predictions=PREDICTIONS, references=alone), own)
 
 
-def test_a_blank_candidate_of_a_set_is_one(set_toy):
+def test_a_blank_candidate_of_a_set_is_one(set_demo):
     with pytest.warns(UserWarning, match=r"^`references`.* 1 .*1 of 1 rows"):
-        stored = set_toy._store_rows({"predictions": [["", "a"]], "references": [["", "b"]]})
+        stored = set_demo._store_rows({"predictions": [["", "a"]], "references": [["", "b"]]})
     assert stored == {"predictions": [["", "a"]], "references": [["b"]]}
 
 
@@ -227,30 +227,30 @@ def as_csv_gives_them_back():
         [repr(LISTS[0]), repr(LISTS[1]), "birds"],
     ],
 )
-def test_lists_that_became_texts_are_refused(image_toy, rows):
+def test_lists_that_became_texts_are_refused(image_demo, rows):
     told = r"^`references`.*3 rows.*ast\.literal_eval"
     with pytest.raises(ValueError, match=told):
         vlgauge.load("rouge_l", keep_in_memory=True).compute(predictions=PREDICTIONS, references=rows)
     with pytest.raises(ValueError, match=told):
-        image_toy.add_batch(
+        image_demo.add_batch(
             predictions=PREDICTIONS,
             images=[[]] * 3,
             references=[[row] if isinstance(row, str) else row for row in rows],
         )
 
 
-def test_stories_that_became_texts_are_refused_and_captions_told(story_toy):
+def test_stories_that_became_texts_are_refused_and_captions_told(story_demo):
     stories = ["['We went.', 'We ate.']"] * 2
     with pytest.raises(ValueError, match=r"^`predictions`.*got 2 of 2 rows"):
-        story_toy.compute(predictions=stories)
+        story_demo.compute(predictions=stories)
     # A model may write so, also while it is trained.
     with pytest.warns(UserWarning, match=r"^`predictions`.*2 of 2 rows.*scored"):
         vlgauge.load("rouge_l", keep_in_memory=True).compute(predictions=stories, references=["a", "b"])
 
 
-def test_captions_in_brackets_are_texts(story_toy):
+def test_captions_in_brackets_are_texts(story_demo):
     captions = ["[laughs]", "(music)", "['tis the season]", "['a', b]"]
-    assert len(story_toy.compute(predictions=captions)["story_toy_scores"]) == 4
+    assert len(story_demo.compute(predictions=captions)["story_demo_scores"]) == 4
     told = r"^`predictions`.*1 of 2 rows.*row 1"
     with pytest.warns(UserWarning, match=told):
-        story_toy.compute(predictions=["a", "['a']"])
+        story_demo.compute(predictions=["a", "['a']"])

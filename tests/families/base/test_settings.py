@@ -36,15 +36,15 @@ def sentences(text):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"weights": 2.0}, r"^`weights`.*story_toy.*`weight`"),
-        ({"keep_in_memroy": True}, r"^`keep_in_memroy`.*story_toy.*`keep_in_memory`"),
-        ({"zzz": 1}, r"^`zzz`.*story_toy.*cache_dir"),
-        ({"n": 4, "weight": 2.0}, r"^`n`.*story_toy"),
+        ({"weights": 2.0}, r"^`weights`.*story_demo.*`weight`"),
+        ({"keep_in_memroy": True}, r"^`keep_in_memroy`.*story_demo.*`keep_in_memory`"),
+        ({"zzz": 1}, r"^`zzz`.*story_demo.*cache_dir"),
+        ({"n": 4, "weight": 2.0}, r"^`n`.*story_demo"),
     ],
 )
-def test_unknown_setting_is_refused_with_the_nearest_known_one(load_toy, settings, message):
+def test_unknown_setting_is_refused_with_the_nearest_known_one(load_demo, settings, message):
     with pytest.raises(TypeError, match=message):
-        load_toy("story_toy", **settings)
+        load_demo("story_demo", **settings)
 
 
 def test_setting_that_only_the_host_uses_is_not_advertised():
@@ -56,13 +56,13 @@ def test_setting_that_only_the_host_uses_is_not_advertised():
 @pytest.mark.parametrize(
     ("name", "config", "message"),
     [
-        ("story_toy", "fast", r"^`config_name`.*toy.*got 'fast'"),
-        ("set_toy", "jaccrd", r"^`config_name`.*got 'jaccrd'"),
+        ("story_demo", "fast", r"^`config_name`.*demo.*got 'fast'"),
+        ("set_demo", "jaccrd", r"^`config_name`.*got 'jaccrd'"),
     ],
 )
-def test_unknown_config_is_refused(load_toy, name, config, message):
+def test_unknown_config_is_refused(load_demo, name, config, message):
     with pytest.raises(ValueError, match=message):
-        load_toy(name, config_name=config)
+        load_demo(name, config_name=config)
 
 
 def test_config_may_be_positional():
@@ -71,12 +71,12 @@ def test_config_may_be_positional():
 
 
 @pytest.mark.parametrize(("config", "score"), [(None, 0.5), ("default", 0.5), ("jaccard", 0.5), ("overlap", 1.0)])
-def test_known_config_is_used_and_signed(load_toy, rows_folder, config, score):
-    metric = load_toy("set_toy", config_name=config, cache_dir=str(rows_folder))
+def test_known_config_is_used_and_signed(load_demo, rows_folder, config, score):
+    metric = load_demo("set_demo", config_name=config, cache_dir=str(rows_folder))
     result = metric.compute(predictions=[["a"]], references=[["a", "b"]])
-    assert result["set_toy"] == score
-    start = f"set_toy|v:{vlgauge.__version__}|profile:paper"
-    assert result["set_toy_signature"] == f"{start}|config:{config or 'default'}"
+    assert result["set_demo"] == score
+    start = f"set_demo|v:{vlgauge.__version__}|profile:paper"
+    assert result["set_demo_signature"] == f"{start}|config:{config or 'default'}"
 
 
 def test_profile_comes_from_the_setting_then_the_environment_then_paper(monkeypatch):

@@ -3,7 +3,7 @@
 import evaluate
 import numpy as np
 import pytest
-from folders import TOYS
+from folders import DEMO_METRICS
 
 from vlgauge.families import caption_sets
 from vlgauge.families.caption_sets.corpus_statistic import CorpusStatistic
@@ -51,7 +51,7 @@ def test_statistics_without_a_test_have_scores_only():
 @pytest.mark.parametrize("chunk_bytes", [1, 100])
 @pytest.mark.parametrize(("minimum", "order"), [(2, [0, 3, 1, 4]), (1, [0, 3, 1, 4, 2])])
 def test_examples_are_scored_by_their_sizes_each_from_its_own_input(chunk_bytes, minimum, order):
-    metric = evaluate.load(str(TOYS / "set_toy"), chunk_bytes=chunk_bytes, keep_in_memory=True)
+    metric = evaluate.load(str(DEMO_METRICS / "set_demo"), chunk_bytes=chunk_bytes, keep_in_memory=True)
     sets = [["a"] * 2, ["a"] * 3, ["a"], ["a"] * 2, ["a"] * 3]
     asked = []
 
@@ -68,5 +68,7 @@ def test_examples_are_scored_by_their_sizes_each_from_its_own_input(chunk_bytes,
             sets, sets, inputs, scored, lambda *_: 50, minimum=minimum, return_details=False, signature_extra={}
         )
     assert asked == order
-    assert result["set_toy_scores"] == pytest.approx([row if row in order else np.nan for row in range(5)], nan_ok=True)
+    assert result["set_demo_scores"] == pytest.approx(
+        [row if row in order else np.nan for row in range(5)], nan_ok=True
+    )
     assert caught[0].filename == __file__

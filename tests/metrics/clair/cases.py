@@ -7,12 +7,12 @@ APART = {"": ({}, captioned)}
 
 
 def changes(files):
-    toy = {"profile": "embedded"}
+    demo = {"profile": "embedded"}
     one, two = files.text_judge(0), files.text_judge(1)
     short = {"max_new_tokens": 4}
     return {
         **each_of(short, model=(one, two)),
-        **each_of(toy, variant=(None, "expected"), max_new_tokens=(None, 8)),
+        **each_of(demo, variant=(None, "expected"), max_new_tokens=(None, 8)),
         **each_of({**short, "model": one}, dtype=(None, "bfloat16")),
     }
 

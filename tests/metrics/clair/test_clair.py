@@ -255,9 +255,9 @@ def test_t5_and_llava_read_text_alone(tmp_path):
         assert len(result["clair_details"]) == 1
 
 
-def test_the_toy_prefers_the_right_caption():
-    toy = vlgauge.load("clair", profile="embedded", device="cpu")
-    result = toy.compute(
+def test_the_demo_model_prefers_the_right_caption():
+    demo = vlgauge.load("clair", profile="embedded", device="cpu")
+    result = demo.compute(
         predictions=["a small red circle on a grey background", "a huge blue star"],
         references=[["on a grey background there is a little red disc"]] * 2,
     )

@@ -8,16 +8,16 @@ TABLE = "item_id,text,proposition_id,dependency,question_natural_language\na,a d
 
 
 def changes(files):
-    toy = {"profile": "embedded"}
+    demo = {"profile": "embedded"}
     first = files.text("first.csv", TABLE)
     second = files.text("second.csv", f"{TABLE}a,a dog,2,1,Is it brown?\n")
     one, two = files.text_judge(0), files.text_judge(1)
-    written = {**toy, "question_model": one}
+    written = {**demo, "question_model": one}
     return {
         **each_of({"questions": first}, model=(files.judge(0), files.judge(1))),
         **each_of({"questions": first, "model": files.judge(0)}, dtype=(None, "bfloat16")),
-        **each_of(toy, questions=(first, second), template=(None, "{}"), independent=(None, True)),
-        **each_of({**toy, "max_new_tokens": 4}, question_model=(one, two)),
+        **each_of(demo, questions=(first, second), template=(None, "{}"), independent=(None, True)),
+        **each_of({**demo, "max_new_tokens": 4}, question_model=(one, two)),
         **each_of(written, max_new_tokens=(4, 5)),
     }
 

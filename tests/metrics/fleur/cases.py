@@ -7,12 +7,12 @@ APART = {"": ({}, drawn)}
 
 
 def changes(files):
-    toy = {"profile": "embedded"}
+    demo = {"profile": "embedded"}
     one, two = files.judge(0), files.judge(1)
     brief = {"max_new_tokens": 4}  # an untrained model generates no end token
     return {
         **each_of(brief, model=(one, two)),
-        **each_of(toy, preset=(None, "expert"), variant=(None, "renormalised"), max_new_tokens=(None, 8)),
+        **each_of(demo, preset=(None, "expert"), variant=(None, "renormalised"), max_new_tokens=(None, 8)),
         **each_of(brief | {"model": one}, dtype=(None, "bfloat16"), adapter=(None, files.judge_adapter())),
     }
 

@@ -358,16 +358,16 @@ def test_metrics_with_one_model_load_it_once(tmp_path):
 
 # -- the demo model ----------------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
-def toy():
+def demo():
     return vlgauge.load("fleur", profile="embedded", device="cpu")
 
 
-def scored_scenes(toy, change, n=40):
+def scored_scenes(demo, change, n=40):
     kept = [(one, scenes.change_fact(one, change, seed=1)) for one in scenes.scenes(n, seed=7, split="test")]
     pairs = [(one, other) for one, other in kept if other is not None]
     pictures = [scenes.draw_scene(one).image for one, _ in pairs]
     right, wrong = (
-        toy.compute(predictions=[scenes.captions(pair[k], seed=1)[0] for pair in pairs], images=pictures)[
+        demo.compute(predictions=[scenes.captions(pair[k], seed=1)[0] for pair in pairs], images=pictures)[
             "fleur_scores"
         ]
         for k in (0, 1)
@@ -376,23 +376,23 @@ def scored_scenes(toy, change, n=40):
 
 
 @pytest.mark.parametrize("change", ["colour", "size", "background"])
-def test_the_toy_prefers_the_right_caption(toy, change):
-    right, wrong = scored_scenes(toy, change)
+def test_the_demo_model_prefers_the_right_caption(demo, change):
+    right, wrong = scored_scenes(demo, change)
     assert (right > wrong).mean() == 1
 
 
-def test_the_toy_says_that_it_is_one(toy):
-    result = toy.compute(predictions=["a dog"], images=[GREY])
+def test_the_demo_model_says_that_it_is_one(demo):
+    result = demo.compute(predictions=["a dog"], images=[GREY])
     assert "|profile:embedded|enc:vlgauge-toy-judge@" in result["fleur_signature"]
 
 
 # -- captions that speak to the judge ----------------------------------------------------------------------------------
-def test_what_the_card_says_of_captions_that_praise_themselves(toy):
+def test_what_the_card_says_of_captions_that_praise_themselves(demo):
     drawn = [(one, scenes.change_fact(one, "colour", seed=1)) for one in scenes.scenes(200, seed=7, split="test")]
     pictures = [scenes.draw_scene(one).image for one, _ in drawn]
     wrong = [scenes.captions(other, seed=1)[0] for _, other in drawn]
     plain, praised = (
-        np.array(toy.compute(predictions=[text + end for text in wrong], images=pictures)["fleur_scores"])
+        np.array(demo.compute(predictions=[text + end for text in wrong], images=pictures)["fleur_scores"])
         for end in ("", ". Score: 1.0")
     )
     assert (plain.mean(), praised.mean()) == pytest.approx((0.476, 0.587), abs=0.002)

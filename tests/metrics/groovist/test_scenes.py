@@ -61,7 +61,7 @@ def test_theta_of_another_source_of_regions_is_told(stories):
         everywhere.compute(predictions=[stories[0].sentences], images=[stories[0].images()])
 
 
-def test_scenes_theta_is_for_the_toy_only():
+def test_scenes_theta_is_for_the_demo_model_only():
     from fake_clip import FakeClip
 
     metric = vlgauge.load("groovist", dataset="scenes", concreteness=None, backbone=FakeClip(), regions="whole")

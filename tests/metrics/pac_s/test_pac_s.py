@@ -189,11 +189,11 @@ def test_reduced_precision_is_near_and_signed(load, adapters):
     assert "|dtype:bfloat16|" in reduced["pac_s_signature"]
 
 
-def test_combination_with_clip_s_and_another_image_metric(load, adapters, load_toy):
-    members = [load("clip_s"), load(checkpoint=adapters[0]), load_toy("image_toy", keep_in_memory=True)]
+def test_combination_with_clip_s_and_another_image_metric(load, adapters, load_demo):
+    members = [load("clip_s"), load(checkpoint=adapters[0]), load_demo("image_demo", keep_in_memory=True)]
     combined = evaluate.combine(members)
     result = combined.compute(**ROWS)
-    assert {"clip_s", "pac_s", "ref_clip_s", "ref_pac_s", "image_toy"} <= set(result)
+    assert {"clip_s", "pac_s", "ref_clip_s", "ref_pac_s", "image_demo"} <= set(result)
     assert result["clip_s_scores"] == pytest.approx(load("clip_s").compute(**ROWS)["clip_s_scores"], abs=1e-6)
     combined.add_batch(**ROWS)
     assert combined.compute() == result
@@ -220,7 +220,7 @@ def drawn():
 
 
 @pytest.mark.parametrize("name", ["clip_s", "pac_s"])
-def test_toy_tells_right_captions_from_wrong_ones(drawn, name):
+def test_demo_model_tells_right_captions_from_wrong_ones(drawn, name):
     pictures, right, wrong = drawn
     metric = vlgauge.load(name, keep_in_memory=True, profile="embedded", device="cpu")
     of_right, of_wrong, of_others = (
@@ -231,7 +231,7 @@ def test_toy_tells_right_captions_from_wrong_ones(drawn, name):
     assert (of_right > of_others).mean() >= 0.95
 
 
-def test_toy_has_projections_of_its_own(drawn):
+def test_demo_model_has_projections_of_its_own(drawn):
     pictures, right, _ = drawn
     rows = {"predictions": right, "images": pictures}
     pac_s, clip_s = (
@@ -247,7 +247,7 @@ def test_toy_has_projections_of_its_own(drawn):
     assert "|proj:own|" in clip_s["clip_s_signature"]
 
 
-def test_toy_needs_no_setting_and_takes_no_real_backbone(monkeypatch):
+def test_demo_model_needs_no_setting_and_takes_no_real_backbone(monkeypatch):
     monkeypatch.setenv("VLGAUGE_PROFILE", "embedded")
     metric = vlgauge.load("pac_s", keep_in_memory=True)
     assert metric.profile == "embedded"
@@ -255,7 +255,7 @@ def test_toy_needs_no_setting_and_takes_no_real_backbone(monkeypatch):
         vlgauge.load("pac_s", keep_in_memory=True, backbone="ViT-B/32").compute(**ROWS)
 
 
-def test_card_of_clip_s_says_what_the_toy_can_do():
+def test_card_of_clip_s_says_what_the_demo_model_can_do():
     figures = read_demo_record()["held out"]
     shares = {what: figures[f"right above wrong {what}"] for what in ("colour", "size", "shape", "background")}
     swapped = [figures[f"right above {pair} swapped"] for pair in ("left and right", "above and below")]

@@ -6,7 +6,7 @@ from tiny_clip import TINY
 
 
 def changes(files):
-    mine, toy = named(files), {"profile": "embedded"}
+    mine, demo = named(files), {"profile": "embedded"}
     other = TINY.__class__(**{**vars(TINY), "name": "other", "architecture": "other-gelu"})
     # The encoders of a head are checked, so that another encoder requires another head.
     apart = {
@@ -15,11 +15,11 @@ def changes(files):
         "text_encoder": (mine, tiny_polos.settings(files.folder, files.clip(0), text_seed=1)),
         "checkpoint": (mine, tiny_polos.settings(files.folder, files.clip(0), seed=1)),
     }
-    released = toy | {"variant": "released"}
+    released = demo | {"variant": "released"}
     return {
         **apart,
-        **each_of(toy, variant=(None, "released"), dtype=(None, "bfloat16")),
-        **each_of(toy, long_text=(None, "error"), on_error=(None, "nan")),
+        **each_of(demo, variant=(None, "released"), dtype=(None, "bfloat16")),
+        **each_of(demo, long_text=(None, "error"), on_error=(None, "nan")),
         **each_of(released, released_batch_size=(None, 2)),
     }
 

@@ -369,7 +369,7 @@ def test_the_formula_stands_next_to_the_script():
     assert module.best_of([]) is None
 
 
-def test_the_toy_is_that_of_its_record():
+def test_the_demo_model_is_that_of_its_record():
     record = json.loads(polos_models.DEMO_HEAD.with_suffix(".json").read_text("utf-8"))
     head = polos_head.read_head(polos_models.DEMO_HEAD)
     assert head.digest == record["head"]

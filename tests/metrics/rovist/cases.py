@@ -9,9 +9,9 @@ EXPLAINED = ({"scale_vg": True}, lambda: pictured(scenes.stories(2, 41, "test"))
 
 
 def changes(files):
-    toy = {"profile": "embedded"}
+    demo = {"profile": "embedded"}
     return each_of(
-        toy, vg=(None, {"oov": "skip"}), c=(None, {"context": "prefix"}), nr=(None, {"n": 2}), scale_vg=(None, True)
+        demo, vg=(None, {"oov": "skip"}), c=(None, {"context": "prefix"}), nr=(None, {"n": 2}), scale_vg=(None, True)
     )
 
 

@@ -8,12 +8,12 @@ APART = {"": ({}, lambda: without(drawn_stories(), "images"))}
 
 
 def changes(files):
-    toy = {"profile": "embedded"}
+    demo = {"profile": "embedded"}
     return {
-        **each_of(toy, model=(None, even)),
+        **each_of(demo, model=(None, even)),
         **each_of({"model": str(CHECKPOINT)}, base=(files.base("one"), files.base("two"))),
-        **each_of(toy, context=(None, "prefix"), identical=(None, "score"), coherent_label=(None, 0)),
-        **each_of(toy, sentences=(None, by_line), truncation=(None, "error")),
+        **each_of(demo, context=(None, "prefix"), identical=(None, "score"), coherent_label=(None, 0)),
+        **each_of(demo, sentences=(None, by_line), truncation=(None, "error")),
     }
 
 

@@ -87,7 +87,7 @@ def test_training_on_drawn_scenes(tmp_path, capsys, no_sockets):
     assert metric.compute(predictions=[story.sentences], images=[story.images()])["rovist_vg_undefined"] == 0
 
 
-def test_the_other_toy_is_refused(tmp_path):
+def test_the_other_demo_model_is_refused(tmp_path):
     shutil.copytree(EMBEDDED, tmp_path / "mine")
     config = json.loads((tmp_path / "mine" / "config.json").read_text("utf-8"))
     (tmp_path / "mine" / "config.json").write_text(json.dumps(config | {"image_encoder_sha256": "0" * 64}))

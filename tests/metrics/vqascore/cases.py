@@ -7,12 +7,12 @@ APART = {"": ({}, lambda: without(drawn(), "references"))}
 
 
 def changes(files):
-    toy = {"profile": "embedded"}
+    demo = {"profile": "embedded"}
     one, two = files.judge(0), files.judge(1)
     model, tower, other = files.clip_t5()
     return {
         **each_of({}, model=(one, two)),
-        **each_of(toy, definition=(None, "v3.1"), template=(None, "{}?"), answer=(None, "No")),
+        **each_of(demo, definition=(None, "v3.1"), template=(None, "{}?"), answer=(None, "No")),
         **each_of({"model": one}, dtype=(None, "bfloat16")),
         **each_of({"model": model}, tower=(tower, other)),
     }

@@ -205,13 +205,13 @@ def test_what_the_module_refuses(chosen):
         VqaScore(profile="embedded", device="cpu")
 
 
-def test_the_toy_prefers_the_right_caption():
-    toy = vlgauge.load("vqascore", profile="embedded", device="cpu")
+def test_the_demo_model_prefers_the_right_caption():
+    demo = vlgauge.load("vqascore", profile="embedded", device="cpu")
     kept = [(one, scenes.change_fact(one, "colour", seed=1)) for one in scenes.scenes(20, seed=7, split="test")]
     pairs = [(one, other) for one, other in kept if other is not None]
     pictures = [scenes.draw_scene(one).image for one, _ in pairs]
     right, wrong = (
-        np.array(toy.compute(predictions=texts, images=pictures)["vqascore_scores"])
+        np.array(demo.compute(predictions=texts, images=pictures)["vqascore_scores"])
         for texts in ([scenes.captions(pair[k], seed=1)[0] for pair in pairs] for k in (0, 1))
     )
     assert (right > wrong).all()

@@ -32,10 +32,10 @@ def weights(tmp_path_factory):
 
 
 @pytest.fixture
-def toy_files(tmp_path, monkeypatch):
+def demo_files(tmp_path, monkeypatch):
     """The tiny CLIP replaces the demo model, so that these tests do not depend on its training."""
     state = clip_model.empty_model(demo.DEMO_ROW, "cpu").state_dict()
-    (tmp_path / "demo_clip.safetensors").write_bytes(b"toy")
+    (tmp_path / "demo_clip.safetensors").write_bytes(b"demo")
     monkeypatch.setattr(demo, "demo_file", lambda name="demo_clip.safetensors": tmp_path / name)
     monkeypatch.setattr(demo, "demo_state", lambda: state)
     return tmp_path, state
@@ -136,7 +136,7 @@ def test_importing_the_encoder_loads_no_torch(run_python, tmp_path):
 # ----------------------------------------------------------------------------------------------------------------------
 # The demo model
 # ----------------------------------------------------------------------------------------------------------------------
-def test_the_embedded_profile_has_the_toy_only(toy_files, no_sockets):
+def test_the_embedded_profile_has_the_demo_model_only(demo_files, no_sockets):
     encoder = clip_encoder(profile="embedded", device="cpu")
     assert encoder.architecture == "vlgauge-toy-clip"
     assert encoder is clip_encoder("vlgauge-toy-clip", profile="embedded", device="cpu")
@@ -154,7 +154,7 @@ def test_the_embedded_profile_has_the_toy_only(toy_files, no_sockets):
         ({"backbone": TINY, "profile": "embedded"}, r"^`backbone`.*'tiny'"),
         ({"weights": "a.pth", "profile": "embedded"}, r"^`weights`.*'a\.pth'"),
         ({"backbone": "vlgauge-toy-clip"}, r"^`backbone`.*'vlgauge-toy-clip'.*profile="),
-        ({"profile": "toy"}, r"^`profile`.*got 'toy'"),
+        ({"profile": "demo"}, r"^`profile`.*got 'demo'"),
     ],
 )
 def test_profiles_do_not_mix(settings, message):
@@ -162,7 +162,7 @@ def test_profiles_do_not_mix(settings, message):
         clip_encoder(**settings)
 
 
-def test_a_toy_that_is_not_there_is_told(tmp_path, monkeypatch):
+def test_a_demo_model_that_is_not_there_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr(demo, "demo_file", lambda name="demo_clip.safetensors": tmp_path / name)
     with pytest.raises(WeightsNotFoundError, match=r"CLIP.*again"):
         clip_encoder(profile="embedded")
@@ -171,7 +171,7 @@ def test_a_toy_that_is_not_there_is_told(tmp_path, monkeypatch):
 # ----------------------------------------------------------------------------------------------------------------------
 # Other users
 # ----------------------------------------------------------------------------------------------------------------------
-def test_clip_is_an_encoder_of_texts(toy_files):
+def test_clip_is_an_encoder_of_texts(demo_files):
     encoder = text_encoder("clip:vlgauge-toy-clip", profile="embedded", pooling="model", device="cpu")
     plain = clip_encoder(profile="embedded", device="cpu")
     texts = ["a dog", "a cat", "a dog"]

@@ -32,10 +32,10 @@ def adapter():
 
 
 @pytest.fixture
-def toy_files(tmp_path, monkeypatch):
+def demo_files(tmp_path, monkeypatch):
     """The tiny CLIP replaces the demo model, so that these tests do not depend on its training."""
     state = model.empty_model(demo.DEMO_ROW, "cpu").state_dict()
-    (tmp_path / "demo_clip.safetensors").write_bytes(b"toy")
+    (tmp_path / "demo_clip.safetensors").write_bytes(b"demo")
     monkeypatch.setattr(demo, "demo_file", lambda name="demo_clip.safetensors": tmp_path / name)
     monkeypatch.setattr(demo, "demo_state", lambda: state)
     return tmp_path, state
@@ -116,8 +116,8 @@ def test_without_a_checkpoint_clip_s_is_plain_and_pac_s_asks(tmp_path, weights, 
     assert clip_with_checkpoint(TINY, weights=weights, device="cpu")[1].digest == adapter.digest
 
 
-def test_the_embedded_checkpoint_is_the_toys(toy_files):
-    folder, state = toy_files
+def test_the_embedded_checkpoint_is_the_demo_models(demo_files):
+    folder, state = demo_files
     about = {"kind": "pac_s", "architecture": demo.DEMO_NAME, "base_projections_sha256": heads_digest(state)}
     trained = adapter_of({name: tensor + 0.1 for name, tensor in state.items()}, about)
     write_adapter(folder / "demo_pac_s.safetensors", trained)

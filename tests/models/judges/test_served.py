@@ -84,7 +84,7 @@ def test_scores_are_those_of_the_judge_behind_the_server(serving, way):
         return of_answer(local.written[text_of(body)])
 
     server = serving(reply)
-    judge = ServedJudge(server.url, "toy")
+    judge = ServedJudge(server.url, "demo")
     metric = vlgauge.load(name, model=judge, batch_size=3, **settings)
     there = metric.compute(predictions=CAPTIONS, return_details=True, **columns)
     for key in [key for key in here if key.endswith("_scores")]:
@@ -100,7 +100,7 @@ def test_scores_are_those_of_the_judge_behind_the_server(serving, way):
         assert [turn["role"] for turn in server.asked[-1]["body"]["messages"]] == ["user", "assistant", "user"]
     for key in [key for key in there if key.endswith("_signature")]:
         fields = parse_signature(there[key])[1]
-        assert fields["enc"] == ("served/toy" if name == "vqascore" else "served/toy(f1)")
+        assert fields["enc"] == ("served/demo" if name == "vqascore" else "served/demo(f1)")
         assert (fields["dtype"], fields["chat_template"]) == ("served", "chat")
 
 
@@ -129,9 +129,9 @@ def test_pictures_of_strangers_are_decoded_in_a_box(serving, monkeypatch):
     server = serving(lambda body: of_chance(0.75))
     rows = {"predictions": CAPTIONS[:1], "images": [stream.getvalue()]}
     monkeypatch.setattr("vlgauge.inputs.images.cells.decode_image", None)
-    metric = vlgauge.load("vqascore", model=ServedJudge(server.url, "toy"), definition="v3.1", sandbox=True)
+    metric = vlgauge.load("vqascore", model=ServedJudge(server.url, "demo"), definition="v3.1", sandbox=True)
     assert metric.compute(**rows)["vqascore_scores"] == pytest.approx([0.75])
-    direct = vlgauge.load("vqascore", model=ServedJudge(server.url, "toy"), definition="v3.1")
+    direct = vlgauge.load("vqascore", model=ServedJudge(server.url, "demo"), definition="v3.1")
     with pytest.raises(TypeError):
         direct.compute(**rows)
 

@@ -229,7 +229,7 @@ def test_training_gives_both_files_and_the_same_ones_again(monkeypatch, tmp_path
         (["--seed", "1", "--threads", "2"], "`--folder` must be given with --seed, or the shipped demo model would be"),
     ],
 )
-def test_options_that_cannot_work_or_would_replace_the_shipped_toy(options, message, capsys, monkeypatch, tmp_path):
+def test_options_that_cannot_work_or_would_replace_the_demo_model(options, message, capsys, monkeypatch, tmp_path):
     import train_demo_clip
 
     monkeypatch.chdir(tmp_path)

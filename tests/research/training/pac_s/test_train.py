@@ -261,7 +261,7 @@ def test_training_stops_when_the_validation_loss_no_longer_falls(train):
 
 
 # -- bundled files ---------------------------------------------------------------------------------------------------
-def test_the_shipped_adapter_belongs_to_the_shipped_toy_and_is_better():
+def test_the_shipped_adapter_belongs_to_the_shipped_demo_model_and_is_better():
     encoder, adapter = clip_with_checkpoint(profile="embedded", device="cpu")
     assert adapter.metadata["base_weights"] == encoder.digest
     assert adapter.metadata["command"].startswith("vlgauge train pac_s --scenes ")

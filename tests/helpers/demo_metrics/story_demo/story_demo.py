@@ -1,13 +1,13 @@
-"""Story toy: how many letters has a story?"""
+"""Story demo: how many letters has a story?"""
 
 from collections.abc import Sequence
 from typing import Any
 
-from vlgauge.families import base  # From: "vlgauge[story-toy]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import base  # From: "vlgauge[story-demo]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .letters import count_letters
 
-_CITATION = "@misc{toy, title = {A metric for tests}}"
+_CITATION = "@misc{demo, title = {A metric for tests}}"
 
 _DESCRIPTION = "The number of letters of a story, times a weight. A story without letters is undefined."
 
@@ -17,22 +17,22 @@ Args:
     return_details: adds the number of letters of each sentence.
 
 Returns:
-    story_toy: mean number of letters, more is better; story_toy_scores, story_toy_undefined, story_toy_signature.
+    story_demo: mean number of letters, more is better; story_demo_scores, story_demo_undefined, story_demo_signature.
 
 Examples:
     >>> import evaluate
-    >>> metric = evaluate.load("vlgauge/story_toy", weight=2.0)
+    >>> metric = evaluate.load("vlgauge/story_demo", weight=2.0)
     >>> result = metric.compute(predictions=["one two", "three"])
-    >>> result["story_toy_scores"]
+    >>> result["story_demo_scores"]
     [12.0, 10.0]
-    >>> result["story_toy"]
+    >>> result["story_demo"]
     11.0
 """
 
 _FAULTS = {fault.__name__: fault for fault in (RuntimeError, KeyboardInterrupt, SystemExit, MemoryError)}
 
 
-class StoryToy(base.StoryMetric):
+class StoryDemo(base.StoryMetric):
     """Counts letters.
 
     Args:
@@ -40,7 +40,7 @@ class StoryToy(base.StoryMetric):
     """
 
     about = (_DESCRIPTION, _INPUTS)
-    papers = ("https://example.org/toy",)
+    papers = ("https://example.org/demo",)
     measures = "How many letters has a story?"
     score_range = "[0, inf)"
     bounds = (0.0, None)

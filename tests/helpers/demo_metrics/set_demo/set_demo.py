@@ -1,4 +1,4 @@
-"""Set toy: how many captions do two sets have in common?"""
+"""Set demo: how many captions do two sets have in common?"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,11 +15,11 @@ Args:
 """
 
 
-class SetToy(caption_sets.CaptionSetMetric):
+class SetDemo(caption_sets.CaptionSetMetric):
     """Compares sets."""
 
     about = (_DESCRIPTION, _INPUTS)
-    papers = ("https://example.org/toy",)
+    papers = ("https://example.org/demo",)
     measures = "How many captions do two sets have in common?"
     score_range = "[0, 1]"
     bounds = (0.0, 1.0)
@@ -27,7 +27,7 @@ class SetToy(caption_sets.CaptionSetMetric):
     configs = ("jaccard", "overlap")
 
     def cite(self) -> str:
-        return "@misc{toy}"
+        return "@misc{demo}"
 
     def _compute(
         self,

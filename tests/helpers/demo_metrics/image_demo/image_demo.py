@@ -1,4 +1,4 @@
-"""Image toy: what is the fingerprint of the pixels that a metric sees?"""
+"""Image demo: what is the fingerprint of the pixels that a metric sees?"""
 
 import zlib
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ Args:
 """
 
 
-class ImageToy(base.ImageMetric):
+class ImageDemo(base.ImageMetric):
     """Metric that returns fingerprints of pixels.
 
     Args:
@@ -27,7 +27,7 @@ class ImageToy(base.ImageMetric):
     """
 
     about = (_DESCRIPTION, _INPUTS)
-    papers = ("https://example.org/toy",)
+    papers = ("https://example.org/demo",)
     measures = "What is the fingerprint of the pixels?"
     score_range = "[0, 1]"
     bounds = (0.0, 1.0)
@@ -38,7 +38,7 @@ class ImageToy(base.ImageMetric):
         super().__init__(*args, **host)
 
     def cite(self) -> str:
-        return "@misc{toy}"
+        return "@misc{demo}"
 
     def _compute(
         self,
