@@ -211,6 +211,7 @@ def _card(path: Path, words: dict[str, str]) -> str:
     facts = yaml.safe_load(front)
     own = {"title": f"{words['title']} TODO", "short_description": "TODO its question?"}
     own |= {"paper": "[TODO](https://example.org)"}
+    own |= {"reading": [f"TODO {what}." for what in ("What the score measures", "What to compare", "What it ignores")]}
     facts |= own | ({"extra": words["name"].replace("_", "-")} if "extra" in facts else {})
     kept = {key: value for key, value in facts["scores"][0].items() if key in ("direction", "value", "references")}
     title = {"key": words["name"], "title": own["title"], "range": "TODO such as [0, 1]"}

@@ -16,9 +16,9 @@ from vlgauge.core.catalog import (
     metric_facts,
     metric_folder,
     metric_names,
+    metric_reading,
     metric_title,
 )
-from vlgauge.explain import explanation_of
 from vlgauge.research.studies.published import PAPERS, list_published_tables
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def reading() -> str:
     parts = []
     for name in metric_names():
         facts = metric_facts(name)
-        sentences = "\n".join(f"* {sentence}" for sentence in explanation_of(name).reading)
+        sentences = "\n".join(f"* {sentence}" for sentence in metric_reading(name))
         heading = f"### [{name}](/metrics/{name}.md)"
         question = f"**{facts.measures}** Range {facts.score_range}; {facts.better} is better."
         parts.append(f"{heading}\n\n{question}\n\n{sentences}\n")

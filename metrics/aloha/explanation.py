@@ -12,12 +12,6 @@ class AlohaExplanation(MentionedContent):
     """Captions with their objects and the matched reference objects."""
 
     name = "aloha"
-    reading = (
-        "Each object of the caption is paired with one object of the references, so that the sum of the similarities "
-        "is as large as possible.",
-        "The score is the similarity of the worst pair: a single hallucinated object is enough for a low score.",
-        "A caption without objects scores 1, because it contains no hallucination; it may also contain no information.",
-    )
     why_undefined = "its references name no object, or there are none"
 
     def reason(self, row: int) -> str:

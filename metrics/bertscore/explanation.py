@@ -13,14 +13,6 @@ class BertscoreExplanation(Explanation):
 
     name = "bertscore"
     digits = 3
-    reading = (
-        "Each token of a caption is compared with each token of a reference, by the similarity of what a language "
-        "model makes of them in context. The most similar one counts.",
-        "Precision is the mean over the tokens of the caption, recall over those of the reference, and the score is "
-        "their F-measure with the best reference.",
-        "Without a baseline, captions of other images also score far above 0: compare scores of one model and one "
-        "layer with each other.",
-    )
     why_undefined = "it has no reference to be compared with"
 
     def reason(self, row: int) -> str:

@@ -12,13 +12,6 @@ class BleuExplanation(ReferencedCaption):
     """Captions with the words marked that occur in a reference."""
 
     name = "bleu"
-    reading = (
-        "The corpus-level value adds the n-grams of all captions before dividing, so it is not the mean of the scores.",
-        "If no four consecutive words match, which is common, smoothing constants leave the score of a caption near "
-        "0, at most 0.032 (a perfect caption of three words): do not use it for single captions.",
-        "A word counts at most as often as in one reference, and captions shorter than the closest reference get a "
-        "penalty.",
-    )
 
     def nearness(self, detail: Mapping[str, Any]) -> Sequence[float]:
         """Return the number of distinct words that each reference shares with the caption."""

@@ -14,13 +14,6 @@ class CaptureExplanation(MentionedContent):
     """Captions with the matches in the first reference, grouped by kind."""
 
     name = "capture"
-    reading = (
-        "Objects, attributes and relations are matched with those of each reference, first exactly, then by synonyms.",
-        "Those without a match count by their similarity to the most similar one. Objects, attributes and relations "
-        "have the weights 5, 5 and 2.",
-        "An attribute is compared without its object: a red car next to a blue bus is as good as a blue car next to "
-        "a red bus.",
-    )
     why_undefined = "it has no reference to be compared with"
 
     def reason(self, row: int) -> str:

@@ -12,12 +12,6 @@ class ChairExplanation(Explanation):
 
     name = "chair"
     on_axis = (0.0, 1.0)
-    reading = (
-        "The score is the share of hallucinated objects among the objects that a caption mentions; 0 is best.",
-        "Only objects of the table count: 80 kinds with 403 words, those of MS-COCO, unless you pass another table.",
-        "A caption that mentions no objects hallucinates none, so also report how many objects of the image are "
-        "mentioned.",
-    )
     why_undefined = "it names no object that the table knows"
 
     def explain_undefined(self, row: int) -> str:

@@ -16,13 +16,6 @@ class ChrfExplanation(ReferencedCaption):
     """Captions with the character sequences marked that occur in their best reference."""
 
     name = "chrf"
-    reading = (
-        "The corpus-level value adds the n-grams of all captions before dividing, so it is not the mean of the scores.",
-        "Unrelated captions share single letters and pairs of letters, and score about 0.2 on MS-COCO: compare "
-        "systems on the same references, and never with BLEU.",
-        "Another form of a word counts nearly as much as the word, and so does another word with the same letters, "
-        "such as “man” in “woman”.",
-    )
 
     def reason(self, row: int) -> str:
         """Return the number of characters in long and short shared sequences, as text."""

@@ -18,13 +18,6 @@ class CiderExplanation(ReferencedCaption):
     """Captions with the words marked that occur in a reference."""
 
     name = "cider"
-    reading = (
-        "The score is the similarity of the n-grams of caption and references. N-grams that occur in few images have "
-        "the highest weights.",
-        "It depends on the corpus in which the n-grams were counted: compare only scores with the same document "
-        "frequencies.",
-        "It is between 0 and 10, and often near 1 for human captions; many papers multiply it by 100.",
-    )
     note_alone = (
         "This example uses the document frequencies of the 100 captions included in vlgauge. A file is scored with "
         "the document frequencies of its references."

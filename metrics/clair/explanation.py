@@ -15,12 +15,6 @@ class ClairExplanation(Explanation):
 
     name = "clair"
     on_axis = (0.0, 1.0)
-    reading = (
-        "A language model rates how likely the caption describes the same image as its references, from 0 to 100.",
-        "Compare scores of one model only: each model uses the scale differently, often in steps of 5.",
-        "The model does not see the image. It cannot judge facts that are missing from the references, and a caption "
-        "can influence it.",
-    )
 
     def reason(self, row: int) -> str:
         """Return the score and the reason of the judge model as text."""

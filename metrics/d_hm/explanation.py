@@ -16,12 +16,6 @@ class DHmExplanation(Explanation):
     """Stories with the three differences from the human-written story of the same images."""
 
     name = "d_hm"
-    reading = (
-        "0 means as grounded, as coherent and as free of repetition as the human story of the same images.",
-        "The score is the mean of three absolute differences: a story that scores higher than the human story is as "
-        "far from it as one that scores lower.",
-        "By default, tanh is applied to grounding first, so that its large values do not dominate.",
-    )
     on_axis = (0.0,)
     why_undefined = "one of the six scores of the two stories is undefined"
 

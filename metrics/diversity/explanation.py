@@ -26,12 +26,6 @@ class DiversityExplanation(Explanation):
 
     name = "diversity"
     on_axis = (0.0, 1.0)
-    reading = (
-        "0 means that all captions are the same, 1 that no two of them share an n-gram of one to four words.",
-        "The more captions fall into one group and the more n-grams they share, the lower the score. Compare only sets "
-        "of equal sizes.",
-        "It does not look at the image: wrong captions and random words are diverse too.",
-    )
 
     def explain_undefined(self, row: int) -> str:
         """Return whether captions or words are missing."""

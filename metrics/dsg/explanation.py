@@ -17,12 +17,6 @@ class DsgExplanation(ImageCaptions):
     name = "dsg"
     family_template = family_key = first_config = ""
     on_axis = (0.0, 1.0)
-    reading = (
-        "A vision-language model answers a question about each fact of the caption; the score is the share of answers "
-        "yes. An answer counts only if all questions that its question depends on are answered yes.",
-        "Compare scores of one model and one set of questions only; captions with few facts have coarse scores.",
-        "It ignores what the caption omits, and the model can answer wrongly, most often about counts and relations.",
-    )
 
     def _parts(self, row: int) -> str:
         questions = self.details[row]["questions"]

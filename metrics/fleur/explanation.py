@@ -13,13 +13,6 @@ class FleurExplanation(ImageCaptions):
     name = "fleur"
     family_template = family_key = first_config = ""
     on_axis = (0.0, 1.0)
-    reading = (
-        "A vision-language model rates the caption from 0 to 1. The score is the expected value of the rating over "
-        "the probabilities of its digits.",
-        "Compare scores of one model and one prompt only: other models use the scale differently, and a score is not "
-        "the share of correct facts.",
-        "The caption can influence the model: a caption that praises itself may get a higher score.",
-    )
 
     def _parts(self, row: int) -> str:
         return f"the judge wrote {quote_word(self.details[row]['answer'])}"

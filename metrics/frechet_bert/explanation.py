@@ -9,13 +9,6 @@ class FrechetBertExplanation(CaptionSets):
     """Caption sets as point clouds with mean and spread."""
 
     name = "frechet_bert"
-    reading = (
-        "Each caption is a point. The score compares mean and covariance of the two sets of points, drawn as ellipses.",
-        "It is above 0 even if both sets come from one distribution, and the more so the smaller the sets are: "
-        "compare it with the tick, which is its expected value by chance.",
-        "The columns show the scores of all splits of the captions or, if there are too many, of a random sample. p "
-        "is the share with a score at least as high.",
-    )
     statistic = "Fréchet distance"
     ellipses = True
 

@@ -11,13 +11,6 @@ class GroovistExplanation(GroundedStory):
     """Stories with their noun phrases marked by contribution."""
 
     name = "groovist"
-    reading = (
-        "Each noun phrase is matched with the most similar region of all images. Similarities above a threshold "
-        "raise the score; by default, those below it lower the score.",
-        "By default, concrete phrases have higher weights. The score is the mean over the phrases.",
-        "It measures whether the images show what the story mentions, not whether the story is good or in the right "
-        "order.",
-    )
     parts = "noun_phrases"
     bars_title = "Contribution of each phrase"
     amount = "contribution"

@@ -14,24 +14,12 @@ from vlgauge.families.ngram.meteor15 import formula
 from vlgauge.inputs.text.porter import porter_stem
 
 _SAID = {"stem": "has the stem of", "synonym": "is a synonym of", "paraphrase": "is a paraphrase of"}
-_READING_OF_2007 = (
-    "The score measures how well the words match those of the best reference: exactly, by stem, or by synonym.",
-    "Matches that are not adjacent cost up to half of the score, such as right words in the wrong order.",
-    "This is METEOR of 2007, as implemented in NLTK: never compare it with METEOR 1.5.",
-)
 
 
 class MeteorExplanation(ReferencedCaption):
     """Captions with their chunks of matched words marked, and with the components of the loss."""
 
     name = "meteor"
-    reading = (
-        "The score measures how well the words match those of the best reference: exactly, by stem, by synonym or as "
-        "a paraphrase. Content words count three times as much as function words.",
-        "A chunk is a sequence of matches in the same order in both texts. Chunks cost up to 60% of the score, for "
-        "example if all words are right but in the wrong order.",
-        "The corpus-level value adds the counts of all rows before dividing, so it is not the mean of the scores.",
-    )
     match = "match one of a reference by form or stem"
     bars_title = "Deductions from 1"
 
@@ -41,9 +29,9 @@ class MeteorExplanation(ReferencedCaption):
         return any("matches" in detail for detail in self.details)
 
     @property
-    def how_to_read(self) -> Sequence[str]:
-        """Instructions for reading the scores of this version."""
-        return self.reading if self.is_15 else _READING_OF_2007
+    def kind(self) -> str:
+        """Version, if it is not METEOR 1.5. The card explains how to read its scores."""
+        return "" if self.is_15 else "2007"
 
     def mark_alone(self, token: str) -> Mark | None:
         """Return no mark (None), because a synonym may match the word."""

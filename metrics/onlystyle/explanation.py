@@ -17,12 +17,6 @@ class OnlyStyle(StyledCaption):
     """Captions with their words marked by their contributions to the style."""
 
     name = "onlystyle"
-    reading = (
-        "The weight of each word and phrase is how much more often it occurs in captions of the style than in other "
-        "styles.",
-        "The score is the mean of these weights: above 0 the caption expresses its style, below 0 another style.",
-        "It does not use the image or the meaning of words, and an n-gram that is not in the table has the weight 0.",
-    )
     on_axis = (0.0,)
 
     def reason(self, row: int) -> str:

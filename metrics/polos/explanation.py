@@ -12,12 +12,6 @@ class PolosExplanation(ImageCaptions):
     name = "polos"
     family_template = first_config = ""
     on_axis = (0.0, 1.0)
-    reading = (
-        "The score is the rating that humans would give the caption, as predicted by a network that was fitted to "
-        "human ratings: from 0 to 1, the maximum over the references.",
-        "It is not the share of correct facts: compare captions of one image, with the same references.",
-        "A caption that copies a reference scores high regardless of the image.",
-    )
 
     def _parts(self, row: int) -> str:
         detail = self.details[row]

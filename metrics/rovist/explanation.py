@@ -10,12 +10,6 @@ class RovistExplanation(CombinedScore):
     """Stories with the three components of their score."""
 
     name = "rovist"
-    reading = (
-        "The score is a sum of three parts: the images show the nouns, each sentence follows from the previous ones, "
-        "and the story does not repeat itself.",
-        "Inspect the parts first, because the sum does not show which of them is low.",
-        "Without scaling, grounding has the largest values and dominates the sum.",
-    )
     made_of = (("vg", "grounding", "rovist_vg"), ("c", "coherence", "rovist_c"), ("nr", "non-redundancy", "rovist_nr"))
     rows_word = "stories"
 

@@ -13,12 +13,6 @@ class RovistCExplanation(Explanation):
     """Stories with the probability that each sentence follows."""
 
     name = "rovist_c"
-    reading = (
-        "For each sentence, a model estimates the probability that it follows from the previous sentences; the score "
-        "is the mean.",
-        "1 means that every sentence follows; by default, a sentence that repeats the previous one counts as 0.",
-        "It uses only the text and measures order, not truth: a coherent story about other images scores as high.",
-    )
     on_axis = (0.0, 1.0)
     why_undefined = "the story has fewer than two sentences, so none follows another"
 

@@ -26,12 +26,6 @@ class RovistNrExplanation(Explanation):
     name = "rovist_nr"
     on_axis = (0.0, 1.0)
     bars_title = "Penalty of each word"
-    reading = (
-        "1 means that no word is repeated, neither in another sentence nor between sequences of four words of one "
-        "sentence; a sequence itself may contain a word twice.",
-        "A repeated sentence costs much more than a repeated article, and by default a loop can have a score below 0.",
-        "It uses only the text: shuffled or off-topic stories score as high as good ones.",
-    )
 
     @cached_property
     def axis(self) -> Axis:

@@ -13,13 +13,6 @@ class RovistVgExplanation(GroundedStory):
     """Stories with their nouns marked by idf times cosine similarity."""
 
     name = "rovist_vg"
-    reading = (
-        "Each noun is matched with the most similar region. The similarity is weighted by how rare the noun is.",
-        "With log-sum-exp, as in the paper, every noun raises the score, so it increases with their number: compare "
-        "stories of equal length.",
-        "A noun that is in none of the images raises it a little, and so does a common noun: the score shows what is "
-        "mentioned correctly, not what is hallucinated.",
-    )
     parts = "nouns"
     amount = "weighted"
     bars_title = "Contribution of each noun"

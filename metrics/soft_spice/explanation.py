@@ -12,13 +12,6 @@ class SoftSpiceExplanation(MentionedContent):
     """Captions with their phrases and the most similar phrases of the references."""
 
     name = "soft_spice"
-    reading = (
-        "Each object, attribute and relation of a caption is compared with all objects, attributes and relations of "
-        "its references.",
-        "The score is the mean of the maximum cosine similarities: 1 means that the references contain all of them "
-        "in the same words.",
-        "It does not penalize omissions: a single right word has the highest score.",
-    )
 
     def reason(self, row: int) -> str:
         """Return the least supported phrase as text."""

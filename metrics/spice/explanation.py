@@ -9,13 +9,6 @@ class SpiceExplanation(MentionedContent):
     """Captions with their tuples, and the tuples that occur only in the references."""
 
     name = "spice"
-    reading = (
-        "A caption and its references are parsed into graphs of objects, their attributes, and relations between "
-        "objects.",
-        "The score is the harmonic mean of two shares: how much of the caption is in the references, and how much of "
-        "the references is in the caption.",
-        "If a correct caption scores low, it contains little: five references together contain more than one caption.",
-    )
 
     def reason(self, row: int) -> str:
         """Return the number of matched tuples, and one unmatched tuple, as text."""

@@ -13,12 +13,6 @@ class SpiderExplanation(CombinedScore):
     """Captions with the two components of their score."""
 
     name = "spider"
-    reading = (
-        "The score is the mean of CIDEr-D, which compares words, and SPICE, which compares the described scenes.",
-        "Inspect both parts: CIDEr-D reaches 10 and SPICE about 1, so CIDEr-D dominates the mean.",
-        "CIDEr-D depends on the corpus in which the n-grams were counted: compare only scores with the same document "
-        "frequencies.",
-    )
     made_of = (("cider", "CIDEr-D", "cider"), ("spice", "SPICE", "spice"))
     rows_word = "captions"
     note_alone = explanation_of("cider").note_alone

@@ -16,12 +16,6 @@ class StyleCider(StyledCaption):
     """Captions with the words marked that they share with their references."""
 
     name = "stylecider"
-    reading = (
-        "The score is the similarity of the n-grams of caption and references. N-grams that are typical of the style "
-        "have the highest weights.",
-        "Words that are equally frequent in all styles count almost nothing; a shared phrase of the style counts most.",
-        "With many references of other images, scores are small; compare only captions with the same references.",
-    )
     on_axis = (0.0,)
 
     def reason(self, row: int) -> str:

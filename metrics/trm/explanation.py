@@ -24,15 +24,6 @@ class TrmExplanation(CaptionSets):
     """Caption sets with their triangles."""
 
     name = "trm"
-    reading = (
-        "Take two captions of one set and one of the other: is the thick line, the distance between the two, the "
-        "shortest, the middle or the longest side of the triangle?",
-        "If model captions are distributed like human captions, each case is about as frequent as in all splits of "
-        "the captions: one third, except for distances that depend on the direction, such as METEOR. Q adds the "
-        "deviations from one third.",
-        "So Q is not 0 for equal distributions. If there is a p-value, use it first: it is the share of all splits "
-        "with deviations at least as large.",
-    )
     on_axis = (0.0,)
     statistic = "Q"
     family_template = ""

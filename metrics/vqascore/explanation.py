@@ -13,12 +13,6 @@ class VqascoreExplanation(ImageCaptions):
     name = "vqascore"
     family_template = family_key = first_config = ""
     on_axis = (0.0, 1.0)
-    reading = (
-        "A vision-language model is asked whether the image shows the caption; the score is the probability of the "
-        "answer Yes.",
-        "Compare scores of one model, one question and one definition only: models differ in their confidence.",
-        "The model doubts what is hard to see, and often misses counts and who does what to whom.",
-    )
 
     def _parts(self, row: int) -> str:
         return f"{quote_word(self.details[row]['answer'])} has {number(self.scores[row])}"

@@ -12,23 +12,12 @@ from vlgauge.api.prefetch.assets import HubFiles
 PYTHON = "3.12"
 LONGEST_DESCRIPTION = 60
 COLOURS = ("red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray")
-# Keys of the front matter, in the order of a card.
+# Keys of the front matter for the Hub, in the order of a card. Only the package uses the others.
 KEYS = (
     *("title", "emoji", "colorFrom", "colorTo", "sdk", "sdk_version", "python_version", "app_file", "pinned"),
-    *(
-        "short_description",
-        "thumbnail",
-        "suggested_hardware",
-        "tags",
-        "models",
-        "preload_from_hub",
-        "datasets",
-        "license",
-    ),
-    *("hf_oauth", "hf_oauth_scopes"),
+    *("short_description", "thumbnail", "suggested_hardware", "tags", "models", "preload_from_hub", "datasets"),
+    *("license", "hf_oauth", "hf_oauth_scopes"),
 )
-# Keys that only the package uses.
-OF_THE_PACKAGE = ("group", "input", "compares_sets", "paper", "extra", "scores", "languages", "other_languages")
 _TEXTS = ("title", "emoji", "colorFrom", "colorTo", "short_description", "license")
 _LISTS = ("tags", "models", "datasets")
 _FRONT = re.compile(r"---\n(.*?\n)---\n", re.DOTALL)
@@ -106,7 +95,7 @@ def stamp_facts(
     """Return the front matter of a Space, by key."""
     models = list(dict.fromkeys([*(one.repository for one in files), *facts["models"]]))
     own = {**facts, "models": models, "pinned": False, "thumbnail": thumbnail}
-    for name in ("sdk_version", "python_version", *OF_THE_PACKAGE):
+    for name in ("sdk_version", "python_version"):
         own.pop(name, None)
     if gradio is None:
         own |= {"sdk": "static", "app_file": "index.html"}
@@ -117,7 +106,7 @@ def stamp_facts(
         own |= {"hf_oauth": True, "hf_oauth_scopes": ["gated-repos"]}
         if preloaded := preloads(files):
             own["preload_from_hub"] = preloaded
-    return {key: own[key] for key in sorted(own, key=lambda key: KEYS.index(key) if key in KEYS else len(KEYS))}
+    return {key: own[key] for key in KEYS if key in own}
 
 
 def preloads(files: Sequence[HubFiles]) -> list[str]:

@@ -13,7 +13,6 @@ from .amounts import AMOUNT
 
 class Own(Explanation):
     name = "own"
-    reading = ("One.", "Two.", "Three.")
 
     def reason(self, row):
         return f"amount {AMOUNT}"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import vlgauge
-from vlgauge.explain import explanation_of
+from vlgauge.core.catalog import metric_reading
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* is a mean over sets of")
 
@@ -14,7 +14,7 @@ def load(name, **settings):
 
 
 def reading(name):
-    return " ".join(explanation_of(name).reading)
+    return " ".join(metric_reading(name))
 
 
 def bleu_of(predictions, references):

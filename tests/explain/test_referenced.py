@@ -9,7 +9,6 @@ from vlgauge.explain.referenced import ReferencedCaption
 def test_the_references_with_the_best_scores_are_shown(metric, scores):
     class Explained(ReferencedCaption):
         name = metric
-        reading = ("One.", "Two.", "Three.")
 
     found = [0.5, scores[0], 0.0 if metric == "meteor" else 0.75]
     detail = {"tokens": ["a"], "references": [["a"], ["b"], ["c"]], "per_reference": found}

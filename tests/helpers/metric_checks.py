@@ -111,7 +111,8 @@ SETTINGS = {
 }
 FRONT_MATTER = (
     *("title", "emoji", "colorFrom", "colorTo", "sdk", "sdk_version", "python_version", "app_file", "pinned"),
-    *("short_description", "group", "input", "languages", "paper", "scores", "tags", "models", "datasets", "license"),
+    *("short_description", "group", "input", "languages", "paper", "reading", "scores"),
+    *("tags", "models", "datasets", "license"),
 )
 SCORE_FACTS = ("key", "title", "direction", "range", "bounds", "bounds_with", "value", "references")
 INTERVAL = re.compile(r"[\[(](-inf|-?[\d./]+), (inf|-?[\d./]+)[\])]")

@@ -15,9 +15,8 @@ from folders import ROOT
 from script_modules import script_module
 
 import vlgauge
-from vlgauge.core.catalog import metric_facts, metric_names
+from vlgauge.core.catalog import metric_facts, metric_names, metric_reading
 from vlgauge.core.validation import setting_names
-from vlgauge.explain import explanation_of
 from vlgauge.research.studies.published import list_published_tables
 
 DOCS = ROOT / "docs"
@@ -46,9 +45,8 @@ def test_the_table_leads_to_every_page(pages):
 def test_every_metric_says_how_it_is_read(pages):
     page = pages.reading()
     for name in metric_names():
-        explanation = explanation_of(name)
         assert f"### [{name}](/metrics/{name}.md)\n" in page
-        assert all(sentence in page for sentence in explanation.reading)
+        assert all(sentence in page for sentence in metric_reading(name))
 
 
 def test_the_languages_of_every_metric_are_a_table(pages):

@@ -11,7 +11,7 @@ from metric_checks import check_class, check_files, check_hint, check_imports, c
 from script_modules import script_module
 
 from vlgauge.core import catalog
-from vlgauge.core.catalog import metric_names
+from vlgauge.core.catalog import metric_names, metric_reading
 from vlgauge.explain import explanation_of
 from vlgauge.explain.examples import ROLES, examples_of
 from vlgauge.families.aggregation import COUNTED
@@ -50,7 +50,7 @@ def test_it_loads_like_any_metric(checkout, like):
     for check in (check_class, check_imports, check_hint, check_files, check_names_are_free, check_signatures):
         check(folder)
     assert (folder / "__init__.py").is_file()
-    assert explanation_of("my_metric").reading[0].startswith("TODO")
+    assert metric_reading("my_metric")[0].startswith("TODO")
     assert explanation_of("my_metric").__name__ == "MyMetricExplanation"
     assert [one.shows for one in examples_of("my_metric")] == list(ROLES)
     assert "my-metric" in (checkout / "setup.cfg").read_text().partition("\nall =\n")[2].partition("\n")[0]

@@ -375,6 +375,20 @@ def card_fact(name: str, key: str) -> str:
     return str(_front_matter(metric_folder(name)).get(key, ""))
 
 
+def metric_reading(name: str, kind: str = "") -> tuple[str, ...]:
+    """Return the sentences on how to read the scores of a metric, from its card. Empty if it has none.
+
+    Args:
+        name: Name of the metric.
+        kind: Kind of the scored data, such as "videos". Its sentences are under ``reading_of_<kind>``, if they differ.
+
+    Raises:
+        ValueError: If there is no such metric.
+    """
+    front = _front_matter(metric_folder(name))
+    return tuple(front.get(f"reading_of_{kind}") or front.get("reading", ()))
+
+
 def citation(name: str) -> str:
     """Return the BibTeX entries of a metric card. Empty if there are none.
 

@@ -1,7 +1,7 @@
 """Explanations of image and video caption scores, by the other captions of the image and by the frames of words."""
 
 import os
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -25,7 +25,6 @@ class ImageCaptions(Explanation):
     family_template = "captioned"
     family_key = "captioned_key"
     first_config = "image"
-    reading_of_videos: ClassVar[str]
 
     @cached_property
     def of_videos(self) -> bool:
@@ -44,13 +43,6 @@ class ImageCaptions(Explanation):
             return "(-inf, inf)"
         w = self.settings.get("w")
         return super().score_range if self.of_videos or w is None else f"[0, {w}]"
-
-    @property
-    def how_to_read(self) -> Sequence[str]:
-        """Explanation of the numbers, which differs for videos."""
-        if not self.of_videos:
-            return self.reading
-        return (self.reading_of_videos, *(line.replace("image", "video") for line in self.reading[1:]))
 
     @cached_property
     def _seen(self) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from markupsafe import Markup, escape
 
-from vlgauge.core.catalog import metric_facts
+from vlgauge.core.catalog import metric_facts, metric_reading
 from vlgauge.core.errors import UsageError, UsageIndexError
 from vlgauge.core.results import mean_of_defined
 from vlgauge.core.signatures import parse_signature, uses_demo_model
@@ -37,7 +37,6 @@ class Explanation(ABC):
 
     Attributes:
         name: Name of the metric.
-        reading: Explanation of its values, in three sentences.
         on_axis: Values that every axis of this metric contains.
         others: Scores of other examples, shown as marks on the axis of a score.
         compared: Additional values on the axis, namely the scores of the compared systems.
@@ -58,7 +57,6 @@ class Explanation(ABC):
     """
 
     name: ClassVar[str]
-    reading: ClassVar[tuple[str, str, str]]
     on_axis: ClassVar[tuple[float, ...]] = ()
     others: Sequence[float] = ()
     compared: Sequence[float] = ()
@@ -163,7 +161,7 @@ class Explanation(ABC):
 
     @property
     def kind(self) -> str:
-        """Kind of the scored data, if the range of the metric depends on it. Otherwise empty."""
+        """Kind of the scored data, if the range or the meaning of the scores depends on it. Otherwise empty."""
         return ""
 
     @property
@@ -178,8 +176,8 @@ class Explanation(ABC):
 
     @property
     def how_to_read(self) -> Sequence[str]:
-        """Explanation of the values for the scored data."""
-        return self.reading
+        """Explanation of the values for the scored data, from the card of the metric."""
+        return metric_reading(self.name, self.kind)
 
     # -- properties of the result --------------------------------------------------------------------------------------
     @cached_property
