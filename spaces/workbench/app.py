@@ -1,5 +1,6 @@
 """Page with all tabs, and the server of the page."""
 
+import json
 from collections.abc import Sequence
 from contextlib import suppress
 from threading import Thread
@@ -37,77 +38,6 @@ MOST_WAITING = 200  # events of all users
 EVENTS_AT_ONCE = 4  # of a function without a model
 _MOST_BYTES = "200mb"  # size of an uploaded file
 _SAME_SITE = (None, "none", "same-origin")
-
-_SANS = [
-    "Inter",
-    "SF Pro Text",
-    "-apple-system",
-    "Segoe UI",
-    "Roboto",
-    "Helvetica Neue",
-    "Liberation Sans",
-    "Arial",
-    "sans-serif",
-]
-_MONO = ["ui-monospace", "SF Mono", "Cascadia Mono", "Menlo", "Consolas", "DejaVu Sans Mono", "monospace"]
-# Theme of the light and the dark mode. Colors are defined in page.css: blue counts for a score and orange against it.
-_LOOK = {
-    "body_background_fill": "var(--paper)",
-    "body_text_color": "var(--ink)",
-    "body_text_color_subdued": "var(--quiet)",
-    "background_fill_primary": "var(--paper)",
-    "background_fill_secondary": "var(--panel)",
-    "border_color_primary": "var(--line-2)",
-    "border_color_accent": "var(--edge)",
-    "block_background_fill": "transparent",
-    "block_border_width": "0px",
-    "block_shadow": "none",
-    "block_label_background_fill": "transparent",
-    "block_label_border_width": "0px",
-    "block_label_text_color": "var(--quiet)",
-    "block_title_text_color": "var(--ink)",
-    "block_title_text_weight": "600",
-    "block_info_text_color": "var(--quiet)",
-    "input_background_fill": "var(--raise)",
-    "input_border_color": "var(--field)",
-    "input_border_color_focus": "var(--for)",
-    "input_placeholder_color": "var(--quiet)",
-    "input_border_width": "1px",
-    "checkbox_border_color": "var(--field)",
-    "checkbox_label_background_fill": "var(--raise)",
-    "checkbox_label_background_fill_selected": "var(--raise)",
-    "checkbox_label_border_color": "var(--line-2)",
-    "checkbox_background_color_selected": "var(--ink)",
-    "checkbox_border_color_selected": "var(--ink)",
-    "checkbox_label_text_color": "var(--ink)",
-    "link_text_color": "var(--for)",
-    "button_primary_background_fill": "var(--ink)",
-    "button_primary_background_fill_hover": "var(--ink-2)",
-    "button_primary_text_color": "var(--paper)",
-    "button_primary_border_color": "var(--ink)",
-    "button_secondary_background_fill": "var(--raise)",
-    "button_secondary_background_fill_hover": "var(--panel)",
-    "button_secondary_text_color": "var(--ink)",
-    "button_secondary_border_color": "var(--line-2)",
-    "table_even_background_fill": "var(--raise)",
-    "table_odd_background_fill": "var(--panel)",
-    "table_border_color": "var(--line)",
-    "table_text_color": "var(--ink)",
-}
-_SIZES = {
-    "block_title_text_size": "13px",
-    "block_info_text_size": "12px",
-    "block_label_text_size": "13px",
-    "block_padding": "0px",
-    "input_radius": "8px",
-    "input_text_size": "14px",
-    "input_padding": "9px 11px",
-    "layout_gap": "14px",
-    "form_gap_width": "14px",
-    "button_large_radius": "8px",
-    "button_large_text_size": "14px",
-    "button_medium_radius": "8px",
-}
 
 
 def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: bool | None = None) -> gr.Blocks:
@@ -235,8 +165,11 @@ def _nothing(*given: object) -> None:
 
 
 def _theme() -> Any:
-    dark = {f"{key}_dark": value for key, value in _LOOK.items() if not key.endswith("_weight")}
-    return gr.themes.Base(font=_SANS, font_mono=_MONO).set(**_LOOK, **dark, **_SIZES)
+    """Return the theme. Its colors are defined in page.css, for the light and the dark mode."""
+    given = json.loads((TEMPLATES / "theme.json").read_text("utf-8"))
+    colors = given["colors"]
+    dark = {f"{key}_dark": value for key, value in colors.items()}
+    return gr.themes.Base(font=given["font"], font_mono=given["font_mono"]).set(**colors, **dark, **given["sizes"])
 
 
 def _head() -> str:

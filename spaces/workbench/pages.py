@@ -16,7 +16,7 @@ from vlgauge.leaderboard import MetricComparison, RunComparison, rows_that_diffe
 from vlgauge.leaderboard.table import lack_others, the_test, title
 from vlgauge_workbench.compare_snippets import Asked, compare_link, compare_snippets
 from vlgauge_workbench.compared_systems import Compared
-from vlgauge_workbench.picker import ICONS, part_of_page
+from vlgauge_workbench.picker import part_of_page
 from vlgauge_workbench.scoring import ScoredTable
 from vlgauge_workbench.snippets import Snippet
 
@@ -77,7 +77,7 @@ def page_of_tables(
 ) -> str:
     """Return the page of tables in HTML, which must be escaped already, or of the reason why there are no tables."""
     texts = {name: Snippet(text) for name, text in copied.items()}
-    return part_of_page("tables", tables=Markup(tables), why_none=why_none, copied=texts, icons=ICONS, is_demo=is_demo)
+    return part_of_page("tables", tables=Markup(tables), why_none=why_none, copied=texts, is_demo=is_demo)
 
 
 def page_of_compared(compared: Compared, asked: Asked, pair: int = 0, rows_by: str = "") -> str:
@@ -92,7 +92,6 @@ def page_of_compared(compared: Compared, asked: Asked, pair: int = 0, rows_by: s
     axis = Axis.holding(values, metric.higher_is_better)
     return part_of_page(
         "compared",
-        icons=ICONS,
         link=compare_link(asked, pair, metric.metric),
         why_no_link=_NO_LINK,
         snippets=compare_snippets(asked),

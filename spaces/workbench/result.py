@@ -10,7 +10,7 @@ from vlgauge.explain.examples import Example
 from vlgauge.explain.pages import number
 from vlgauge.explain.scale import NAMES, scale, show_among
 from vlgauge_workbench.bundled_scores import list_bundled, place_of, rank_bundled
-from vlgauge_workbench.picker import ICONS, part_of_page
+from vlgauge_workbench.picker import part_of_page
 from vlgauge_workbench.scoring import ScoredTable
 from vlgauge_workbench.snippets import link, snippets
 
@@ -54,7 +54,6 @@ def page_of_one(
     example = every[chosen if chosen is not None else base].example
     return part_of_page(
         "result",
-        icons=ICONS,
         metric=metric,
         row=0,
         title=metric_title(metric.name),
