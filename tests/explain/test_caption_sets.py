@@ -119,12 +119,12 @@ def test_ellipses_reach_one_standard_deviation_in_every_direction():
     from vlgauge.explain.caption_sets import _ellipse
 
     points = np.random.default_rng(1).normal(size=(6, 2)) @ [[2.0, 0.5], [0.0, 0.7]] + [3.0, -1.0]
-    outline = np.array(_ellipse(points.tolist()))
+    outline = np.array(_ellipse(points))
     for angle in (0.0, 0.4, 1.3, 2.5):
         direction = np.array([np.cos(angle), np.sin(angle)])
         reach = ((outline - points.mean(axis=0)) @ direction).max()
         assert reach == pytest.approx((points @ direction).std(ddof=1), rel=4e-3)
-    assert np.array(_ellipse([[0.25, 0.25]] * 3)) == pytest.approx(np.full((48, 2), 0.25))
+    assert np.array(_ellipse(np.full((3, 2), 0.25))) == pytest.approx(np.full((48, 2), 0.25))
     drawn = caption_cloud({"points": points.tolist(), "variance": [0.5, 0.5]}, 3, ellipses=True)
     assert drawn.count("<polygon") == 2
     assert "spread people" in drawn

@@ -6,13 +6,16 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
+import numpy as np
+import numpy.typing as npt
 from markupsafe import Markup
 
 from vlgauge.core.results import pvalue_text
 
 from .explanation import Explanation
-from .pages import number, safe
-from .plots import chart, rectangle
+from .pages import fragment, number, safe
+
+Floats = npt.NDArray[np.float64]
 
 SURPRISING = 0.05  # maximum p-value of a reported difference
 _UNLIKELY = 0.2
@@ -217,9 +220,6 @@ class CaptionSets(Explanation):
         return null_columns(null, f"{label}; {self.pvalue_words(row)}", is_surprising=self.is_surprising(row))
 
 
-Point = tuple[float, float]
-
-
 def caption_cloud(plane: Mapping[str, Any], n: int, *, ellipses: bool = False) -> Markup:
     """Draw captions as points, discs for model captions and triangles for human captions. Similar captions are close.
 
@@ -229,55 +229,34 @@ def caption_cloud(plane: Mapping[str, Any], n: int, *, ellipses: bool = False) -
         n: Number of model captions.
         ellipses: Whether to draw mean and spread of each side.
     """
-    xs, ys = ([point[axis] for point in plane["points"]] for axis in (0, 1))
-    outlines = [_ellipse(plane["points"][:n]), _ellipse(plane["points"][n:])] if ellipses else []
-    reach = [point for outline in outlines for point in outline]
-    wide, high = [*xs, *(x for x, _ in reach)], [*ys, *(y for _, y in reach)]
-    middle = (max(wide) + min(wide)) / 2, (max(high) + min(high)) / 2
-    scale = min(236 / max(max(wide) - min(wide), 1e-6), 112 / max(max(high) - min(high), 1e-6))
+    points = np.asarray(plane["points"])
+    sides = {"model": points[:n], "people": points[n:]}
+    outlines = {side: _ellipse(own) for side, own in sides.items()} if ellipses else {}
+    every = np.concatenate([points, *outlines.values()])
+    low, high = every.min(axis=0), every.max(axis=0)
+    scale = min(np.array([236, 112]) / np.maximum(high - low, 1e-6))
 
-    def at(point: Point) -> Point:
-        return round(150 + (point[0] - middle[0]) * scale, 1), round(74 - (point[1] - middle[1]) * scale, 1)
+    def locate(own: Floats) -> list[tuple[float, float]]:
+        placed = np.array([150, 74]) + (own - (low + high) / 2) * np.array([scale, -scale])
+        return [(x, y) for x, y in placed.round(1).tolist()]
 
-    parts = ['<rect class="ground" width="300" height="148" rx="6"/>']
-    for outline, side in zip(outlines, ("model", "people"), strict=False):
-        path = " ".join(f"{x:g},{y:g}" for x, y in map(at, outline))
-        parts.append(f'<polygon class="spread {side}" points="{path}"/>')
-    points = [at((x, y)) for x, y in zip(xs, ys, strict=True)]
-    for (x, y), count in Counter(points[n:]).items():
-        parts.append(f'<path class="people" d="M{x:g} {y - 7:g}l7 12h-14z"/>{_times(x, y, count)}')
-    for (x, y), count in Counter(points[:n]).items():
-        parts.append(f'<circle class="model" cx="{x:g}" cy="{y:g}" r="{9 if count > 1 else 6}"/>{_times(x, y, count)}')
-    label = (
-        f"{n} captions from the model as discs, {len(points) - n} human ones as triangles; similar captions are close"
-    )
-    parts.append(f'<text x="0" y="164">The plane shows {sum(plane["variance"]):.0%} of the variance.</text>')
-    return chart(300, 168, label, parts)
-
-
-def _times(x: float, y: float, count: int) -> str:
-    if count < 2:
-        return ""
-    side, anchor = (-14, "end") if x > 40 else (14, "start")
-    return (
-        f'<text class="k" x="{x + side:g}" y="{y + 4:g}" text-anchor="{anchor}">\N{MULTIPLICATION SIGN}{count}</text>'
+    return fragment(
+        "plane",
+        n=n,
+        n_people=len(points) - n,
+        outlines={side: locate(outline) for side, outline in outlines.items()},
+        variance=sum(plane["variance"]),
+        **{side: Counter(locate(own)) for side, own in sides.items()},
     )
 
 
-def _ellipse(points: Sequence[Sequence[float]]) -> list[Point]:
+def _ellipse(points: Floats) -> Floats:
     """Return the points at one standard deviation from the mean of a side, in all directions of the plane."""
-    n = len(points)
-    x, y = (sum(point[axis] for point in points) / n for axis in (0, 1))
-    xx, xy, yy = (
-        sum((point[i] - (x, y)[i]) * (point[j] - (x, y)[j]) for point in points) / max(1, n - 1)
-        for i, j in ((0, 0), (0, 1), (1, 1))
-    )
-    # Symmetric square root of [[xx, xy], [xy, yy]].
-    s = math.sqrt(max(0.0, xx * yy - xy * xy))
-    t = math.sqrt(max(xx + yy + 2 * s, 0.0)) or 1.0
-    a, b, c = (xx + s) / t, xy / t, (yy + s) / t
-    turns = [2 * math.pi * k / 48 for k in range(48)]
-    return [(x + a * math.cos(u) + b * math.sin(u), y + b * math.cos(u) + c * math.sin(u)) for u in turns]
+    mean = points.mean(axis=0)
+    variances, directions = np.linalg.eigh((points - mean).T @ (points - mean) / max(1, len(points) - 1))
+    turns = np.linspace(0.0, 2 * np.pi, 48, endpoint=False)
+    circle = np.stack([np.cos(turns), np.sin(turns)], axis=1)
+    return mean + circle @ (directions * np.sqrt(np.maximum(variances, 0.0))) @ directions.T
 
 
 def null_columns(null: Mapping[str, Any], label: str, *, is_surprising: bool) -> Markup:
@@ -288,22 +267,4 @@ def null_columns(null: Mapping[str, Any], label: str, *, is_surprising: bool) ->
         label: Text alternative of the plot.
         is_surprising: Whether the columns of larger scores are emphasized.
     """
-    counts, below = null["counts"], null["below"]
-    tallest, width = max(counts), 280 / len(counts)
-    parts = []
-    for column, count in enumerate(counts):
-        if count:
-            height = max(1.5, 52 * count / tallest)
-            kind = "bar" if column < below else "as-large told" if is_surprising else "as-large"
-            x = 10 + column * width
-            parts.append(rectangle(kind, x, 80 - height, max(1.0, width - 1), height))
-    x = 10 + below * width
-    anchor, shift = ("end", 4) if x > 200 else ("start", -4) if x < 100 else ("middle", 0)
-    parts += [
-        f'<line class="obs" x1="{x:.1f}" x2="{x:.1f}" y1="16" y2="80"/>',
-        f'<text class="k" x="{x + shift:.1f}" y="11" text-anchor="{anchor}">these captions</text>',
-        '<line class="ax" x1="0" x2="300" y1="80" y2="80"/><text x="0" y="97">alike</text>',
-        f'<text x="150" y="97" text-anchor="middle">each of {sum(counts)} splits</text>',
-        '<text x="300" y="97" text-anchor="end">apart</text>',
-    ]
-    return chart(300, 104, label, parts)
+    return fragment("splits", counts=null["counts"], below=null["below"], label=label, is_surprising=is_surprising)

@@ -16,7 +16,7 @@ from vlgauge.inputs.video.cells import video_cell
 from vlgauge.inputs.video.frames import video_pictures
 
 from .marks import Mark
-from .plots import chart
+from .pages import fragment
 
 SIDE = 168  # longer side of a thumbnail in pixels
 _ALL_OF_IT = 0.94  # minimum share of width and height of a region that is shown as the whole image
@@ -56,11 +56,9 @@ def small(picture: Image.Image) -> Thumbnail:
     drawn, photo = io.BytesIO(), io.BytesIO()
     converted.quantize(64).save(drawn, "PNG", optimize=True)
     converted.save(photo, "JPEG", quality=_QUALITY, optimize=True)
-    kind, data = min(("png", drawn.getvalue()), ("jpeg", photo.getvalue()), key=lambda form: len(form[1]))
     # PNG preserves the edges of drawings with few colors.
-    if len(drawn.getvalue()) < 2 * len(photo.getvalue()):
-        kind, data = "png", drawn.getvalue()
-    address = Markup(f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}")
+    kind, stream = ("png", drawn) if drawn.tell() < 2 * photo.tell() else ("jpeg", photo)
+    address = Markup(f"data:image/{kind};base64,{base64.b64encode(stream.getvalue()).decode('ascii')}")
     return Thumbnail(address, picture.width, picture.height)
 
 
@@ -88,7 +86,7 @@ def with_boxes(picture: Thumbnail, found: Sequence[tuple[Sequence[float], Mark]]
     """
     width, height = picture.width, picture.height
     unit = max(width, height) / 128  # the sizes below are for an image of 128 pixels
-    lines: dict[tuple[int, ...], str] = {}
+    boxes: dict[tuple[int, ...], tuple[Area, Mark]] = {}
     tags: dict[tuple[int, ...], list[Mark]] = defaultdict(list)
     # Draw neutral boxes first, so that they do not cover others.
     for box, mark in sorted(found, key=lambda one: one[1].tone != "nil"):
@@ -100,18 +98,15 @@ def with_boxes(picture: Thumbnail, found: Sequence[tuple[Sequence[float], Mark]]
         left, top = max(left, 2 * unit), max(top, 2 * unit)
         right, bottom = min(right, width - 2 * unit), min(bottom, height - 2 * unit)
         corner = (round(left), round(top), round(right), round(bottom))
-        size = f'x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" height="{bottom - top:.1f}"'
-        casing = f'<rect {size} fill="none" stroke="#fff" stroke-width="{6 * unit:.2f}"/>'
-        lines[corner] = f'{casing}<rect class="bx {mark.tone}" {size} style="--unit:{unit:.3f}"/>'
+        boxes[corner] = (left, top, right, bottom), mark
         tags[corner].append(mark)
     placed: list[Area] = []
-    drawn = [
-        _tag(mark, area, unit)
+    numbers = [
+        (area, mark)
         for corner, marks in tags.items()
         for mark, area in zip(marks, _areas(marks, corner, (width, height), unit, placed), strict=True)
     ]
-    image = f'<image href="{picture.address}" width="{width}" height="{height}"/>'
-    return chart(width, height, label, [image, *lines.values(), *drawn])
+    return fragment("boxes", picture=picture, label=label, unit=unit, boxes=list(boxes.values()), tags=numbers)
 
 
 Area = tuple[float, float, float, float]
@@ -161,15 +156,6 @@ def _rows_of_areas(
 
 def _meet(one: Area, other: Area) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
-
-
-def _tag(mark: Mark, area: Area, unit: float) -> str:
-    left, top, right, bottom = area
-    return (
-        f'<g class="tg {mark.tone}"><rect x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" '
-        f'height="{bottom - top:.1f}" rx="{2 * unit:.1f}"/><text x="{(left + right) / 2:.1f}" '
-        f'y="{top + 16 * unit:.1f}" text-anchor="middle" style="font-size:{18 * unit:.1f}px">{mark.number}</text></g>'
-    )
 
 
 def draw_boxes(images: Sequence[Any] | None, rows: Sequence[Mapping[str, Any]], marks: Sequence[Mark]) -> list[Any]:

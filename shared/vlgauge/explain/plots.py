@@ -6,12 +6,10 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from .pages import MINUS, number, safe
+from .pages import MINUS, fragment, safe
 
 N_BINS = 20
 MOST_NUMBERS = 5  # maximum number of histogram columns that are all labeled
-# Bars of digits: width with the gap, maximum height, and height of the labels below, in pixels.
-_DIGIT, _TALL, _FOOT = 22.0, 56.0, 16.0
 
 
 @dataclass(frozen=True)
@@ -69,23 +67,9 @@ def dots(values: Sequence[Dot], axis: Axis, label: str, radius: float = 3.5) -> 
         label: Text alternative of the plot.
         radius: Radius of a disc in pixels.
     """
-    drawn = [_dot(value, kind, axis, radius) for kind in _ORDER for value, its in values if its == kind]
-    line = '<line class="axisline" x1="0" x2="100%" y1="8" y2="8"/>'
-    return Markup(f'<svg class="dots" role="img" aria-label="{safe(label)}">{line}{"".join(drawn)}</svg>')
-
-
-def _dot(value: float, kind: str, axis: Axis, radius: float) -> str:
-    if math.isnan(value):
-        return ""
-    share = axis.at(value)
-    if share < -0.001 or share > 1.001:
-        x, arrow = ("0", "M4 -4L-2 0L4 4") if share < 0 else ("100%", "M-4 -4L2 0L-4 4")
-        return f'<svg x="{x}" y="8" overflow="visible"><path class="off {kind}" d="{arrow}"/></svg>'
-    x = percent(share)
-    if kind in ("neither", "mean"):
-        top = 5 if kind == "neither" else 1
-        return f'<line class="{kind}" x1="{x}" x2="{x}" y1="{top}" y2="{16 - top}"/>'
-    return f'<circle class="{kind}" cx="{x}" cy="8" r="{radius if kind != "other" else radius / 2:g}"/>'
+    shares = [(axis.at(value), kind) for kind in _ORDER for value, its in values if its == kind]
+    drawn = [(share, percent(share), kind) for share, kind in shares if not math.isnan(share)]
+    return fragment("dots", label=label, values=drawn, radius=radius)
 
 
 def percent(share: float) -> str:
@@ -118,15 +102,7 @@ def digit_bars(chances: Sequence[float], name: str) -> Markup:
         chances: Probabilities, shape ``(10,)``.
         name: Name of the position, for the text alternative.
     """
-    parts = []
-    for digit, chance in enumerate(chances):
-        height = max(0.5, _TALL * chance)
-        x = digit * _DIGIT
-        parts.append(rectangle("bar", x + 2, _TALL + 2 - height, _DIGIT - 4, height))
-        parts.append(f'<text x="{x + _DIGIT / 2:g}" y="{_TALL + _FOOT:g}" text-anchor="middle">{digit}</text>')
-    likely = max(range(10), key=lambda digit: chances[digit])
-    label = f"Probability of each digit as the {name}; the likeliest is {likely}, with {number(chances[likely])}"
-    return chart(int(10 * _DIGIT), int(_TALL + _FOOT + 4), label, parts)
+    return fragment("digits", chances=chances, name=name, likely=max(range(10), key=lambda digit: chances[digit]))
 
 
 def _ends_with_what_is_beyond(scores: Sequence[float], axis: Axis) -> tuple[str, str]:
@@ -157,16 +133,7 @@ def sparkline(scores: Sequence[float], axis: Axis, label: str) -> Markup:
         axis: The axis.
         label: Text alternative of the plot.
     """
-    counts = _counts(scores, axis)
-    tallest = max(counts) or 1
-    bars = []
-    for column, count in enumerate(counts):
-        if count:
-            height = max(2.0, 24 * count / tallest)
-            place = f'x="{100 * column / N_BINS:g}%" y="{26 - height:.1f}" width="4.2%" height="{height:.1f}"'
-            bars.append(f'<rect class="bar" {place}/>')
-    line = '<line class="ax" x1="0" x2="100%" y1="26.5" y2="26.5"/>'
-    return Markup(f'<svg class="plot spark" role="img" aria-label="{safe(label)}">{"".join(bars)}{line}</svg>')
+    return fragment("sparkline", label=label, counts=_counts(scores, axis))
 
 
 def histogram(scores: Sequence[float], axis: Axis, mean: float, label: str) -> Markup:
@@ -181,28 +148,17 @@ def histogram(scores: Sequence[float], axis: Axis, mean: float, label: str) -> M
         label: Text alternative of the plot.
     """
     counts = _counts(scores, axis)
-    tallest = max(counts) or 1
     numbered = [count for count in counts if count]
-    numbered = numbered if len(numbered) <= MOST_NUMBERS else [tallest]
-    bars, parts, mark = [], [], []
-    for column, count in enumerate(counts):
-        if count:
-            height = max(1.5, 78 * count / tallest)
-            x, top = 100 * column / N_BINS, 112 - height
-            bars.append(f'<rect class="bar" x="{x:g}%" y="{top:.1f}" width="4.7%" height="{height:.1f}"/>')
-            if count in numbered:
-                parts.append(f'<text class="k" x="{x + 2.35:g}%" y="{top - 5:.1f}" text-anchor="middle">{count}</text>')
     worse, better = _ends_with_what_is_beyond(scores, axis)
-    parts.append('<line class="ax" x1="0" x2="100%" y1="112" y2="112"/>')
-    parts.append(f'<text x="0" y="128">{worse}</text><text x="100%" y="128" text-anchor="end">{better}</text>')
-    parts.append('<text x="100%" y="144" text-anchor="end">better →</text>')
-    if not math.isnan(mean):
-        share = axis.at(mean)
-        at, anchor, shift = percent(share), *(("end", -6) if share > 0.5 else ("start", 6))
-        # The label of the mean has a separate line above the columns. Their counts are drawn over it.
-        mark.append(
-            f'<line class="obs" x1="{at}" x2="{at}" y1="2" y2="112"/>'
-            f'<text class="k" x="{at}" dx="{shift}" y="11" text-anchor="{anchor}">mean {number(mean)}</text>'
-        )
-    drawn = "".join([*bars, *mark, *parts])
-    return Markup(f'<svg class="plot histogram" role="img" aria-label="{safe(label)}">{drawn}</svg>')
+    share = axis.at(mean)
+    return fragment(
+        "histogram",
+        label=label,
+        counts=counts,
+        numbered=numbered if len(numbered) <= MOST_NUMBERS else [max(counts)],
+        worse=worse,
+        better=better,
+        mean=mean,
+        at="" if math.isnan(mean) else percent(share),
+        is_right=share > 0.5,
+    )
