@@ -101,7 +101,7 @@ class _Tab:
                 self.config = gr.Dropdown([], label="Subset", min_width=120)
                 self.split = gr.Dropdown([], label="Split", min_width=120)
             self.commit = gr.Textbox(
-                "", label="Commit", placeholder=NOTHING_YET, interactive=False, elem_classes="vlgauge-told"
+                "", label="Commit", placeholder=NOTHING_YET, interactive=False, elem_classes="vlgauge-status"
             )
             with gr.Accordion("Token for gated and private datasets", open=False):
                 words = "Sent only to the Hub and never stored"
@@ -144,7 +144,7 @@ class _Tab:
 
     def _add_result(self) -> None:
         self.status = gr.Textbox(
-            elem_classes="vlgauge-told",
+            elem_classes="vlgauge-status",
             label="Rows read",
             placeholder=NOTHING_YET,
             interactive=False,

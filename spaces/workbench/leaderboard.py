@@ -77,7 +77,7 @@ def add_tab(given: Sequence[Record], hosting: Hosting) -> dict[str, Any]:
             repository = gr.Textbox("", label="Results on the Hub", info=info, max_length=200, min_width=280)
             info = "Only for gated and private datasets; sent only to the Hub and never stored"
             token = gr.Textbox("", label="Token", info=info, type="password", max_length=200, min_width=280)
-            options = {"placeholder": NOTHING_YET, "elem_classes": "vlgauge-told", "interactive": False}
+            options = {"placeholder": NOTHING_YET, "elem_classes": "vlgauge-status", "interactive": False}
             commit = gr.Textbox("", label="Commit", min_width=160, **options)
             read = gr.Button("Read", elem_id="read-results", min_width=120)
     fetched = gr.State(Results(), time_to_live=_KEPT_SECONDS)

@@ -57,7 +57,7 @@ def page_of_one(
         metric=metric,
         row=0,
         title=metric_title(metric.name),
-        told=_OWN if chosen is None else _describe(example),
+        eyebrow=_OWN if chosen is None else _describe(example),
         why="" if chosen is None else example.why,
         scale=scale(metric, 0, [(one.example.shows, one.score) for one in every], chosen),
         notes=[note for note in scored.notes if not (metric.is_demo and DEMO_NUMBERS in note)],
@@ -75,7 +75,7 @@ def page_without_score(example: Example, missing: str = "") -> str:
         example: The example.
         missing: Sentence about the missing models, because of which the example cannot be scored.
     """
-    return part_of_page("not_scored", told=_describe(example), missing=missing)
+    return part_of_page("not_scored", eyebrow=_describe(example), missing=missing)
 
 
 def _describe(example: Example) -> str:

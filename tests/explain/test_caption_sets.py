@@ -138,7 +138,7 @@ def test_orange_needs_a_small_p_among_all_rows(pvalues, alarm):
     assert explained.is_surprising(0) == alarm
     null = {"low": 0.0, "width": 0.1, "counts": [3, 2, 1], "below": 2}
     drawn = null_columns(null, "Q of 6 splits", is_surprising=alarm)
-    assert ("as-large told" in drawn) == alarm
+    assert ("as-large surprising" in drawn) == alarm
     assert drawn.count('class="bar"') == 2
     assert "Q of 6 splits" in drawn
 

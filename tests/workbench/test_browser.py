@@ -171,7 +171,7 @@ def test_a_leaderboard_is_sorted_copied_and_short_on_a_phone(served, chromium, t
     with watched(chromium, f"{served}?view=leaderboard", 390) as page:
         cell = page.locator(".boards td:has(.interval)").first
         cell.wait_for()
-        told = cell.get_attribute("data-told")
+        told = cell.get_attribute("data-text")
         assert cell.locator(".interval").evaluate("one => one.offsetWidth") <= 1
         assert cell.evaluate("one => one.textContent").strip() == told.strip()
         check_width(page, 390)

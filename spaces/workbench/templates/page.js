@@ -108,7 +108,7 @@
   };
   // -- Leaderboards: an interval in each cell, sorted by a click; who shares a rank group shares a place
   const parsed = cell => {
-    const found = cell?.dataset.told.match(/^([-\u2212]?[\d.]+)(?: \[([-\u2212]?[\d.]+), ([-\u2212]?[\d.]+)\])?/);
+    const found = cell?.dataset.text.match(/^([-\u2212]?[\d.]+)(?: \[([-\u2212]?[\d.]+), ([-\u2212]?[\d.]+)\])?/);
     return found ? found.slice(1).map(one => one === undefined ? NaN : +one.replace("\u2212", "-")) : null;
   };
   const line = (name, values) => `<line class="${name}" ${Object.entries(values).map(([key, value]) => `${key}="${value}"`).join(" ")}/>`;
@@ -121,7 +121,7 @@
   };
   const draw = table => {
     const heads = all("thead th", table), rows = all("tbody tr", table);
-    rows.forEach(row => all("td", row).forEach(cell => cell.dataset.told = cell.textContent));
+    rows.forEach(row => all("td", row).forEach(cell => cell.dataset.text = cell.textContent));
     heads.forEach((head, place) => {
       const up = head.textContent.includes("\u2191");
       if (!up && !head.textContent.includes("\u2193")) return;
@@ -147,7 +147,7 @@
   const isSorted = (rows, place, button) => rows.every((row, i) => !i || better(rows[i - 1], place, upOf(button)) >= better(row, place, upOf(button)));
   const number = (rows, head, place, up) => {
     const grouped = head.nextElementSibling?.textContent.trim() === "group";
-    const key = row => grouped ? -(parseInt(row.children[place + 1].dataset.told, 10) || Infinity) : better(row, place, up);
+    const key = row => grouped ? -(parseInt(row.children[place + 1].dataset.text, 10) || Infinity) : better(row, place, up);
     const keys = rows.map(key);
     rows.forEach((row, i) => {
       const none = head.dataset.unranked !== undefined || !parsed(row.children[place]), same = keys.filter(one => one === keys[i]).length > 1;
@@ -156,7 +156,7 @@
   };
   const sortPlain = button => {
     const table = button.closest("table"), place = +button.dataset.sort, head = button.closest("th"), rows = all("tbody tr", table);
-    const text = row => row.children[place].dataset.told.trim(), turned = head.ariaSort === "ascending" ? -1 : 1;
+    const text = row => row.children[place].dataset.text.trim(), turned = head.ariaSort === "ascending" ? -1 : 1;
     rows.sort((one, other) => turned * text(one).localeCompare(text(other), undefined, {numeric: true}));
     rows.forEach(row => row.parentNode.append(row));
     all("th[aria-sort]", table).forEach(one => one.ariaSort = "none");
@@ -173,9 +173,9 @@
     head.ariaSort = turned ? (up ? "ascending" : "descending") : best;
   };
   const asCsv = board => all("table", board).map(table => [all("thead th", table), ...all("tbody tr", table).map(row => [...row.children])]
-    .map(cells => cells.map(cell => `"${(cell.dataset.told ?? cell.textContent).trim().replaceAll('"', '""')}"`).join(",")).join("\n")).join("\n\n") + "\n";
-  addEventListener("click", told => {
-    const button = told.target.closest?.(".boards [data-sort]"), kept = told.target.closest?.(".boards [data-csv]");
+    .map(cells => cells.map(cell => `"${(cell.dataset.text ?? cell.textContent).trim().replaceAll('"', '""')}"`).join(",")).join("\n")).join("\n\n") + "\n";
+  addEventListener("click", event => {
+    const button = event.target.closest?.(".boards [data-sort]"), kept = event.target.closest?.(".boards [data-csv]");
     if (button) sort(button);
     if (kept) copy(asCsv(kept.closest(".boards")));
   });
@@ -187,17 +187,17 @@
     if (changed.some(one => [...one.addedNodes].some(node => node.querySelector?.("[data-url]") || node.dataset?.url))) address();
   }).observe(root, {childList: true, subtree: true});
 
-  addEventListener("click", told => {
-    const find = query => told.target.closest?.(query);
+  addEventListener("click", event => {
+    const find = query => event.target.closest?.(query);
     let found;
     if ((found = find("[data-copy]"))) copy(found.dataset.copy);
     else if ((found = find("[data-copy-link]"))) copy(location.origin + location.pathname + found.dataset.copyLink);
     else if ((found = find(".acts [aria-disabled]"))) say(found.title);
     else if ((found = find(".pick"))) open(found);
     else if ((found = find("#sheet [role=option]"))) take(found);
-    else if (told.target === sheet()) sheet().close();
+    else if (event.target === sheet()) sheet().close();
     // Of two buttons in one the outer is left, and does what the inner did.
-    else if (told.target.type !== "file" && (found = find(".icon-button:has(.upload-container)"))) $("input", found).click();
+    else if (event.target.type !== "file" && (found = find(".icon-button:has(.upload-container)"))) $("input", found).click();
     else if ((found = find("[data-set]"))) {
       if (found.ariaChecked !== "true") tell(found, "set", {[found.dataset.set]: found.dataset.value});
     } else if ((found = find(".card[data-number]"))) tell(found, "chosen", {number: +found.dataset.number});
@@ -206,43 +206,43 @@
       keep();
     }
   });
-  addEventListener("input", told => { if (told.target.closest?.("#sheet")) sift(); });
-  addEventListener("change", told => {
-    const list = told.target.closest?.("select[data-choice]");
+  addEventListener("input", event => { if (event.target.closest?.("#sheet")) sift(); });
+  addEventListener("change", event => {
+    const list = event.target.closest?.("select[data-choice]");
     if (list) tell(list, "set", {[list.dataset.choice]: list.value});
   });
   addEventListener("close", () => opener?.focus(), true);
-  addEventListener("keydown", told => {
-    if (told.key === "Enter" && (told.ctrlKey || told.metaKey)) { $("#go")?.click(); return; }
+  addEventListener("keydown", event => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { $("#go")?.click(); return; }
     const list = sheet();
     if (list?.open) {
-      const move = {ArrowDown: 1, ArrowUp: -1, PageDown: 6, PageUp: -6}[told.key];
-      if (move) { told.preventDefault(); mark(at + move); }
-      else if (told.key === "Enter") { told.preventDefault(); take(seen()[at]); }
-      else if (told.key === "Tab") { told.preventDefault(); list.close(); }
+      const move = {ArrowDown: 1, ArrowUp: -1, PageDown: 6, PageUp: -6}[event.key];
+      if (move) { event.preventDefault(); mark(at + move); }
+      else if (event.key === "Enter") { event.preventDefault(); take(seen()[at]); }
+      else if (event.key === "Tab") { event.preventDefault(); list.close(); }
       return;
     }
     // One of several choices has the focus; arrows go on to the next, as for radio buttons.
-    const step = {ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1}[told.key];
-    const group = step && told.target.closest?.("[role=radiogroup]");
-    if (group && told.target.matches("button[role=radio]")) {
-      const every = all("[role=radio]", group), next = every[(every.indexOf(told.target) + step + every.length) % every.length];
-      told.preventDefault();
+    const step = {ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1}[event.key];
+    const group = step && event.target.closest?.("[role=radiogroup]");
+    if (group && event.target.matches("button[role=radio]")) {
+      const every = all("[role=radio]", group), next = every[(every.indexOf(event.target) + step + every.length) % every.length];
+      event.preventDefault();
       next.focus();
       next.click();
     }
-    if ((told.key === "/" && !/INPUT|TEXTAREA|SELECT/.test(told.target.tagName)) || (told.key === "k" && (told.ctrlKey || told.metaKey))) {
+    if ((event.key === "/" && !/INPUT|TEXTAREA|SELECT/.test(event.target.tagName)) || (event.key === "k" && (event.ctrlKey || event.metaKey))) {
       const button = all(".pick").find(one => one.checkVisibility());
-      if (button) { told.preventDefault(); open(button); }
+      if (button) { event.preventDefault(); open(button); }
     }
     // In gradio 6.31 Escape closes a list and leaves what was typed, until the list is left. That of data sets takes it.
-    const box = told.key === "Escape" && told.target.closest?.("[role=combobox]");
+    const box = event.key === "Escape" && event.target.closest?.("[role=combobox]");
     if (box && !box.closest("#data-set, #sheet")) box.blur();
   });
 
   // -- A phrase, its box and its bar belong together
-  const tie = told => {
-    const own = told.target.closest?.(".evidence mark[tabindex], .evidence .shares li[data-n]");
+  const tie = event => {
+    const own = event.target.closest?.(".evidence mark[tabindex], .evidence .shares li[data-n]");
     all(".evidence .hot").forEach(one => one.classList.remove("hot"));
     const number = own && (own.dataset.n || $(".n", own)?.textContent.match(/\d+/)?.[0]);
     if (!number) return;
