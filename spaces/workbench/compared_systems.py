@@ -9,7 +9,7 @@ from typing import Any
 from vlgauge.api.scored import SystemScores
 from vlgauge.api.systems import GivenSystem, runs_of, score_systems
 from vlgauge.core.errors import UsageError
-from vlgauge.core.results import INTERVAL, row_keys
+from vlgauge.core.results import INTERVAL
 from vlgauge.explain import Explanation, explain
 from vlgauge.explain.plots import Axis
 from vlgauge.families.base import Column, Metric
@@ -18,9 +18,6 @@ from vlgauge.leaderboard import RunComparison, compare
 from vlgauge.leaderboard.joined_runs import join_rows
 from vlgauge.leaderboard.runs import Run
 from vlgauge_workbench.scoring import notes_of, reasons_of, rows_of
-
-# Columns whose values must be equal in every system.
-_SAME = ("references", "styles")
 
 
 @dataclass(frozen=True)
@@ -80,7 +77,6 @@ def compare_systems(metrics: Sequence[Metric], given: Sequence[UploadedSystem]) 
     """
     keys, orders = join_rows({one.name: {"ids": one.ids} for one in given})
     every = [_reorder(one, orders[one.name]) for one in given]
-    _check_same(every)
     every_column = sorted((one for metric in metrics for one in metric.columns), key=lambda one: not one.optional)
     columns = list({(type(one), one.name): one for one in every_column}.values())
     left_out = _list_left_out(columns, every, keys)
@@ -137,17 +133,3 @@ def _reorder(given: UploadedSystem, rows: Sequence[int]) -> UploadedSystem:
             if len(rows) == n or not isinstance(value, (int, float))
         }
     return replace(given, ids=[given.ids[row] for row in rows], run=run, columns=rows_of(given.columns, rows))
-
-
-def _check_same(every: Sequence[UploadedSystem]) -> None:
-    for column in _SAME:
-        given = [(one, cells) for one in every if (cells := one.columns.get(column)) is not None]
-        for other, its_cells in given[1:]:
-            first, own_cells = given[0]
-            same = zip(row_keys(first.ids), own_cells, its_cells, strict=True)
-            if (unlike := next((key for key, own, its in same if own != its), None)) is not None:
-                raise UsageError.about(
-                    column,
-                    f"must be the same in every system, {first.name} and {other.name} differ in row {unlike!r}",
-                    "score all systems against the same ones",
-                )

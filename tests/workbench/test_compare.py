@@ -339,7 +339,7 @@ def test_titles_and_metrics_are_guessed_and_an_id_is_no_caption(tmp_path):
         ),
         (
             ["greedy.jsonl", "changed.jsonl"],
-            r"^`references`.*'scene-01'",
+            r"^`Files` must have the same references.*'scene-01'",
         ),
         (["greedy.jsonl", "other/greedy.jsonl"], r"^`Files`.*'greedy\.jsonl'"),
         (["greedy.jsonl", "untitled.jsonl"], r"^`Columns: predictions`.*select one"),
