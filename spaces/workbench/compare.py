@@ -307,9 +307,8 @@ def _guess_of(contents: Sequence[Rows | Mapping[str, Any]]) -> _Guess:
             if cell not in (None, "", []) and kinds.get(title, "other") == "other":
                 kinds[title] = kind_of_cell(cell)
     runs = [content for content in contents if not isinstance(content, list)]
-    kept = [{key.removesuffix("_signature") for key in run if key.endswith("_signature")} for run in runs]
     own = list(dict.fromkeys(title for rows in tables for title in _predictions(rows, kinds, alone=len(contents) == 1)))
-    return _Guess(kinds, set.intersection(*kept) if kept else None, own)
+    return _Guess(kinds, set.intersection(*map(set, map(_metrics_in, runs))) if runs else None, own)
 
 
 def _predictions(rows: Rows, kinds: Mapping[str, Kind], *, alone: bool) -> list[str]:
@@ -370,8 +369,7 @@ def compare_uploaded(
     _check(wanted, profile)
     shared = {name: title for name, title in zip(_SHARED, titles, strict=True) if title and title != NONE}
     contents = _contents(files)
-    if any(not isinstance(content, list) for content in contents.values()):
-        _check_kept(contents, wanted)
+    _check_kept(contents, wanted)
     configs = {name: _config_for(name, shared) for name in wanted}
     metrics = [metric_of(name, profile, config) for name, config in configs.items()]
     given, places = _read_systems(metrics, contents, predictions, shared, uploads_by_name(pictures or ()))
@@ -385,7 +383,8 @@ def compare_uploaded(
         raise UsageError.about(
             "Files", f"must contain at most {MOST_SYSTEMS} systems here, got {len(given)}", "remove some"
         )
-    _check_limits(given, len(wanted), most_rows)
+    if most_rows is not None:
+        _check_limits(given, len(wanted), most_rows)
     found = compare_systems(metrics, given)
     return Shown(found, _create_request(found, wanted, profile, configs, given, places, shared))
 
@@ -434,41 +433,33 @@ def _config_for(name: str, shared: Mapping[str, str]) -> str:
 def _check_kept(contents: Mapping[str, Any], wanted: Sequence[str]) -> None:
     """Check that the score files contain all requested metrics."""
     for file, content in contents.items():
-        if isinstance(content, list):
-            continue
-        for name in wanted:
-            if f"{name}_scores" not in content or f"{name}_signature" not in content:
-                there = [key.removesuffix("_signature") for key in content if key.endswith("_signature")]
-                raise UsageError.about(
-                    "Files",
-                    f"must have scores of {name}, {file} has those of {', '.join(there) or 'none'}",
-                    "choose other metrics",
-                )
+        there = wanted if isinstance(content, list) else _metrics_in(content)
+        if lacking := [name for name in wanted if name not in there]:
+            raise UsageError.about(
+                "Files",
+                f"must have scores of {lacking[0]}, {file} has those of {', '.join(there) or 'none'}",
+                "choose other metrics",
+            )
 
 
-def _check_limits(given: Sequence[UploadedSystem], n_metrics: int, most_rows: int | None) -> None:
-    """Check the number of rows and scores, which is limited on public pages."""
-    if most_rows is None:
-        return
-    scored = max((len(one.ids) for one in given if one.run is None), default=0)
-    if scored > most_rows:
-        raise UsageError.about(
-            "Files",
-            f"must have at most {most_rows} rows to score here, got {scored:,}",
-            "score them on your own machine",
-        )
-    every = sum(len(one.ids) for one in given if one.run is None) * n_metrics
-    if every > MOST_RUNS * most_rows:
-        raise UsageError.about(
-            "Files",
-            f"must have at most {MOST_RUNS * most_rows:,} scores to make here, all systems and metrics together, got "
-            f"{every:,}",
-            "use fewer metrics, or score them on your own machine",
-        )
-    if (most := sum(len(one.ids) for one in given) * n_metrics) > MOST_SCORES:
-        raise UsageError.about(
-            "Files", f"must have at most {MOST_SCORES:,} scores here, got {most:,}", "compare them on your own machine"
-        )
+def _metrics_in(run: Mapping[str, Any]) -> list[str]:
+    """Return the metrics whose scores a file has."""
+    names = [key.removesuffix("_signature") for key in run if key.endswith("_signature")]
+    return [name for name in names if f"{name}_scores" in run]
+
+
+def _check_limits(given: Sequence[UploadedSystem], n_metrics: int, most_rows: int) -> None:
+    """Check the number of rows and scores on a public page."""
+    to_score = [len(one.ids) for one in given if one.run is None]
+    n_scores, n_in_total = n_metrics * sum(to_score), n_metrics * sum(len(one.ids) for one in given)
+    elsewhere = "score them on your own machine"
+    for number, most, what, remedy in (
+        (max(to_score, default=0), most_rows, "rows to score", elsewhere),
+        (n_scores, MOST_RUNS * most_rows, "scores to compute over all systems", f"use fewer metrics, or {elsewhere}"),
+        (n_in_total, MOST_SCORES, "scores", "compare them on your own machine"),
+    ):
+        if number > most:
+            raise UsageError.about("Files", f"must have at most {most:,} {what} here, got {number:,}", remedy)
 
 
 def _read_systems(

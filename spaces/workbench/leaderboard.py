@@ -132,15 +132,14 @@ def merge_records(given: Sequence[Record], paths: Sequence[str] | None, fetched:
 
 def _check_limits(paths: Sequence[str]) -> None:
     """Check the size of the files before they are parsed."""
-    if (n_bytes := sum(Path(path).stat().st_size for path in paths)) > MOST_BYTES:
-        raise UsageError.about(
-            "results.jsonl",
-            f"must have at most {MOST_BYTES / 1e6:g} MB in all files, got {n_bytes / 1e6:.1f} MB",
-        )
-    if (n_lines := sum(Path(path).read_bytes().count(b"\n") for path in paths)) > MOST_RECORDS:
-        raise UsageError.about(
-            "results.jsonl", f"must have at most {MOST_RECORDS:,} records in all files, got {n_lines:,}"
-        )
+    n_bytes = sum(Path(path).stat().st_size for path in paths)
+    if n_bytes > MOST_BYTES:
+        most, size = MOST_BYTES / 1e6, n_bytes / 1e6
+        raise UsageError.about("results.jsonl", f"must have at most {most:g} MB in all files, got {size:.1f} MB")
+    n_lines = sum(Path(path).read_bytes().count(b"\n") for path in paths)
+    if n_lines > MOST_RECORDS:
+        message = f"must have at most {MOST_RECORDS:,} records in all files, got {n_lines:,}"
+        raise UsageError.about("results.jsonl", message)
 
 
 def _n_cells(records: Sequence[Record]) -> int:
@@ -158,17 +157,14 @@ def filters(records: Sequence[Record]) -> list[Any]:
     """Return the Gradio components of the filters: dataset, metrics, ranking metric, profile, part of the name."""
     datasets = sorted({record.dataset.id for record in records})
     metrics = [(metric_title(name), name) for name in dict.fromkeys(record.metric for record in records)]
-    is_there = bool(records)
+    common: dict[str, Any] = {"min_width": 160, "visible": bool(records)}
+    ranking = [("The first one", EVERY), *metrics]
     return [
-        gr.Dropdown([EVERY, *datasets], value=EVERY, label="Dataset", min_width=160, visible=is_there),
-        gr.Dropdown(
-            metrics, value=[], multiselect=True, label="Metrics (all if none)", min_width=160, visible=is_there
-        ),
-        gr.Dropdown(
-            [("The first one", EVERY), *metrics], value=EVERY, label="Ranked by", min_width=160, visible=is_there
-        ),
-        gr.Dropdown(list(_PROFILES.items()), value=EVERY, label="Profile", min_width=160, visible=is_there),
-        gr.Textbox("", label="Model contains", max_length=200, min_width=160, visible=is_there),
+        gr.Dropdown([EVERY, *datasets], value=EVERY, label="Dataset", **common),
+        gr.Dropdown(metrics, value=[], multiselect=True, label="Metrics (all if none)", **common),
+        gr.Dropdown(ranking, value=EVERY, label="Ranked by", **common),
+        gr.Dropdown(list(_PROFILES.items()), value=EVERY, label="Profile", **common),
+        gr.Textbox("", label="Model contains", max_length=200, **common),
     ]
 
 
