@@ -26,7 +26,7 @@ from vlgauge_workbench.errors import in_one_sentence
 from vlgauge_workbench.hosting import Hosting
 from vlgauge_workbench.inputs import is_needed, uploads_by_name
 from vlgauge_workbench.pages import page_of_compared
-from vlgauge_workbench.picker import html, read_event
+from vlgauge_workbench.picker import file_field, html, read_event
 from vlgauge_workbench.profiles import PROFILES, needs_no_model
 from vlgauge_workbench.scoring import first_config, metric_of
 from vlgauge_workbench.selection import MODEL, QUICK
@@ -81,19 +81,9 @@ def add_tab(hosting: Hosting) -> Tab:
             )
         with gr.Accordion("Compare your own systems: one file per system, or one column per system", open=False):
             with gr.Row():
-                files = gr.File(
-                    label=f"Predictions, or saved scores ({', '.join(one[1:] for one in TABLE_ENDINGS)})",
-                    file_count="multiple",
-                    file_types=[*TABLE_ENDINGS],
-                    height=140,
-                    elem_classes="vlgauge-files",
-                )
-                pictures = gr.File(
-                    label="Images and videos referenced by the files",
-                    file_count="multiple",
-                    height=140,
-                    elem_classes="vlgauge-files",
-                )
+                endings = ", ".join(one[1:] for one in TABLE_ENDINGS)
+                files = file_field(f"Predictions, or saved scores ({endings})", TABLE_ENDINGS, several=True)
+                pictures = file_field("Images and videos referenced by the files", several=True)
             with gr.Row():
                 predictions = _column("predictions", [], [])
                 shared = [_column(name, [], NONE) for name in _SHARED]

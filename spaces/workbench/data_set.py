@@ -22,7 +22,7 @@ from vlgauge_workbench.downloads import check_model_id, write_downloads
 from vlgauge_workbench.errors import hidden, in_words_of
 from vlgauge_workbench.hosting import Hosting
 from vlgauge_workbench.pages import page_of_file, page_without_rows
-from vlgauge_workbench.picker import html
+from vlgauge_workbench.picker import file_field, html, status_field
 from vlgauge_workbench.presets import PRESETS, preset_split, preset_titles
 from vlgauge_workbench.runs import Run
 from vlgauge_workbench.scoring import config_of, metric_of, takes_questions
@@ -33,7 +33,6 @@ from vlgauge_workbench.table import NONE
 HUB: dict[str, Any] = {"concurrency_id": "hub", "concurrency_limit": 4}
 PRIVATE: dict[str, Any] = {"api_visibility": "private"}
 OF_HUB, OF_FILE = "Dataset of the Hub", "File"
-NOTHING_YET = "none yet"
 N_PREVIEW = 5
 FIRST_ROWS = 200  # default of the number of rows
 _LONGEST_VALUE = 36
@@ -100,36 +99,20 @@ class _Tab:
             with gr.Row():
                 self.config = gr.Dropdown([], label="Subset", min_width=120)
                 self.split = gr.Dropdown([], label="Split", min_width=120)
-            self.commit = gr.Textbox(
-                "", label="Commit", placeholder=NOTHING_YET, interactive=False, elem_classes="vlgauge-status"
-            )
+            self.commit = status_field("Commit")
             with gr.Accordion("Token for gated and private datasets", open=False):
                 words = "Sent only to the Hub and never stored"
                 self.token = gr.Textbox("", label="Your token", info=words, type="password", max_length=200)
                 if os.environ.get("OAUTH_CLIENT_ID"):
                     gr.LoginButton(min_width=160)
         with gr.Column(visible=False) as self.of_file:
-            self.table = gr.File(
-                label=f"Rows ({', '.join(one[1:] for one in _TYPES)})",
-                file_types=_TYPES,
-                height=140,
-                elem_classes="vlgauge-files",
-            )
-            self.pictures = gr.File(
-                label="Images and videos referenced by the table, or a zip or tar archive of them",
-                file_count="multiple",
-                height=140,
-                elem_classes="vlgauge-files",
-            )
+            self.table = file_field(f"Rows ({', '.join(one[1:] for one in _TYPES)})", _TYPES)
+            label = "Images and videos referenced by the table, or a zip or tar archive of them"
+            self.pictures = file_field(label, several=True)
         with gr.Row():
             self.columns = [_column(name, visible=False) for name in NAMES]
-        self.questions = gr.File(
-            label="Questions about the captions (table in the layout of DSG)",
-            file_types=[*TABLE_ENDINGS],
-            height=140,
-            visible=False,
-            elem_classes="vlgauge-files",
-        )
+        label = "Questions about the captions (table in the layout of DSG)"
+        self.questions = file_field(label, TABLE_ENDINGS, visible=False)
         with gr.Row():
             most = self.hosting.most_rows
             self.first = gr.Number(0, label="From row", precision=0, min_width=120)
@@ -143,34 +126,15 @@ class _Tab:
             self.again = gr.Button("Continue", visible=False, min_width=280)
 
     def _add_result(self) -> None:
-        self.status = gr.Textbox(
-            elem_classes="vlgauge-status",
-            label="Rows read",
-            placeholder=NOTHING_YET,
-            interactive=False,
-            lines=1,
-            max_lines=4,
-        )
-        self.files = gr.File(
-            label="Scores and report",
-            file_count="multiple",
-            interactive=False,
-            visible=False,
-            elem_classes="kept-files",
-        )
+        self.status = status_field("Rows read", lines=1, max_lines=4)
+        unseen: dict[str, Any] = {"interactive": False, "visible": False}
+        self.files = gr.File(label="Scores and report", file_count="multiple", elem_classes="kept-files", **unseen)
         self.page = html(page_without_rows(), "", label="Scores", elem_id="scores-of-data-set")
+        unseen["wrap"] = True
         self.scores = gr.Dataframe(
-            label="Every row",
-            elem_classes="every-row",
-            interactive=False,
-            visible=False,
-            show_search="filter",
-            max_height=400,
-            wrap=True,
+            label="Every row", elem_classes="every-row", show_search="filter", max_height=400, **unseen
         )
-        self.preview = gr.Dataframe(
-            label="First rows", interactive=False, visible=False, max_height=260, wrap=True, elem_classes="rows"
-        )
+        self.preview = gr.Dataframe(label="First rows", max_height=260, elem_classes="rows", **unseen)
 
     def connect(self) -> None:
         """Connect the events of the components."""

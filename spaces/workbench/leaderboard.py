@@ -16,11 +16,11 @@ from vlgauge.leaderboard.record_groups import RecordGroups, column_of, table_of
 from vlgauge.leaderboard.record_tables import tables
 from vlgauge.leaderboard.table import Cell, render, systems_table, title
 from vlgauge_workbench import bundled_systems as systems
-from vlgauge_workbench.data_set import HUB, NOTHING_YET, PRIVATE
+from vlgauge_workbench.data_set import HUB, PRIVATE
 from vlgauge_workbench.errors import hidden, in_one_sentence, in_words_of
 from vlgauge_workbench.hosting import Hosting
 from vlgauge_workbench.pages import page_of_tables
-from vlgauge_workbench.picker import html
+from vlgauge_workbench.picker import file_field, html, status_field
 from vlgauge_workbench.results_data_set import MOST_BYTES, MOST_RECORDS, Results, fetch_results
 from vlgauge_workbench.selection import MODEL
 from vlgauge_workbench.stopping import stoppable
@@ -65,20 +65,13 @@ def add_tab(given: Sequence[Record], hosting: Hosting) -> dict[str, Any]:
             "rank. If a dataset of the Hub contains row scores (see `vlgauge export results-repository`), values "
             "cover the common rows of all models, and models without significant differences share a rank group.",
         )
-        files = gr.File(
-            elem_classes="vlgauge-files",
-            label="one or more results.jsonl files",
-            file_count="multiple",
-            file_types=[".jsonl"],
-            height=140,
-        )
+        files = file_field("one or more results.jsonl files", [".jsonl"], several=True)
         with gr.Row():
             info = "OWNER/NAME of a dataset with a results.jsonl"
             repository = gr.Textbox("", label="Results on the Hub", info=info, max_length=200, min_width=280)
             info = "Only for gated and private datasets; sent only to the Hub and never stored"
             token = gr.Textbox("", label="Token", info=info, type="password", max_length=200, min_width=280)
-            options = {"placeholder": NOTHING_YET, "elem_classes": "vlgauge-status", "interactive": False}
-            commit = gr.Textbox("", label="Commit", min_width=160, **options)
+            commit = status_field("Commit", min_width=160)
             read = gr.Button("Read", elem_id="read-results", min_width=120)
     fetched = gr.State(Results(), time_to_live=_KEPT_SECONDS)
     with gr.Row():

@@ -1,9 +1,10 @@
 """Button that shows the selected metric, configuration and models, and the searchable list of all metrics."""
 
 import json
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import gradio as gr
 from markupsafe import Markup
@@ -45,6 +46,21 @@ def html(value: str, name: str, **options: Any) -> Any:
     """Create a `gradio.HTML` whose script can trigger an event with the selected values."""
     listen = f"element.addEventListener('{name}', event => trigger('{name}', event.detail))" if name else None
     return gr.HTML(value, apply_default_css=False, js_on_load=listen, **options)
+
+
+def file_field(label: str, types: Sequence[str] | None = None, *, several: bool = False, **options: Any) -> Any:
+    """Create a field for one or several uploads, with these file endings if any are named."""
+    count: Literal["single", "multiple"] = "multiple" if several else "single"
+    endings = None if types is None else list(types)
+    return gr.File(
+        label=label, file_count=count, file_types=endings, height=140, elem_classes="vlgauge-files", **options
+    )
+
+
+def status_field(label: str, **options: Any) -> Any:
+    """Create a text field that the user cannot edit. It is hidden while it is empty."""
+    options |= {"placeholder": "none yet", "interactive": False, "elem_classes": "vlgauge-status"}
+    return gr.Textbox("", label=label, **options)
 
 
 def read_event(event: Any, name: str) -> Any:
