@@ -1,6 +1,6 @@
 """Section of every card that shows how to call a metric from the Hub."""
 
-import json
+from pathlib import Path
 from typing import Any
 
 import vlgauge
@@ -10,7 +10,9 @@ from vlgauge.families.base.components import COMPONENTS, Components
 from vlgauge.families.base.metric import REPOSITORY
 from vlgauge.families.base.video_columns import OneImage, Videos
 from vlgauge_workbench.about import python_call, shell_call
+from vlgauge_workbench.snippets import render_code
 
+TEMPLATES = Path(__file__).parent / "templates"
 STORY = ["We went to the fair.", "The lights came on at dusk.", "A band played until ten."]
 MODEL = ["A dog is playing.", "A dog plays with a ball.", "A brown dog runs."]
 PEOPLE = ["A dog leaps for a ball.", "Brown dog playing on the grass.", "Dog mid-jump."]
@@ -55,34 +57,10 @@ def section(name: str, kind: str, org: str, ref: str) -> str:
 
 def _by_evaluate(name: str, org: str, ref: str) -> str:
     metric = vlgauge.load(name)
-    config = _config(metric)
-    settings = [json.dumps(f"{org}/{name}"), *([json.dumps(config)] if config else [])]
-    settings.append(f'revision="release-{vlgauge.__version__}"')
-    columns = {column: [cell] for column, cell in example_row(metric).items()}
-    lines = [f"metric = evaluate.load({', '.join(settings)})", *_call("result = metric.compute", columns)]
-    hint = f"vlgauge[{name.replace('_', '-')}] @ git+{REPOSITORY}@{ref}"
-    needs = ""
-    if metric.needs:
-        needs = (
-            f"\n`vlgauge prefetch {name}` downloads the published weights and lists manual downloads.\n"
-            'With `profile="embedded"` nothing is downloaded; CLIP, grounding heads and the model of sentence order\n'
-            "are demo models then.\n"
-        )
-    return f"""### From the Hub
-
-`evaluate` fetches the script from this Space, and the package that it imports is to be installed:
-
-```sh
-pip install "{hint}"
-```
-
-```python
-import evaluate
-
-{chr(10).join(lines)}
-print(result["{name}"], result["{name}_signature"])
-```
-{needs}"""
+    # The demo configuration requires no files of the user.
+    values = {"is_demo": "demo" in metric.configs, "has_models": bool(metric.needs), "columns": example_row(metric)}
+    release = {"repository": REPOSITORY, "version": vlgauge.__version__, "ref": ref}
+    return render_code("by_evaluate.md", TEMPLATES, name=name, org=org, **values, **release)
 
 
 def _by_api(name: str, space: str, org: str) -> str:
@@ -90,35 +68,10 @@ def _by_api(name: str, space: str, org: str) -> str:
     if isinstance(call.get("images"), str):
         # The page accepts one or several images in the same format.
         call["images"] = [call["images"]]
-    return f"""### Through the API
-
-[The page](https://huggingface.co/spaces/{org}/{space}) scores one example per call, with the profile `embedded` unless
-`profile` is "paper". The response contains the score (null if undefined) and the signature.
-
-```python
-{python_call(call, address)}
-```
-
-```sh
-{shell_call(call, address)}
-```
-"""
+    python, shell = python_call(call, address), shell_call(call, address)
+    return render_code("by_api.md", TEMPLATES, org=org, space=space, python=python, shell=shell) + "\n"
 
 
 def host_of(org: str, space: str) -> str:
     """Return the host name of the page of a Space."""
     return f"{org}-{space}.hf.space".replace("_", "-").lower()
-
-
-def _config(metric: Metric) -> str:
-    """Return the configuration that requires no user files, or "" if the default one requires none."""
-    return "demo" if "demo" in metric.configs else ""
-
-
-def _call(start: str, keywords: dict[str, Any]) -> list[str]:
-    """Return the lines of a call, with one keyword argument per line."""
-    return [
-        f"{start}(",
-        *(f"    {key}={json.dumps(value, ensure_ascii=False)}," for key, value in keywords.items()),
-        ")",
-    ]

@@ -5,7 +5,6 @@ import platform
 import shlex
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from pprint import pformat
 from typing import Any
 
 import gradio as gr
@@ -17,7 +16,7 @@ from vlgauge.version import __version__
 from vlgauge_workbench.inputs import FILES, examples_for
 from vlgauge_workbench.profiles import PROFILES, profile_note
 from vlgauge_workbench.scoring import first_config
-from vlgauge_workbench.snippets import OWN_FILES
+from vlgauge_workbench.snippets import render_code
 
 _PACKAGES = ("evaluate", "datasets", "numpy", "torch", "transformers", "open_clip_torch", "spacy", "pillow", "gradio")
 
@@ -28,7 +27,6 @@ explains its scores: [documentation](https://vlgauge.github.io/vlgauge),
 _PROFILES = """**Embedded** uses what comes with the package: exact formulas, and small bundled models if a metric
 requires a model that was published elsewhere. **Published**, the profile `paper`, uses the models of the papers if they
 are on this machine."""
-_OWN_DATA_SET = "# Replace the dataset, its split and the column names by your own."
 _LICENCE = """vlgauge: Apache-2.0; its table of synonyms is derived from WordNet 3.0, under its own license. The word
 lists and paraphrases of `meteor` come from the package pycocoevalcap, under their own licenses. Published models have
 separate licenses: see the card of each metric."""
@@ -100,21 +98,14 @@ def call_of(loaded: Metric) -> dict[str, Any]:
 
 def python_call(call: dict[str, Any], address: str) -> str:
     """Return Python code for a `/score` call."""
-    words = {name: cell for name, cell in call.items() if name not in FILES}
-    lines = []
-    for name, cell in words.items():
-        lines.append(f"    {name}={pformat(cell, width=100)},".replace("\n", "\n" + " " * (len(name) + 5)))
-    imports = ["from gradio_client import Client"]
-    if files := [name for name in FILES if name in call]:
-        imports = ["from gradio_client import Client, handle_file"]
-        for name in files:
-            cell = call[name]
-            many = f"[handle_file(name) for name in {cell!r}]"
-            lines.append(f"    {name}={many if isinstance(cell, list) else f'handle_file({cell!r})'},")
-    lines = ["answer = client.predict(", *lines, '    api_name="/score",', ")"]
-    made = [f"client = Client({address!r})", *lines, 'print(answer["score"], answer["signature"])']
-    note = ["", OWN_FILES] if files else [""]
-    return "\n".join([*imports, *note, *made])
+    texts, files = _split(call)
+    return render_code("score_call.py", texts=texts, files=files, address=address)
+
+
+def _split(call: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the texts and the files of a call, by argument."""
+    files = {name: call[name] for name in FILES if name in call}
+    return {name: cell for name, cell in call.items() if name not in files}, files
 
 
 def dataset_call(loaded: Metric, address: str) -> str:
@@ -125,16 +116,7 @@ def dataset_call(loaded: Metric, address: str) -> str:
     config = loaded.config_name if loaded.configs and loaded.config_name != first_config(loaded.name) else ""
     words: dict[str, Any] = {"metric": loaded.name, "dataset": "OWNER/NAME", "split": "test"}
     words |= {name: titles[name] for name in names} | ({"config": config} if config else {}) | {"rows": 100}
-    lines = [f"    {name}={word!r}," for name, word in words.items()]
-    made = [
-        _OWN_DATA_SET,
-        f"client = Client({address!r})",
-        "answer = client.predict(",
-        *lines,
-        '    api_name="/score_dataset",',
-        ")",
-    ]
-    return "\n".join(["from gradio_client import Client", "", *made, 'print(answer["mean"], answer["dataset"])'])
+    return render_code("dataset_call.py", words=words, address=address)
 
 
 def shell_call(call: dict[str, Any], address: str) -> str:
@@ -142,24 +124,14 @@ def shell_call(call: dict[str, Any], address: str) -> str:
 
     The first request returns an event ID, the second one the result of this event.
     """
-    words = {name: cell for name, cell in call.items() if name not in FILES}
-    body = shlex.quote(json.dumps(words, ensure_ascii=False, indent=1))
-    note = []
-    if files := [name for name in FILES if name in call]:
-        note = [OWN_FILES]
+    texts, files = _split(call)
+    body = shlex.quote(json.dumps(texts, ensure_ascii=False, indent=1))
+    if files:
         # The double-quoted part is a command. Base64 has no characters that JSON or a shell would interpret.
-        parts = [f'"{name}": {_encode_files(call[name])}' for name in files]
+        parts = [f'"{name}": {_encode_files(cell)}' for name, cell in files.items()]
         body = f"{body[:-3]},\n {', '.join(parts)}\n}}'"
-    where = shlex.quote(f"{address}gradio_api/call/v2/score")
     # Use a pipe, because an image can be longer than the maximum length of a command-line argument.
-    return "\n".join(
-        [
-            *note,
-            f"event=$(printf %s {body} |",
-            f"  curl -s {where} -H 'Content-Type: application/json' -d @- | cut -d '\"' -f 4)",
-            f"curl -sN {where}/$event",
-        ]
-    )
+    return render_code("score_call.sh", body=body, files=files, where=f"{address}gradio_api/call/v2/score")
 
 
 def _encode_files(cell: str | list[str]) -> str:

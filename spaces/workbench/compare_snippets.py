@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlencode
 
 from vlgauge_workbench import bundled_systems
-from vlgauge_workbench.snippets import OWN_FILES, Snippet
+from vlgauge_workbench.snippets import Snippet, render_code
 
 _NO_ID = "The command joins the rows of files by a column of row ids: select one"
 _OF_EACH = "One call cannot use files whose columns of predictions have different names"
@@ -57,8 +56,11 @@ def compare_snippets(asked: Asked) -> dict[str, Snippet]:
     if asked.why_not:
         return {name: Snippet(why_not=asked.why_not) for name in ("Python", "CLI")}
     lacks_ids = asked.is_scored and not asked.is_wide and "id" not in asked.titles
-    shell = Snippet(why_not=_NO_ID) if lacks_ids else Snippet(_shell(asked))
-    return {"Python": Snippet(_python(asked)), "CLI": shell}
+    own = list(asked.predictions) if asked.is_wide else "".join(asked.predictions[:1])
+    shell = (
+        Snippet(why_not=_NO_ID) if lacks_ids else _render("compare.sh", asked, ",".join(own) if asked.is_wide else own)
+    )
+    return {"Python": _render("compare.py", asked, own), "CLI": shell}
 
 
 def compare_link(asked: Asked, pair: int, rows_by: str) -> str:
@@ -71,39 +73,13 @@ def compare_link(asked: Asked, pair: int, rows_by: str) -> str:
     return f"?{urlencode(words | {'rows': rows_by}, safe=',')}"
 
 
-def _python(asked: Asked) -> str:
-    imports = ["import vlgauge"]
-    if asked.is_bundled:
-        rows = f"str(DATA / {bundled_systems.TABLE.name!r})"
-        imports.append("from vlgauge.core.files import DATA")
-    elif asked.is_wide:
-        rows = repr(next(iter(asked.files.values())))
-    else:
-        rows = f"{{{', '.join(f'{name!r}: {file!r}' for name, file in asked.files.items())}}}"
-    words = [rows, repr(",".join(asked.metrics))]
-    if asked.is_scored:
-        own = list(asked.predictions) if asked.is_wide else next(iter(asked.predictions), None)
-        words += [f"predictions={own!r}"] if own else []
-        words += [f"{name}={title!r}" for name, title in asked.titles.items()]
-        words += [f"config={asked.config!r}"] if asked.config else []
-        words.append(f"profile={asked.profile!r}")
-    notes = [] if asked.is_bundled else [OWN_FILES]
-    lines = [f"    {word}," for word in words]
-    return "\n".join([*imports, "", *notes, "found = vlgauge.compare(", *lines, ")", "print(found)", ""])
-
-
-def _shell(asked: Asked) -> str:
-    words = ["vlgauge", "compare", ",".join(asked.metrics)]
-    lines = [] if asked.is_bundled else [OWN_FILES]
-    files = list(dict.fromkeys(asked.files.values()))
-    if asked.is_bundled:
-        name = bundled_systems.TABLE.name
-        lines.append(f"systems=$(python -c \"from vlgauge.core.files import DATA; print(DATA / '{name}')\")")
-        words.append('"$systems"')
-    else:
-        words += [shlex.quote(file) for file in files]
-    if asked.is_scored:
-        own = ",".join(asked.predictions) if asked.is_wide else "".join(asked.predictions[:1])
-        given = {"predictions": own, **asked.titles, "config": asked.config, "profile": asked.profile}
-        words += [f"--{name} {shlex.quote(title)}" for name, title in given.items() if title]
-    return "\n".join([*lines, " ".join(words), ""])
+def _render(template: str, asked: Asked, predictions: Sequence[str] | str) -> Snippet:
+    options = {"predictions": predictions, **asked.titles, "config": asked.config, "profile": asked.profile}
+    code = render_code(
+        template,
+        asked=asked,
+        files=list(dict.fromkeys(asked.files.values())),
+        table=bundled_systems.TABLE.name,
+        options=options if asked.is_scored else {},
+    )
+    return Snippet(f"{code}\n")

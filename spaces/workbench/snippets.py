@@ -4,16 +4,19 @@ import json
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from pprint import pformat
 from typing import Any
 from urllib.parse import urlencode
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from vlgauge.explain import explanation_of
 from vlgauge.explain.examples import PICTURES, Example
 from vlgauge_workbench.inputs import FILES, text_of
+from vlgauge_workbench.picker import TEMPLATES
 from vlgauge_workbench.scoring import first_config, same_file
 
 LONGEST_LINK = 3000  # characters
@@ -43,6 +46,27 @@ def snippets(name: str, profile: str, config: str, cells: Mapping[str, Any], tok
     }
 
 
+def format_code(value: Any, indent: int = 0) -> str:
+    """Return a value as Python code whose lines after the first are indented."""
+    return pformat(value, width=100, sort_dicts=False).replace("\n", "\n" + " " * indent)
+
+
+@cache
+def _environment(folder: Path) -> Environment:
+    found = Environment(
+        loader=FileSystemLoader(folder), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    found.filters |= {"repr": repr, "quote": shlex.quote, "pretty": format_code}
+    found.filters["json"] = partial(json.dumps, ensure_ascii=False)
+    found.globals["own_files"] = OWN_FILES
+    return found
+
+
+def render_code(template: str, folder: Path = TEMPLATES, **values: Any) -> str:
+    """Render a template of code or Markdown, in which nothing is escaped."""
+    return _environment(folder).get_template(f"{template}.jinja").render(values)
+
+
 def _is_ours(path: str) -> bool:
     return Path(path).parent == PICTURES
 
@@ -52,24 +76,19 @@ def _files(cell: Any) -> list[str]:
 
 
 def _python(name: str, profile: str, config: str, cells: Mapping[str, Any], tokenizer: str) -> str:
-    setting = f"tokenizer={tokenizer!r}" if tokenizer else ""
-    words = [repr(name), *([repr(config)] if config else []), f"profile={profile!r}", *filter(None, [setting])]
-    imports = ["import vlgauge"]
-    if explanation_of(name).settings_alone():
-        imports.append("from vlgauge.explain import explanation_of")
-        words.append(f"**explanation_of({name!r}).settings_alone({setting})")
-    files = [path for column in FILES if column in cells for path in _files(cells[column])]
-    if any(map(_is_ours, files)):
-        imports.append("from vlgauge.explain.examples import PICTURES")
-    notes = [OWN_FILES] if not all(map(_is_ours, files)) else []
-    lines = []
-    for column, cell in cells.items():
-        text = _write_paths(cell) if column in FILES else pformat(cell, width=100, sort_dicts=False)
-        lines.append(f"    {column}=[{text}],".replace("\n", "\n" + " " * (6 + len(column))))
-    load = f"metric = vlgauge.load({', '.join(words)})"
-    return "\n".join(
-        [*imports, "", *notes, load, "result = metric.compute(", *lines, ")", f"print(result[{name!r}])", ""]
-    )
+    written = {
+        column: _write_paths(cell) if column in FILES else format_code(cell, indent=len(column) + 6)
+        for column, cell in cells.items()
+    }
+    values = {"name": name, "profile": profile, "config": config, "tokenizer": tokenizer, "cells": written}
+    has_settings = bool(explanation_of(name).settings_alone())
+    return f"{render_code('score.py', has_settings=has_settings, **values, **_sources(cells))}\n"
+
+
+def _sources(cells: Mapping[str, Any]) -> dict[str, bool]:
+    """Return whether the cells have bundled files, and files of the user."""
+    ours = [_is_ours(path) for column in FILES if column in cells for path in _files(cells[column])]
+    return {"has_bundled": any(ours), "has_own": not all(ours)}
 
 
 def _write_paths(cell: Any) -> str:
@@ -81,22 +100,14 @@ def _write_paths(cell: Any) -> str:
 def _shell(name: str, profile: str, config: str, cells: Mapping[str, Any], tokenizer: str) -> Snippet:
     if explanation_of(name).settings_alone():
         return Snippet(why_not="A file cannot contain document frequencies, which one row lacks: copy as Python")
-    row: dict[str, Any] = {}
-    ours = False
-    for column, cell in cells.items():
-        if column not in FILES:
-            row[column] = cell
-            continue
-        ours = ours or any(map(_is_ours, _files(cell)))
-        paths = [f"{_MARK}/{Path(one).name}" if _is_ours(one) else Path(one).name for one in _files(cell)]
-        row[column] = paths[0] if isinstance(cell, str) else paths
+    row = dict(cells)
+    for column in FILES:
+        if column in row:
+            paths = [f"{_MARK}/{Path(one).name}" if _is_ours(one) else Path(one).name for one in _files(row[column])]
+            row[column] = paths[0] if isinstance(row[column], str) else paths
     quoted = shlex.quote(json.dumps(row, ensure_ascii=False)).replace(json.dumps(_MARK)[1:-1], "'\"$pictures\"'")
-    lines = [OWN_FILES] if any(column in FILES for column in cells) and not ours else []
-    if ours:
-        lines.append('pictures=$(python -c "from vlgauge.explain.examples import PICTURES; print(PICTURES)")')
-    chosen = (f" --config {config}" if config else "") + (f" --set tokenizer={tokenizer}" if tokenizer else "")
-    lines.append(f"printf '%s\\n' {quoted} > row.jsonl")
-    return Snippet("\n".join([*lines, f"vlgauge score {name} row.jsonl{chosen} --profile {profile} --quiet", ""]))
+    values = {"name": name, "profile": profile, "config": config, "tokenizer": tokenizer, "row": quoted}
+    return Snippet(f"{render_code('score.sh', **values, **_sources(cells))}\n")
 
 
 def link(name: str, profile: str, config: str, cells: Mapping[str, Any], example: Example, tokenizer: str = "") -> str:

@@ -16,7 +16,7 @@ from vlgauge.api.prefetch import assets
 from vlgauge.core.catalog import metric_facts, metric_names
 from vlgauge.core.signatures import DEMO_NUMBERS
 from vlgauge.explain.examples import PICTURES
-from vlgauge_workbench import about, inputs, profiles, scoring
+from vlgauge_workbench import about, inputs, profiles, scoring, snippets
 
 CALLED = [("rovist_nr", ""), ("clip_s", "image"), ("clip_s", "video")]
 
@@ -89,7 +89,7 @@ def test_every_metric_has_a_citation_and_says_what_its_profiles_need(name):
     for code in (python, shell):
         assert ("by your own" in code) == bool(has_files)
     assert "by your own" in dataset
-    assert shell.removeprefix(f"{about.OWN_FILES}\n").startswith("event=$(")
+    assert shell.removeprefix(f"{snippets.OWN_FILES}\n").startswith("event=$(")
 
 
 def test_missing_models_are_named_and_not_fetched(monkeypatch):
