@@ -14,22 +14,12 @@ from vlgauge.core.catalog import citation, metric_facts, metric_title
 from vlgauge.families.base import Metric
 from vlgauge.version import __version__
 from vlgauge_workbench.inputs import FILES, examples_for
+from vlgauge_workbench.picker import TEMPLATES
 from vlgauge_workbench.profiles import PROFILES, profile_note
 from vlgauge_workbench.scoring import first_config
 from vlgauge_workbench.snippets import render_code
 
 _PACKAGES = ("evaluate", "datasets", "numpy", "torch", "transformers", "open_clip_torch", "spacy", "pillow", "gradio")
-
-_PROJECT = """vlgauge has metrics for image captions and visual stories, as modules of Hugging Face `evaluate`. Each one
-explains its scores: [documentation](https://vlgauge.github.io/vlgauge),
-[which metric to use](https://vlgauge.github.io/vlgauge/choosing.html),
-[source code](https://github.com/vlgauge/vlgauge)."""
-_PROFILES = """**Embedded** uses what comes with the package: exact formulas, and small bundled models if a metric
-requires a model that was published elsewhere. **Published**, the profile `paper`, uses the models of the papers if they
-are on this machine."""
-_LICENCE = """vlgauge: Apache-2.0; its table of synonyms is derived from WordNet 3.0, under its own license. The word
-lists and paraphrases of `meteor` come from the package pycocoevalcap, under their own licenses. Published models have
-separate licenses: see the card of each metric."""
 
 
 def add_tab() -> list[Any]:
@@ -38,7 +28,7 @@ def add_tab() -> list[Any]:
     Returns:
         Components that change with the metric, in the order of `updates`.
     """
-    gr.Markdown(f"{_PROJECT}\n\n## Profiles\n{_PROFILES}")
+    gr.Markdown((TEMPLATES / "about.md").read_text("utf-8"))
     facts = gr.Markdown()
     gr.Markdown("## From a program")
     python = _code("Python: pip install gradio_client")
@@ -46,7 +36,8 @@ def add_tab() -> list[Any]:
     dataset = _code("Python: rows of a dataset of the Hub")
     gr.Markdown("## How to cite\nCite the paper of the metric, and state the signature of the score.")
     paper = _code("BibTeX")
-    gr.Markdown(f"## Licenses\n{_LICENCE}\n\n## Versions\n{_versions()}")
+    licenses = (TEMPLATES / "licenses.md").read_text("utf-8")
+    gr.Markdown(f"{licenses}\n## Versions\n{_versions()}")
     return [facts, python, shell, dataset, paper]
 
 

@@ -1,5 +1,6 @@
 """Known caption datasets that the picker offers, with split and columns. None was downloaded for this list."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -7,38 +8,26 @@ from vlgauge.api.row_sources.guessing import KINDS
 from vlgauge.api.row_sources.source import Kind
 from vlgauge.families.base.columns import Column
 from vlgauge.inputs.tables.files import PICTURED
+from vlgauge_workbench.picker import TEMPLATES
 
 
 @dataclass(frozen=True)
 class Preset:
-    """Split and columns that are selected when a dataset is opened, if they exist."""
+    """Split and columns that are selected when a dataset is opened, if they exist.
 
+    Attributes:
+        source: Task of lmms_eval 0.7.3 (PyPI) with ID and split. The column names are from its utils.py.
+        split: Name of the split.
+        columns: Names of the columns by vlgauge column.
+    """
+
+    source: str
     split: str
     columns: Mapping[str, Sequence[str]]
 
 
-# ID and split are from a task of lmms_eval 0.7.3 (PyPI), column names from its utils.py.
 PRESETS = {
-    # tasks/detailcaps: detailcaps.yaml. Long captions by three models, the first of which is used as the prediction.
-    "foundation-multimodal-models/DetailCaps-4870": Preset(
-        "test",
-        {
-            "predictions": ["GT_Caption_GPT4O"],
-            "references": ["GT_Caption_GPT4V", "GT_Caption_Gemini15Pro"],
-            "images": ["binary"],
-            "id": ["image"],
-        },
-    ),
-    # tasks/coco_cap: coco2017_cap_val.yaml. Human captions, as in the next two.
-    "lmms-lab-encoder/COCO-Caption2017": Preset(
-        "val", {"references": ["answer"], "images": ["image"], "id": ["question_id"]}
-    ),
-    # tasks/flickr30k: flickr30k_test.yaml.
-    "lmms-lab-encoder/flickr30k": Preset("test", {"references": ["caption"], "images": ["image"], "id": ["img_id"]}),
-    # tasks/nocaps: nocaps_val.yaml.
-    "lmms-lab-encoder/NoCaps": Preset(
-        "validation", {"references": ["annotations_captions"], "images": ["image"], "id": ["image_id"]}
-    ),
+    identity: Preset(**one) for identity, one in json.loads((TEMPLATES / "presets.json").read_text("utf-8")).items()
 }
 
 
