@@ -37,4 +37,4 @@ class AlohaExplanation(MentionedContent):
             text = one["object"] if partner in (None, one["object"]) else f"{one['object']} ~ {partner}"
             chips.append(chip(text, one["similarity"] >= SUPPORTED, number(one["similarity"])))
         groups = [{"name": "Objects", "chips": chips}]
-        return {"caption": self.predictions[row], "graph": [], "groups": groups, "references": self.texts(row)}
+        return {"caption": self.predictions[row], "graph": [], "groups": groups, "references": self.references_of(row)}

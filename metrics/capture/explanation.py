@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from vlgauge.explain.pages import number
-from vlgauge.explain.said import MentionedContent, arrange_graph, chip, count_statements, nil
+from vlgauge.explain.said import MentionedContent, chip, count_statements, nil
 
 KINDS = ("objects", "attributes", "relations")
 
@@ -23,25 +23,19 @@ class CaptureExplanation(MentionedContent):
         things += [(own, False) for kind in KINDS for own in first[kind]["caption_only"]]
         return count_statements(things, "it describes no scene")
 
-    def values(self, row: int) -> dict[str, Any]:
-        """Return the template variables of a row.
-
-        Returns:
-            ``caption``, ``graph``, ``groups`` (F-score per kind, with chips of synonym matches and missing content) and
-            ``references``.
-        """
-        first = self.details[row]["references"][0]
+    def chip_groups(self, row: int) -> list[dict[str, Any]]:
+        """Return the F-score of each kind, with its matches by synonyms and what the caption lacks."""
         groups = []
         for kind in KINDS:
-            found = first[kind]
+            found = self.details[row]["references"][0][kind]
             chips = [chip(f"{own} = {their}", True) for own, their in found["matched"] if own != their]
             chips += [nil(their) for their in found["reference_only"]]
             groups.append({"name": f"{kind.capitalize()}, {number(found['f'])}; in the reference:", "chips": chips})
-        graph = arrange_graph(self._tuples(row, first))
-        return {"caption": self.predictions[row], "graph": graph, "groups": groups, "references": self.texts(row)}
+        return groups
 
-    def _tuples(self, row: int, first: dict[str, Any]) -> Iterator[tuple[list[str], dict[str, Any]]]:
+    def tuples(self, row: int) -> Iterator[tuple[list[str], dict[str, Any]]]:
         """Yield the tuples of a caption with their chips. A repeated attribute is matched once per match found."""
+        first = self.details[row]["references"][0]
         matched = {kind: Counter(own for own, _ in first[kind]["matched"]) for kind in KINDS}
         alone = {kind: Counter(first[kind]["caption_only"]) for kind in KINDS}
         for parts in self.details[row]["graph"]:

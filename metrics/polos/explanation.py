@@ -35,9 +35,7 @@ class PolosExplanation(ImageCaptions):
             value.
         """
         detail = self.details[row]
-        cell = (self.columns["references"] or ())[row]
-        references = [cell] if isinstance(cell, str) else list(cell or ())
-        ranked = sorted(zip(detail["values"], references, strict=False), key=lambda pair: -pair[0])
+        ranked = sorted(zip(detail["values"], self.references_of(row), strict=False), key=lambda pair: -pair[0])
         return {
             **super().values(row),
             "reference": None,

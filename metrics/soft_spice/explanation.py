@@ -1,9 +1,10 @@
 """Soft-SPICE: the scene content of a caption, and its similarity to the references."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from vlgauge.explain.pages import number, quote_word
-from vlgauge.explain.said import MentionedContent, arrange_graph, chip
+from vlgauge.explain.said import MentionedContent, chip
 
 NEAR = 0.7  # above this similarity, two phrases mostly have the same meaning
 
@@ -22,14 +23,7 @@ class SoftSpiceExplanation(MentionedContent):
         nearest = f"{quote_word(worst['phrase'])}, {number(worst['cosine'])} near to {quote_word(worst['nearest'])}"
         return f"least supported is {nearest}"
 
-    def values(self, row: int) -> dict[str, Any]:
-        """Return the template variables of a row.
-
-        Returns:
-            ``caption``, ``graph`` with the cosine similarity of each phrase, ``groups`` (empty) and ``references``.
-        """
-        phrases = self.details[row]["phrases"]
-        graph = arrange_graph(
-            (one["parts"], chip(one["parts"][0], one["cosine"] >= NEAR, number(one["cosine"]))) for one in phrases
-        )
-        return {"caption": self.predictions[row], "graph": graph, "groups": [], "references": self.texts(row)}
+    def tuples(self, row: int) -> Iterator[tuple[list[str], dict[str, Any]]]:
+        """Yield the tuples of a caption with the cosine similarity of each one."""
+        for one in self.details[row]["phrases"]:
+            yield one["parts"], chip(one["parts"][0], one["cosine"] >= NEAR, number(one["cosine"]))

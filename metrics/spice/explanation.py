@@ -1,8 +1,9 @@
 """SPICE: the scene content of a caption, and the part of it that occurs in its references."""
 
+from collections.abc import Iterator
 from typing import Any
 
-from vlgauge.explain.said import MentionedContent, arrange_graph, chip, count_statements, nil
+from vlgauge.explain.said import MentionedContent, chip, count_statements, nil
 
 
 class SpiceExplanation(MentionedContent):
@@ -15,17 +16,15 @@ class SpiceExplanation(MentionedContent):
         things = [(said(one["parts"]), bool(one["matched"])) for one in self.details[row]["tuples"]]
         return count_statements(things, "it describes no scene")
 
-    def values(self, row: int) -> dict[str, Any]:
-        """Return the template variables of a row.
+    def tuples(self, row: int) -> Iterator[tuple[list[str], dict[str, Any]]]:
+        """Yield the tuples of a caption, with whether the references contain them."""
+        for one in self.details[row]["tuples"]:
+            yield one["parts"], chip(one["parts"][0], bool(one["matched"]))
 
-        Returns:
-            ``caption``, ``graph``, ``groups`` (chips of content that occurs only in the references) and ``references``.
-        """
-        detail = self.details[row]
-        graph = arrange_graph((one["parts"], chip(one["parts"][0], bool(one["matched"]))) for one in detail["tuples"])
-        lacking = [nil(said(one["parts"])) for one in detail["references"] if not one["matched"]]
-        groups = [{"name": "In the references only", "chips": lacking}]
-        return {"caption": self.predictions[row], "graph": graph, "groups": groups, "references": self.texts(row)}
+    def chip_groups(self, row: int) -> list[dict[str, Any]]:
+        """Return the tuples that occur only in the references."""
+        lacking = [nil(said(one["parts"])) for one in self.details[row]["references"] if not one["matched"]]
+        return [{"name": "In the references only", "chips": lacking}]
 
 
 def said(parts: Any) -> str:

@@ -71,15 +71,8 @@ def _example(row: Mapping[str, Any], place: str) -> Example:
         raise UsageError.about("shows", f"must be one of {', '.join(ROLES)}, got {row['shows']!r} in {place}")
     known = {*_TEXTS, "config", "demo"}
     cells = {name: _locate(cell) if name in _FILES else cell for name, cell in row.items() if name not in known}
-    return Example(
-        shows=row["shows"],
-        id=row["id"],
-        title=row["title"],
-        why=row["why"],
-        cells=cells,
-        config=row.get("config", ""),
-        is_demo=bool(row.get("demo", False)),
-    )
+    texts = {name: row[name] for name in _TEXTS}
+    return Example(cells=cells, config=row.get("config", ""), is_demo=bool(row.get("demo", False)), **texts)
 
 
 def _locate(cell: str | list[str]) -> str | list[str]:

@@ -227,6 +227,12 @@ class Explanation(ABC):
         ids = self.columns.get("id")
         return f"row {row}" if ids is None else str(ids[row])
 
+    def references_of(self, row: int) -> list[Any]:
+        """Return the references of an example. Empty if there are none."""
+        references = self.columns.get("references")
+        own: Any = None if references is None else references[row]
+        return [own] if isinstance(own, str) else list(own or ())
+
     def is_undefined(self, row: int) -> bool:
         """Return whether an example has no score."""
         return math.isnan(self.scores[row])

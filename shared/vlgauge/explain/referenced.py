@@ -50,13 +50,12 @@ class ReferencedCaption(Explanation):
         detail = self.details[row]
         tokens, references = detail["tokens"], detail["references"]
         marks = [Mark(FOR) if self.is_shared(token, references) else self.mark_alone(token) for token in tokens]
-        texts = self.columns.get("references")
+        texts = self.references_of(row)
         near = self.nearness(detail)
         closest = []
         nearest_first = sorted(range(len(near)), key=lambda k: near[k], reverse=self.facts.higher_is_better)
         for k in nearest_first[:N_CLOSEST]:
             known = [Mark(FOR) if self.is_shared(token, [tokens]) else None for token in references[k]]
-            given = None if texts is None else [texts[row]] if isinstance(texts[row], str) else texts[row]
-            text = given[k] if given is not None and len(given) == len(references) else " ".join(references[k])
+            text = texts[k] if len(texts) == len(references) else " ".join(references[k])
             closest.append({"score": near[k], "pieces": pieces_of_runs(text, references[k], known)})
         return {"pieces": pieces_of_runs(self.predictions[row], tokens, marks), "closest": closest, "detail": detail}

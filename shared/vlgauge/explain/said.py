@@ -13,11 +13,22 @@ class MentionedContent(Explanation):
     on_axis = (0.0, 1.0)
     why_undefined = "its references describe no scene, or there are no references"
 
-    def texts(self, row: int) -> list[str]:
-        """Return the references of an example."""
-        texts = self.columns.get("references")
-        own: Any = None if texts is None else texts[row]
-        return [] if own is None else [own] if isinstance(own, str) else list(own)
+    def tuples(self, row: int) -> Iterable[tuple[Sequence[str], dict[str, Any]]]:
+        """Return the tuples of the scene graph of a caption, with their chips."""
+        return ()
+
+    def chip_groups(self, row: int) -> list[dict[str, Any]]:
+        """Return the ``name`` and the ``chips`` of each group of other statements."""
+        return []
+
+    def values(self, row: int) -> dict[str, Any]:
+        """Return the template variables of a row: ``caption``, ``graph``, ``groups`` and ``references``."""
+        return {
+            "caption": self.predictions[row],
+            "graph": arrange_graph(self.tuples(row)),
+            "groups": self.chip_groups(row),
+            "references": self.references_of(row),
+        }
 
 
 def chip(text: str, supported: bool, note: str = "") -> dict[str, Any]:
