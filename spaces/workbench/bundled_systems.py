@@ -3,10 +3,12 @@
 from functools import cache, lru_cache
 from threading import Lock
 
+from vlgauge.api.row_sources import Origin, RowReader
+from vlgauge.api.row_sources.tables import TableRows
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import DATA
 from vlgauge.inputs.tables.files import Rows, read_rows
-from vlgauge_workbench.compared_systems import Compared, UploadedSystem, compare_systems
+from vlgauge_workbench.compared_systems import Compared, compare_systems
 from vlgauge_workbench.profiles import needs_no_model
 from vlgauge_workbench.scoring import metric_of
 
@@ -33,13 +35,13 @@ def compare_bundled(names: tuple[str, ...], metrics: tuple[str, ...], profile: s
 
 @lru_cache(maxsize=64)
 def _compare(names: tuple[str, ...], metrics: tuple[str, ...], profile: str) -> Compared:
-    ids = [row["id"] for row in rows()]
-    references = [row[REFERENCES] for row in rows()]
-    given = [
-        UploadedSystem(name, ids, columns={"predictions": [row[name] for row in rows()], "references": references})
-        for name in names
-    ]
-    return compare_systems([metric_of(metric, profile) for metric in metrics], given)
+    loaded = [metric_of(metric, profile) for metric in metrics]
+    columns = [column for metric in loaded for column in metric.columns]
+    source = TableRows(rows(), Origin(TABLE.name))
+    shared = {"references": [REFERENCES], "id": ["id"]}
+    return compare_systems(
+        loaded, {name: RowReader(source, columns, {"predictions": [name], **shared}) for name in names}
+    )
 
 
 def first_metrics(profile: str = "embedded") -> tuple[str, ...]:

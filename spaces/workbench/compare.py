@@ -9,9 +9,10 @@ from typing import Any
 
 import gradio as gr
 
-from vlgauge.api.row_sources import KINDS, guess_titles
+from vlgauge.api.row_sources import KINDS, RowReader, guess_titles
 from vlgauge.api.row_sources.guessing import NAMES
 from vlgauge.api.row_sources.source import Kind, kind_of_cell
+from vlgauge.api.row_sources.tables import uploaded_rows
 from vlgauge.core.catalog import metric_names, metric_title
 from vlgauge.core.errors import UsageError
 from vlgauge.core.results import SIDECAR
@@ -21,17 +22,16 @@ from vlgauge.inputs.tables.files import TABLE_ENDINGS, Rows, read_rows, take_col
 from vlgauge.leaderboard import read_run
 from vlgauge_workbench import bundled_systems as systems
 from vlgauge_workbench.compare_snippets import Asked
-from vlgauge_workbench.compared_systems import Compared, UploadedSystem, compare_systems
+from vlgauge_workbench.compared_systems import Compared, SystemRows, compare_systems
 from vlgauge_workbench.errors import in_one_sentence
 from vlgauge_workbench.hosting import Hosting
-from vlgauge_workbench.inputs import is_needed, uploads_by_name
+from vlgauge_workbench.inputs import is_needed
 from vlgauge_workbench.pages import page_of_compared
 from vlgauge_workbench.picker import file_field, html, read_event
 from vlgauge_workbench.profiles import PROFILES, needs_no_model
 from vlgauge_workbench.scoring import first_config, metric_of
-from vlgauge_workbench.selection import MODEL, QUICK
+from vlgauge_workbench.selection import MODEL, NONE, QUICK
 from vlgauge_workbench.stopping import stoppable
-from vlgauge_workbench.table import NONE, columns_of
 
 MOST_SYSTEMS = MOST_METRICS = 8
 # If rows are limited: limit of the scores to compute, over all systems and metrics, as a multiple of the rows of a run.
@@ -362,7 +362,7 @@ def compare_uploaded(
     _check_kept(contents, wanted)
     configs = {name: _config_for(name, shared) for name in wanted}
     metrics = [metric_of(name, profile, config) for name, config in configs.items()]
-    given, places = _read_systems(metrics, contents, predictions, shared, uploads_by_name(pictures or ()))
+    given, places = _read_systems(metrics, contents, predictions, shared, pictures or ())
     if len(given) < 2:
         raise UsageError.about(
             "Files",
@@ -384,13 +384,13 @@ def _create_request(
     wanted: Sequence[str],
     profile: str,
     configs: Mapping[str, str],
-    given: Sequence[UploadedSystem],
+    given: Mapping[str, SystemRows],
     places: Mapping[str, tuple[str, str]],
     shared: Mapping[str, str],
 ) -> Asked:
     """Return the comparison as arguments of a call."""
     read = {column.name for name in wanted for column in metric_of(name, config=configs[name]).columns} | {"id"}
-    is_scored = any(one.run is None for one in given)
+    is_scored = any(isinstance(one, RowReader) for one in given.values())
     asked = Asked(
         wanted,
         profile,
@@ -438,10 +438,11 @@ def _metrics_in(run: Mapping[str, Any]) -> list[str]:
     return [name for name in names if f"{name}_scores" in run]
 
 
-def _check_limits(given: Sequence[UploadedSystem], n_metrics: int, most_rows: int) -> None:
+def _check_limits(given: Mapping[str, SystemRows], n_metrics: int, most_rows: int) -> None:
     """Check the number of rows and scores on a public page."""
-    to_score = [len(one.ids) for one in given if one.run is None]
-    n_scores, n_in_total = n_metrics * sum(to_score), n_metrics * sum(len(one.ids) for one in given)
+    to_score = [one.source.n_rows or 0 for one in given.values() if isinstance(one, RowReader)]
+    n_stored = sum(len(one["ids"]) for one in given.values() if not isinstance(one, RowReader))
+    n_scores, n_in_total = n_metrics * sum(to_score), n_metrics * (sum(to_score) + n_stored)
     elsewhere = "score them on your own machine"
     for number, most, what, remedy in (
         (max(to_score, default=0), most_rows, "rows to score", elsewhere),
@@ -457,27 +458,27 @@ def _read_systems(
     contents: Mapping[str, Rows | dict[str, Any]],
     predictions: Sequence[str],
     shared: Mapping[str, str],
-    uploads: Mapping[str, str | None],
-) -> tuple[list[UploadedSystem], dict[str, tuple[str, str]]]:
-    found: list[UploadedSystem] = []
+    uploads: Sequence[str],
+) -> tuple[dict[str, SystemRows], dict[str, tuple[str, str]]]:
+    found: dict[str, SystemRows] = {}
     places: dict[str, tuple[str, str]] = {}
     stems = [Path(name).stem for name in contents]
+    columns = [column for metric in metrics for column in metric.columns]
+    read = {column.name for column in columns} | {"id"}
     for file, content in contents.items():
         stem = Path(file).stem if len(set(stems)) == len(stems) else file
         if not isinstance(content, list):
-            found.append(UploadedSystem(stem, content["ids"], run=content))
-            places[stem] = (file, "")
+            found[stem], places[stem] = content, (file, "")
             continue
         own = [title for title in predictions if title in content[0]]
         if not own:
             raise UsageError.about("Columns: predictions", f"must be a column of {file}", "select one")
-        ids = take_column(content, shared["id"]) if "id" in shared else list(range(len(content)))
-        chosen = {name: title for name, title in shared.items() if name != "id"}
+        if "id" in shared:
+            take_column(content, shared["id"])  # every row must have one
+        titles = {name: [title] for name, title in shared.items() if name in read}
+        source = uploaded_rows(content, file, uploads)
         for title in own:
             name = stem if len(own) == 1 else title if len(contents) == 1 else f"{stem}, {title}"
-            columns: dict[str, Any] = {}
-            for metric in metrics:
-                columns |= columns_of(metric, content, {**chosen, _FIRST: title}, uploads)
-            found.append(UploadedSystem(name, ids, columns=columns))
+            found[name] = RowReader(source, columns, {**titles, _FIRST: [title]})
             places[name] = (file, title)
     return found, places

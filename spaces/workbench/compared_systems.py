@@ -2,32 +2,27 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from vlgauge.api.row_sources import RowReader
 from vlgauge.api.scored import SystemScores
 from vlgauge.api.systems import GivenSystem, runs_of, score_systems
 from vlgauge.core.errors import UsageError
-from vlgauge.core.results import INTERVAL
+from vlgauge.core.results import INTERVAL, row_keys
 from vlgauge.explain import Explanation, explain
 from vlgauge.explain.plots import Axis
-from vlgauge.families.base import Column, Metric
+from vlgauge.families.base import Metric
 from vlgauge.inputs.tables.files import rows_called
 from vlgauge.leaderboard import RunComparison, compare
 from vlgauge.leaderboard.joined_runs import join_rows
 from vlgauge.leaderboard.runs import Run
-from vlgauge_workbench.scoring import notes_of, reasons_of, rows_of
+from vlgauge_workbench.errors import without_folders
+from vlgauge_workbench.scoring import notes_of
 
-
-@dataclass(frozen=True)
-class UploadedSystem:
-    """System to compare, with stored scores or with the columns to score."""
-
-    name: str
-    ids: Sequence[Any]
-    run: Run | None = None
-    columns: Mapping[str, Sequence[Any] | None] = field(default_factory=dict)
+SystemRows = Run | RowReader
+"""Stored scores of a system, or the reader of its rows."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +34,14 @@ class Compared:
         scored: Results of the systems that were scored here, by system name, in the order of the comparison.
         left_out: Rows that cannot be scored for one of the systems, with the reasons.
         notes: Warnings of the metrics and of the comparison.
+        given: The compared systems, whose temporary files are deleted with them.
     """
 
     comparison: RunComparison
     scored: Mapping[str, SystemScores]
     left_out: Sequence[tuple[str, str]]
     notes: Sequence[str]
+    given: Mapping[str, SystemRows]
 
     @cached_property
     def pairs(self) -> list[tuple[str, str]]:
@@ -69,29 +66,34 @@ class Compared:
         return self._explained[metric]
 
 
-def compare_systems(metrics: Sequence[Metric], given: Sequence[UploadedSystem]) -> Compared:
+def compare_systems(metrics: Sequence[Metric], given: Mapping[str, SystemRows]) -> Compared:
     """Compare systems like `vlgauge.compare`, over the rows that can be scored.
 
     Raises:
         UsageError: If the systems have different rows, or no row can be scored.
     """
-    keys, orders = join_rows({one.name: {"ids": one.ids} for one in given})
-    every = [_reorder(one, orders[one.name]) for one in given]
-    every_column = sorted((one for metric in metrics for one in metric.columns), key=lambda one: not one.optional)
-    columns = list({(type(one), one.name): one for one in every_column}.values())
-    left_out = _list_left_out(columns, every, keys)
-    lost = {key for key, _ in left_out}
-    kept = [row for row, key in enumerate(keys) if key not in lost]
+    skipped = []
+    for rows in given.values():
+        if isinstance(rows, RowReader):
+            rows.read(rows.source.n_rows or 0)
+            skipped += rows.left_out
+    keys, _ = join_rows({name: {"ids": _all_ids(one)} for name, one in given.items()})
+    reasons: dict[str, str] = {}
+    for key, one in zip(row_keys(one.id for one in skipped), skipped, strict=True):
+        reasons.setdefault(key, without_folders(one.reason))
+    left_out = [(key, reasons[key]) for key in keys if key in reasons]
+    kept = [key for key in keys if key not in reasons]
     if not kept:
         raise UsageError(left_out[0][1])
-    systems = {one.name: _as_system(_reorder(one, kept)) for one in every}
+    systems = {name: _select(one, kept) for name, one in given.items()}
     names = [metric.name for metric in metrics]
     with warnings.catch_warnings(record=True) as caught, rows_called("`Files`"):
         warnings.simplefilter("always", UserWarning)
         scored = score_systems(systems, metrics, {}, details=True)
         comparison = compare(runs_of(systems, scored), names)
     drawn = [_describe_sample(name, systems[name], one) for name, one in scored.items()]
-    return Compared(comparison, scored, left_out, list(dict.fromkeys([*filter(None, drawn), *notes_of(caught)])))
+    notes = list(dict.fromkeys([*filter(None, drawn), *notes_of(caught)]))
+    return Compared(comparison, scored, left_out, notes, given)
 
 
 def _describe_sample(name: str, system: GivenSystem, scored: SystemScores) -> str:
@@ -105,31 +107,27 @@ def _describe_sample(name: str, system: GivenSystem, scored: SystemScores) -> st
     )
 
 
-def _list_left_out(
-    columns: Sequence[Column], every: Sequence[UploadedSystem], keys: Sequence[str]
-) -> list[tuple[str, str]]:
-    """Return the rows that cannot be scored for one of the systems, with the reasons."""
-    reasons = [reasons_of(columns, one.columns, len(keys)) for one in every if one.run is None]
-    whys = [next(filter(None, own), "") for own in zip(*reasons, strict=True)]
-    return [(key, why) for key, why in zip(keys, whys, strict=False) if why]
+def _all_ids(given: SystemRows) -> Sequence[Any]:
+    """Return the ids of all rows, those of the rows that cannot be scored at the end."""
+    return [*given.ids, *(one.id for one in given.left_out)] if isinstance(given, RowReader) else given["ids"]
 
 
-def _as_system(given: UploadedSystem) -> GivenSystem:
-    own = [(name, cells) for name, cells in given.columns.items() if cells is not None]
-    rows = [{name: cells[row] for name, cells in own} for row in range(len(given.ids))]
-    return GivenSystem(given.ids, given.run, rows if given.run is None else [])
-
-
-def _reorder(given: UploadedSystem, rows: Sequence[int]) -> UploadedSystem:
-    n, run = len(given.ids), given.run
-    if run is not None:
+def _select(given: SystemRows, keys: Sequence[str]) -> GivenSystem:
+    """Return the rows with these keys, in this order."""
+    ids = given.ids if isinstance(given, RowReader) else given["ids"]
+    row_of = {key: row for row, key in enumerate(row_keys(ids))}
+    rows = [row_of[key] for key in keys]
+    own_ids = [ids[row] for row in rows]
+    if isinstance(given, RowReader):
+        columns = [(name, cells) for name, cells in given.columns.items() if cells is not None]
+        return GivenSystem(own_ids, rows=[{name: cells[row] for name, cells in columns} for row in rows])
+    run = {
         # Select values of lists with one value per row. An interval also has two values, but not one per row.
-        run = {
-            key: [value[row] for row in rows]
-            if isinstance(value, list) and len(value) == n and not key.endswith(INTERVAL)
-            else value
-            for key, value in run.items()
-            # Drop corpus-level values of all rows if only some rows are kept.
-            if len(rows) == n or not isinstance(value, (int, float))
-        }
-    return replace(given, ids=[given.ids[row] for row in rows], run=run, columns=rows_of(given.columns, rows))
+        key: [value[row] for row in rows]
+        if isinstance(value, list) and len(value) == len(ids) and not key.endswith(INTERVAL)
+        else value
+        for key, value in given.items()
+        # Drop corpus-level values of all rows if only some rows are kept.
+        if len(rows) == len(ids) or not isinstance(value, (int, float))
+    }
+    return GivenSystem(own_ids, run)

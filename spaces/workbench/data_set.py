@@ -26,9 +26,8 @@ from vlgauge_workbench.picker import file_field, html, status_field
 from vlgauge_workbench.presets import PRESETS, preset_split, preset_titles
 from vlgauge_workbench.runs import Run
 from vlgauge_workbench.scoring import config_of, metric_of, takes_questions
-from vlgauge_workbench.selection import MODEL, Selection
+from vlgauge_workbench.selection import MODEL, NONE, Selection
 from vlgauge_workbench.stopping import Cancelled, Work, end_if_stopped, stoppable
-from vlgauge_workbench.table import NONE
 
 HUB: dict[str, Any] = {"concurrency_id": "hub", "concurrency_limit": 4}
 PRIVATE: dict[str, Any] = {"api_visibility": "private"}

@@ -6,7 +6,7 @@ Text is never used as a path of a file. Images are always uploads or bytes.
 import base64
 import binascii
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -170,42 +170,6 @@ def check_size(name: str, cell: Any) -> None:
     n_characters = sum(map(len, texts))
     if n_characters > MOST_CHARACTERS:
         raise UsageError.about(name, f"must have at most {MOST_CHARACTERS:,} characters, got {n_characters:,}")
-
-
-def uploads_by_name(paths: Sequence[str]) -> dict[str, str | None]:
-    """Return the paths of uploaded files by file name. None for a name that several files have."""
-    found: dict[str, str | None] = {}
-    for path in paths:
-        name = Path(path).name
-        found[name] = None if name in found else path
-    return found
-
-
-def locate_cell(cell: Any, uploads: Mapping[str, str | None], place: str) -> Any:
-    """Replace the file name in an image or video cell, or in a list of them, with the path of its upload.
-
-    Bytes are returned unchanged.
-
-    Returns:
-        Path, bytes, or a list of them. None for an empty cell.
-
-    Raises:
-        ValueError: If not exactly one upload has the name. No other file is searched or opened.
-    """
-    if isinstance(cell, list):
-        return [locate_cell(one, uploads, f"{place}[{i}]") for i, one in enumerate(cell)]
-    if isinstance(cell, Mapping) and isinstance(cell.get("bytes"), bytes):
-        return cell["bytes"]
-    path = cell.get("path") if isinstance(cell, Mapping) else cell
-    if cell is None or path == "":
-        return None
-    if not isinstance(path, str):
-        raise UsageError.about(place, f"must be the bytes or the name of a file, got {type(cell).__name__}")
-    name = path.replace("\\", "/").rpartition("/")[2]
-    if (found := uploads.get(name)) is None:
-        what = "the name of one uploaded file, got that of several" if name in uploads else "an uploaded file, got"
-        raise UsageError.about(place, f"must be {what} {name[:60]!r}; upload it with the table")
-    return {**cell, "path": found} if isinstance(cell, Mapping) and "bytes" not in cell else found
 
 
 def examples_for(metric: Metric) -> list[Example]:

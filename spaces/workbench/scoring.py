@@ -18,11 +18,10 @@ from vlgauge.core.results import without_nan
 from vlgauge.core.validation import PROFILES, check_choice, setting_names, short_repr
 from vlgauge.explain import Explanation, explain, explanation_of
 from vlgauge.explain.examples import Example
-from vlgauge.families.base import Column, Metric
+from vlgauge.families.base import Metric
 from vlgauge.families.base.evaluate_adapter import lock_of
 from vlgauge.inputs.text.tokenizers import is_installed
 from vlgauge.leaderboard.runs import RowGroups
-from vlgauge_workbench.errors import without_folders
 from vlgauge_workbench.inputs import FILES, check_size, file_of
 from vlgauge_workbench.profiles import check_models_present
 from vlgauge_workbench.stopping import report, turn_at
@@ -125,32 +124,23 @@ class ScoredTable:
     groups: RowGroups | None = None
 
 
-def score_rows(metric: Metric, columns: Mapping[str, Sequence[Any] | None], ids: Sequence[Any]) -> ScoredTable:
-    """Score the rows that can be scored, and leave out the others with reasons.
+def score_rows(metric: Metric, columns: Mapping[str, Sequence[Any]], ids: Sequence[Any]) -> ScoredTable:
+    """Check and score rows.
 
     Args:
         metric: A loaded metric.
-        columns: Cells by column name, None for a column that is not passed. A cell that is an exception is the reason
-            why its row cannot be scored.
+        columns: Cells by column name.
         ids: IDs of the rows.
 
     Raises:
-        UsageError: If no row can be scored.
+        UsageError: If a row cannot be scored.
     """
-    reasons = reasons_of(metric.columns, columns, len(ids))
-    if reasons and all(reasons):
-        error = _error_of(metric.columns, columns, 0, {})
-        raise error if isinstance(error, UsageError) else UsageError(reasons[0])
-    kept = [row for row, reason in enumerate(reasons) if not reason]
-    left_out = [(ids[row], reason) for row, reason in enumerate(reasons) if reason]
-    if not kept:
-        raise UsageError.about("rows", "must be at least one, got none")
-    return score_checked(metric, rows_of(columns, kept), [ids[row] for row in kept], left_out)
-
-
-def rows_of(columns: Mapping[str, Sequence[Any] | None], rows: Sequence[int]) -> dict[str, list[Any] | None]:
-    """Select rows of columns. A column that is None stays None."""
-    return {name: None if cells is None else [cells[row] for row in rows] for name, cells in columns.items()}
+    checked: CheckedFiles = {}
+    for column in metric.columns:
+        for row in range(len(ids)):
+            cells = columns.get(column.name)
+            check_cell(column, cells and cells[row], f"{column.name}[{row}]", RowLimits(), checked)
+    return score_checked(metric, columns, ids)
 
 
 def score_checked(
@@ -172,31 +162,6 @@ def score_checked(
 def notes_of(caught: Sequence[warnings.WarningMessage]) -> list[str]:
     """Return the messages of the warnings for users, without duplicates."""
     return list(dict.fromkeys(str(one.message) for one in caught if issubclass(one.category, UserWarning)))
-
-
-def reasons_of(wanted: Sequence[Column], columns: Mapping[str, Sequence[Any] | None], n_rows: int) -> list[str]:
-    """Return the reason why metrics with these columns cannot score each row. Empty for rows that can be scored."""
-    checked: CheckedFiles = {}
-    errors = [_error_of(wanted, columns, row, checked) for row in range(n_rows)]
-    return ["" if error is None else without_folders(str(error)) for error in errors]
-
-
-def _error_of(
-    wanted: Sequence[Column], columns: Mapping[str, Sequence[Any] | None], row: int, checked: CheckedFiles
-) -> Exception | None:
-    """Return the error because of which a row cannot be scored."""
-    for column in wanted:
-        cells = columns.get(column.name)
-        if cells is None and column.optional:
-            continue
-        cell = None if cells is None else cells[row]
-        if isinstance(cell, Exception):
-            return cell
-        try:
-            check_cell(column, cell, f"{column.name}[{row}]", RowLimits(), checked)
-        except (UsageError, OSError) as error:
-            return error
-    return None
 
 
 def score_example(

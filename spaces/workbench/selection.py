@@ -7,6 +7,7 @@ import gradio as gr
 
 from vlgauge_workbench.picker import html
 
+NONE = "(none)"  # choice of no column
 # At most two events with models run at the same time.
 MODEL: dict[str, Any] = {"concurrency_id": "model", "concurrency_limit": 2}
 # Events with an immediate response. They run models only for bundled examples, once each.

@@ -14,7 +14,7 @@ from made_runs import made_run
 from vlgauge_workbench import runs
 from vlgauge_workbench.app import _head
 from vlgauge_workbench.compare_snippets import Asked
-from vlgauge_workbench.compared_systems import UploadedSystem, compare_systems
+from vlgauge_workbench.compared_systems import compare_systems
 from vlgauge_workbench.pages import page_of_compared
 from vlgauge_workbench.scoring import metric_of
 
@@ -359,7 +359,7 @@ OUTCOMES = "() => [...document.querySelectorAll('.wtl i')].map(one => [one.class
 
 def test_the_bar_of_wins_is_as_wide_as_their_share(chromium, tmp_path):
     scores = {"a": [0.6] * 6 + [0.4] * 44 + [0.5] * 10, "b": [0.5] * 60}
-    given = [UploadedSystem(name, list(range(60)), run=made_run(own)) for name, own in scores.items()]
+    given = {name: made_run(own) for name, own in scores.items()}
     asked = Asked(["rovist_nr"], "embedded", files={"a": "a.json", "b": "b.json"}, is_scored=False)
     part = page_of_compared(compare_systems([metric_of("rovist_nr")], given), asked)
     page_text = f'{_head()}<div class="gradio-container">{part}</div>'

@@ -13,6 +13,8 @@ from made_runs import made_run
 
 import vlgauge
 from vlgauge import scenes
+from vlgauge.api.row_sources import Origin, RowReader, reading
+from vlgauge.api.row_sources.tables import TableRows
 from vlgauge.cli import main
 from vlgauge.inputs.tables.files import read_rows
 from vlgauge.models.clip import encoder
@@ -209,13 +211,12 @@ def test_kept_scores_of_another_order_are_joined_by_id(tmp_path):
 
 def test_two_systems_mirror(captions):
     first, second, refs = captions
-    ids = ["a", "b", "c", "d"]
-    given = [
-        compared_systems.UploadedSystem(name, ids, columns={"predictions": own, "references": refs})
-        for name, own in zip("AB", (first, second), strict=True)
-    ]
+    rows = [{"A": a, "B": b, "refs": own} for a, b, own in zip(first, second, refs, strict=True)]
     metric = scoring.metric_of("rouge_l")
-    one, other = (compared_systems.compare_systems([metric], pair) for pair in (given, given[::-1]))
+    source = TableRows(rows, Origin("table"))
+    given = {name: RowReader(source, metric.columns, {"predictions": [name], "references": ["refs"]}) for name in "AB"}
+    mirrored = dict(reversed(given.items()))
+    one, other = (compared_systems.compare_systems([metric], pair) for pair in (given, mirrored))
     (there,), (back,) = one.comparison.metrics[0].pairs, other.comparison.metrics[0].pairs
     assert there.difference == pytest.approx(-back.difference, rel=1e-12)
     assert (there.low, there.high) == pytest.approx((-back.high, -back.low), rel=1e-12)
@@ -255,7 +256,7 @@ def test_a_row_that_one_system_lacks_a_caption_for_is_left_out_of_all(tmp_path, 
     rows = [{"mine": a, "yours": b, "references": r} for a, b, r in zip(first, [*second[:3], None], refs, strict=True)]
     found = shown("rouge_l", [written(tmp_path / "x.jsonl", rows)], ["mine", "yours"], references="references")
     assert "3 of 4 rows were compared" in page_of(found)
-    assert "`predictions[3]` is required" in page_of(found)
+    assert "`predictions` is required" in page_of(found)
     assert "Rows were skipped" in compare_snippets(found.asked)["Python"].why_not
 
 
@@ -403,10 +404,11 @@ def test_scores_of_another_metric_are_refused_without_their_folder(tmp_path):
 
 def test_each_row_is_checked_once_for_all_metrics(wide, monkeypatch):
     checked = []
-    usual = scoring._error_of
-    monkeypatch.setattr(scoring, "_error_of", lambda *words: checked.append(words[2]) or usual(*words))
+    usual = reading.check_cell
+    monkeypatch.setattr(reading, "check_cell", lambda *words: checked.append(words[1]) or usual(*words))
     shown("rouge_l,chrf", [wide], ["mine", "yours"], references="references", id="id")
-    assert sorted(checked) == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert checked.count("a dog ran home") == 1
+    assert len(checked) == 16  # captions and references of four rows and two systems
 
 
 def test_no_comparison_stays_next_to_a_refusal(page):
@@ -417,11 +419,9 @@ def test_no_comparison_stays_next_to_a_refusal(page):
 
 
 def test_a_name_with_markup_is_shown_and_not_obeyed():
-    given = [
-        compared_systems.UploadedSystem(name, [0, 1], run=made_run([0.1, 0.2])) for name in ("<img src=x>", "b`${1}")
-    ]
+    given = {name: made_run([0.1, 0.2]) for name in ("<img src=x>", "b`${1}")}
     found = compared_systems.compare_systems([scoring.metric_of("rovist_nr")], given)
-    asked = compare.Asked(["rovist_nr"], "embedded", files={one.name: "a.json" for one in given}, is_scored=False)
+    asked = compare.Asked(["rovist_nr"], "embedded", files=dict.fromkeys(given, "a.json"), is_scored=False)
     page = page_of_compared(found, asked)
     assert "<img" not in page
     assert "&lt;img src=x&gt;" in page

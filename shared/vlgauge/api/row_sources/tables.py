@@ -172,10 +172,19 @@ def read_uploaded_rows(path: str, uploads: Sequence[str] = ()) -> UploadedRows:
     Raises:
         ValueError: If the table or an archive is not valid.
     """
+    return uploaded_rows(read_rows(path), Path(path).name, uploads)
+
+
+def uploaded_rows(rows: Rows, name: str, uploads: Sequence[str] = ()) -> UploadedRows:
+    """Return the rows of a table with this name, with the other uploads and the files of uploaded archives.
+
+    Raises:
+        ValueError: If an archive is not valid.
+    """
     archives = [one for one in uploads if one.lower().endswith(ARCHIVES)]
     packed = [one for archive in archives for one in archive_files(archive)]
     paths = [one for one in uploads if one not in archives]
-    return UploadedRows(read_rows(path), Origin(Path(path).name), packed, paths)
+    return UploadedRows(rows, Origin(name), packed, paths)
 
 
 def folder_rows(folder: str, limits: RowLimits) -> Source:
