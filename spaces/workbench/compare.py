@@ -11,7 +11,7 @@ import gradio as gr
 
 from vlgauge.api.row_sources import KINDS, RowReader, guess_titles
 from vlgauge.api.row_sources.guessing import NAMES
-from vlgauge.api.row_sources.source import Kind, kind_of_cell
+from vlgauge.api.row_sources.source import Kind, kinds_of_rows
 from vlgauge.api.row_sources.tables import uploaded_rows
 from vlgauge.core.catalog import metric_names, metric_title
 from vlgauge.core.errors import UsageError
@@ -291,11 +291,7 @@ def guess_columns(files: Sequence[str] | None, wanted: Sequence[str]) -> list[An
 
 def _guess_of(contents: Sequence[Rows | Mapping[str, Any]]) -> _Guess:
     tables = [content for content in contents if isinstance(content, list)]
-    kinds: dict[str, Kind] = {}
-    for row in (row for rows in tables for row in rows[:_LOOKED_AT]):
-        for title, cell in row.items():
-            if cell not in (None, "", []) and kinds.get(title, "other") == "other":
-                kinds[title] = kind_of_cell(cell)
+    kinds = kinds_of_rows(row for rows in tables for row in rows[:_LOOKED_AT])
     runs = [content for content in contents if not isinstance(content, list)]
     own = list(dict.fromkeys(title for rows in tables for title in _predictions(rows, kinds, alone=len(contents) == 1)))
     return _Guess(kinds, set.intersection(*map(set, map(_metrics_in, runs))) if runs else None, own)
