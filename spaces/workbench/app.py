@@ -17,14 +17,13 @@ from vlgauge.core.catalog import metric_names
 from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import check_choice
 from vlgauge.explain.examples import PICTURES
-from vlgauge.explain.pages import TEMPLATES as EXPLAINED
 from vlgauge_workbench import about, compare, data_set, leaderboard, score_tab
 from vlgauge_workbench.bundled_scores import list_bundled
 from vlgauge_workbench.data_set_call import score_dataset_of
 from vlgauge_workbench.errors import in_one_sentence
 from vlgauge_workbench.hosting import hosting_of
 from vlgauge_workbench.inputs import examples_for
-from vlgauge_workbench.picker import TEMPLATES, html, picker, read_event, sheet, top_bar
+from vlgauge_workbench.picker import TEMPLATES, html, part_of_page, picker, read_event, sheet, top_bar
 from vlgauge_workbench.profiles import PROFILES
 from vlgauge_workbench.scoring import config_of, first_config, metric_of, normalize_tokenizer, score, tokenizers_of
 from vlgauge_workbench.selection import MODEL, QUICK, Selection
@@ -132,7 +131,7 @@ def launch(page: gr.Blocks, *, port: int | None = None, warmed: bool = False, **
     Raises:
         OSError: If the port is in use.
     """
-    common: dict[str, Any] = {"head": _head(), "theme": _theme(), "ssr_mode": False, "run_history": False}
+    common: dict[str, Any] = {"head": part_of_page("head"), "theme": _theme(), "ssr_mode": False, "run_history": False}
     common["footer_links"] = []
     common |= {"allowed_paths": [str(PICTURES)], "max_file_size": _MOST_BYTES, "enable_monitoring": False}
     before = [Middleware(_SameSite)]
@@ -170,16 +169,6 @@ def _theme() -> Any:
     colors = given["colors"]
     dark = {f"{key}_dark": value for key, value in colors.items()}
     return gr.themes.Base(font=given["font"], font_mono=given["font_mono"]).set(**colors, **dark, **given["sizes"])
-
-
-def _head() -> str:
-    """Return styles and scripts. The style of explanations is nested, so that it applies only inside explanations."""
-    explained, hero = ((EXPLAINED / name).read_text("utf-8") for name in ("style.css", "hero.css"))
-    own = [(TEMPLATES / name).read_text("utf-8") for name in ("page.css", "workbench.css")]
-    nested = f".gradio-container.gradio-container .evidence {{ {explained} }}"
-    own.append(f".gradio-container.gradio-container {{ {hero} }}")
-    script = (TEMPLATES / "page.js").read_text("utf-8")
-    return f"<style>{nested} {' '.join(own)}</style><script>{script}</script>"
 
 
 def _open_address(name: str, config: str, profile: str, request: gr.Request) -> Any:

@@ -1,13 +1,11 @@
 """Page of the result of one example: score, findings, rank among the bundled examples, and explanation."""
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 from vlgauge.core.catalog import metric_title
 from vlgauge.core.signatures import DEMO_NUMBERS
 from vlgauge.explain.examples import Example
-from vlgauge.explain.pages import number
 from vlgauge.explain.scale import NAMES, scale, show_among
 from vlgauge_workbench.bundled_scores import list_bundled, place_of, rank_bundled
 from vlgauge_workbench.picker import part_of_page
@@ -20,20 +18,8 @@ _NO_LINK = "A link cannot contain your images, nor so much text"
 
 def deck(name: str, profile: str, config: str, chosen: int | None, tokenizer: str = "") -> str:
     """Return the bundled examples as buttons with scores, as HTML."""
-    cards = []
-    for place, one in enumerate(list_bundled(name, profile, config, tokenizer)):
-        digits = one.scored.explanation.digits if one.scored else 2
-        cards.append(
-            {
-                "number": place,
-                "shows": one.example.shows,
-                "name": NAMES[one.example.shows],
-                "score": "" if math.isnan(one.score) else number(one.score, min(digits, 2)),
-                "title": one.example.title,
-                "short": one.example.title.partition(":")[0].partition(", and")[0],
-            }
-        )
-    return part_of_page("deck", cards=cards, chosen=chosen)
+    examples = list_bundled(name, profile, config, tokenizer)
+    return part_of_page("deck", examples=examples, names=NAMES, chosen=chosen)
 
 
 def page_of_one(

@@ -72,7 +72,7 @@ class Run:
     def extent(self) -> str:
         """Note on the part of the rows that was read. Empty if all rows were read."""
         reader, total = self.reader, self.reader.source.n_rows
-        n_read = len(reader.ids) + len(reader.left_out)
+        n_read = reader.n_read
         if reader.is_done or total is None or total < reader.next_row:
             total = reader.next_row if reader.is_done else None
         if n_read == total:
@@ -85,9 +85,8 @@ class Run:
     def status(self) -> str:
         """Progress as a sentence."""
         reader = self.reader
-        n_read = len(reader.ids) + len(reader.left_out)
         whole = "" if self.is_done or self._n_wanted is None else f" of {self._n_wanted:,}"
-        sentence = f"{n_read:,}{whole} rows read, {len(reader.left_out):,} of them left out"
+        sentence = f"{reader.n_read:,}{whole} rows read, {len(reader.left_out):,} of them left out"
         return f"{sentence}. {self.trouble}." if self.trouble else f"{sentence}."
 
     @property
@@ -95,7 +94,7 @@ class Run:
         """Number of rows to read in total. None if it is unknown."""
         reader, total = self.reader, self.reader.source.n_rows
         ends = [end for end in (self.stop_row, total) if end is not None]
-        return min(ends) - (reader.next_row - len(reader.ids) - len(reader.left_out)) if ends else None
+        return min(ends) - (reader.next_row - reader.n_read) if ends else None
 
     def read(self) -> Iterator[str]:
         """Read rows until the end, a stop by the user, or an error of the source.

@@ -12,10 +12,10 @@ from folders import EXAMPLES, GOLDEN
 from made_runs import made_run
 
 from vlgauge_workbench import runs
-from vlgauge_workbench.app import _head
 from vlgauge_workbench.compare_snippets import Asked
 from vlgauge_workbench.compared_systems import compare_systems
 from vlgauge_workbench.pages import page_of_compared
+from vlgauge_workbench.picker import part_of_page
 from vlgauge_workbench.scoring import metric_of
 
 pytestmark = pytest.mark.browser
@@ -362,7 +362,7 @@ def test_the_bar_of_wins_is_as_wide_as_their_share(chromium, tmp_path):
     given = {name: made_run(own) for name, own in scores.items()}
     asked = Asked(["rovist_nr"], "embedded", files={"a": "a.json", "b": "b.json"}, is_scored=False)
     part = page_of_compared(compare_systems([metric_of("rovist_nr")], given), asked)
-    page_text = f'{_head()}<div class="gradio-container">{part}</div>'
+    page_text = f'{part_of_page("head")}<div class="gradio-container">{part}</div>'
     (tmp_path / "two.html").write_text(page_text, encoding="utf-8")
     with opened(chromium, tmp_path / "two.html", 1280) as (page, _):
         for width in (1280, 390):
