@@ -186,10 +186,8 @@ def _compare_bundled(names: Sequence[str], wanted: Sequence[str], profile: str) 
 
 def _check(wanted: Sequence[str], profile: str) -> None:
     check_choice("profile", profile, tuple(PROFILES.values()))
-    if not wanted:
-        raise UsageError.about("Metrics", "must be at least one, got none; select a metric")
-    if len(wanted) > MOST_METRICS:
-        raise UsageError.about("Metrics", f"must be at most {MOST_METRICS} here, got {len(wanted)}; remove some")
+    if not 1 <= len(wanted) <= MOST_METRICS:
+        raise UsageError.about("Metrics", f"must be 1 to {MOST_METRICS} here, got {len(wanted)}")
 
 
 def _fits_bundled(name: str) -> bool:
@@ -359,15 +357,11 @@ def compare_uploaded(
     configs = {name: _config_for(name, shared) for name in wanted}
     metrics = [metric_of(name, profile, config) for name, config in configs.items()]
     given, places = _read_systems(metrics, contents, predictions, shared, pictures or ())
-    if len(given) < 2:
+    if not 2 <= len(given) <= MOST_SYSTEMS:
         raise UsageError.about(
             "Files",
-            f"must contain at least two systems, got {len(given)}",
-            "upload another file, or choose another column of predictions",
-        )
-    if len(given) > MOST_SYSTEMS:
-        raise UsageError.about(
-            "Files", f"must contain at most {MOST_SYSTEMS} systems here, got {len(given)}", "remove some"
+            f"must contain 2 to {MOST_SYSTEMS} systems here, got {len(given)}",
+            "add or remove files or columns of predictions",
         )
     if most_rows is not None:
         _check_limits(given, len(wanted), most_rows)
