@@ -4,7 +4,6 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
 from threading import Lock
 from typing import Any
 
@@ -359,7 +358,8 @@ def guess_columns(metric: str, config: str | None, source: Source | None) -> lis
 
 def _first_rows(source: Source) -> list[dict[str, Any]]:
     titles = [title for title, kind in source.kinds.items() if kind in ("text", "texts")]
-    return [{title: row[title] for title in titles} for row in islice(source.rows(titles), N_PREVIEW)] if titles else []
+    rows = source.rows(titles, 0, N_PREVIEW) if titles else ()
+    return [{title: row[title] for title in titles} for row in rows]
 
 
 def _with_value(title: str, first: Sequence[Mapping[str, Any]]) -> str:

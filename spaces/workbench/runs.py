@@ -102,7 +102,7 @@ class Run:
         Yields:
             Progress as a sentence, after each batch and at the end.
         """
-        self.is_stopped, self.trouble = False, ""
+        self.is_stopped, self.trouble, self.reader.stop_row = False, "", self.stop_row
         while not self.is_done and not self.is_stopped:
             try:
                 for _ in range(BATCH):

@@ -81,8 +81,8 @@ def test_rows_that_cannot_be_scored_are_counted_by_reason(hub, tmp_path, capsys)
 def test_a_way_to_the_hub_that_breaks_says_where_to_go_on(hub, tmp_path, capsys, monkeypatch):
     rows = HubRows.rows
 
-    def broken(self, titles, start=0):
-        for number, row in enumerate(rows(self, titles, start), start):
+    def broken(self, titles, start=0, stop=None):
+        for number, row in enumerate(rows(self, titles, start, stop), start):
             if number == 5:
                 raise NetworkError("the Hub cut the connection")
             yield row

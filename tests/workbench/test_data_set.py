@@ -192,7 +192,7 @@ def test_once_all_rows_are_read_it_is_scoring_and_can_be_stopped(pictures):
 def test_a_way_to_the_hub_that_breaks_keeps_what_was_read(pictures, monkeypatch):
     rows = pictures.rows
 
-    def broken(titles, start=0):
+    def broken(titles, start=0, stop=None):
         for number, row in enumerate(rows(titles, start), start):
             if number == 5:
                 raise NetworkError("the Hub cut the connection")

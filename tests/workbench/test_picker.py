@@ -118,8 +118,8 @@ def test_stop_ends_the_reading_and_the_scoring(address, chromium, monkeypatch):
     gate, rows, read = threading.Event(), HubRows.rows, []
     begun, ended = threading.Event(), threading.Event()
 
-    def slow(self, titles, start=0):
-        for number, row in enumerate(rows(self, titles, start), start):
+    def slow(self, titles, start=0, stop=None):
+        for number, row in enumerate(rows(self, titles, start, stop), start):
             if len(titles) > 2:
                 read.append(number)
                 assert number != 8 or gate.wait(60)

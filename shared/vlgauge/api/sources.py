@@ -65,6 +65,7 @@ def rows_of(
     """
     wanted = [column for metric in metrics for column in metric.columns]
     reader = RowReader(source, wanted, titles_of(source, wanted, titles), limits, next_row=skip)
+    reader.stop_row = None if limit is None else skip + limit
     with progress_bar(limit or 0, "rows read", progress) as report:
         left = limit
         while not reader.is_done and left != 0:

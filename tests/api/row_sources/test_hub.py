@@ -12,7 +12,7 @@ from vlgauge.api.row_sources import hub as hub_rows
 from vlgauge.core.errors import NetworkError
 from vlgauge.families.base.columns import References, Story, Text
 from vlgauge.families.base.video_columns import OneImage
-from vlgauge.inputs.sandbox import stop_idle
+from vlgauge.inputs.sandbox import stop_idle, workers
 
 pytestmark = pytest.mark.streaming
 
@@ -53,6 +53,18 @@ def test_what_was_read_is_kept_for_the_same_token_alone(hub):
         hub_rows.HubRows(data_set, None, "test")
         asked.append(len(hub.asked))
     assert 0 == asked[1] < asked[0] == asked[2] < 12
+
+
+def test_a_reader_that_stops_at_a_row_leaves_its_worker_to_the_next_one(hub, monkeypatch):
+    source = opened("org/pictures")
+    reader = RowReader(source, COLUMNS, guess_titles(COLUMNS, source.kinds), stop_row=3)
+    assert (reader.read(ALL), reader.is_done) == (3, False)
+    monkeypatch.setattr(workers, "_Worker", None)  # no other worker can start
+    reader.stop_row = 5
+    assert (reader.read(ALL), reader.ids) == (2, [0, 1, 2, 3, 4])
+    reader.stop_row = None
+    reader.read(ALL)
+    assert (reader.is_done, reader.next_row, reader.left_out) == (True, N_ROWS, [])
 
 
 def test_only_the_columns_that_are_read_are_fetched(hub):
@@ -248,7 +260,7 @@ def test_a_reader_goes_on_where_the_way_to_the_hub_broke(hub, monkeypatch):
     source = opened("org/pictures")
     rows = source.rows
 
-    def broken(titles, start=0):
+    def broken(titles, start=0, stop=None):
         for number, row in enumerate(rows(titles, start), start):
             if number == 3:
                 raise NetworkError("the Hub cut the connection")

@@ -119,7 +119,7 @@ def test_a_list_as_python_prints_it_leaves_a_row_out():
     class Uploaded:
         kinds: ClassVar = {"a": "text"}
 
-        def rows(self, titles, start=0):
+        def rows(self, titles, start=0, stop=None):
             yield {"a": "['A dog']"}
 
     reader = RowReader(Uploaded(), [Text("predictions")], {"predictions": ["a"]})

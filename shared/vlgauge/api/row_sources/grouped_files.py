@@ -135,13 +135,13 @@ class GroupedRows:
             found[title] = min(set.intersection(*own), key=endings.index, default=None) if own else None
         return found
 
-    def rows(self, titles: Sequence[str], start: int = 0) -> Iterator[Mapping[str, Any]]:
-        """Yield the given columns of all rows from row `start` on, cells by column name.
+    def rows(self, titles: Sequence[str], start: int = 0, stop: int | None = None) -> Iterator[Mapping[str, Any]]:
+        """Yield the given columns of the rows from row `start` up to row `stop`, cells by column name.
 
         A cell that cannot be read is the error.
         """
         names = [title.removeprefix("json.") for title in titles if title.startswith("json.")]
-        for key, files in islice(self._rows.items(), start, None):
+        for key, files in islice(self._rows.items(), start, stop):
             has_cells = names and "json" in files
             cells = _object(files["json"], self._limits.picture_bytes, names) if has_cells else {}
             yield {title: self._cell(title, key, files, cells) for title in titles}

@@ -178,8 +178,10 @@ class HubRows:
         self.kinds: Mapping[str, Kind] = opened.facts["kinds"]
         self.n_rows: int | None = opened.facts["n_rows"] or None
 
-    def rows(self, titles: Sequence[str], start: int = 0) -> Iterator[Mapping[str, Any]]:
-        """Yield the given columns of all rows from row `start` on, cells by column name.
+    def rows(self, titles: Sequence[str], start: int = 0, stop: int | None = None) -> Iterator[Mapping[str, Any]]:
+        """Yield the given columns of the rows from row `start` up to row `stop`, cells by column name.
+
+        The worker is free for other tasks once the rows are read up to `stop` or to the end.
 
         Raises:
             UsageError: If the dataset cannot be read.
@@ -187,7 +189,10 @@ class HubRows:
         is_done = False
         while not is_done:
             try:
-                for part in self._data_set.task("rows", **self._own, titles=list(titles), start=start):
+                task = self._data_set.task("rows", **self._own, titles=list(titles), start=start, stop=stop)
+                for part in task:
+                    if start + part.facts == stop:
+                        next(task, None)  # ends the task before the rows, because readers do not ask for more
                     for batch in batches_of(part.body):
                         yield from map(_plain, objects(batch, "`dataset`", self._data_set.id))
                     start += part.facts

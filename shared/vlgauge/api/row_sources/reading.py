@@ -57,6 +57,7 @@ class RowReader:
         limits: Limits of the content of a row.
         in_files: Whether images are stored in files instead of memory.
         next_row: Index of the next row.
+        stop_row: Index of the row before which the caller stops. None if it reads all rows.
         is_done: Whether the source has no more rows.
         ids: Ids of the valid rows, from the column ``"id"`` or their index.
         groups: Labels of the valid rows from the column ``"groups"``, if it is specified.
@@ -70,6 +71,7 @@ class RowReader:
     limits: RowLimits = field(default_factory=RowLimits)
     in_files: bool = False
     next_row: int = 0
+    stop_row: int | None = None
     is_done: bool = False
     ids: list[Any] = field(default_factory=list)
     groups: list[str] = field(default_factory=list)
@@ -79,6 +81,7 @@ class RowReader:
     _kept: KeptFiles = field(default_factory=KeptFiles)
     _checked: CheckedFiles = field(default_factory=dict)
     _rows: Iterator[Mapping[str, Any]] | None = None
+    _stop: int | None = None
 
     def __post_init__(self) -> None:
         """Check that all required and specified columns exist."""
@@ -121,7 +124,7 @@ class RowReader:
     def _read(self, n_rows: int) -> int:
         if self._rows is None:
             own = list(dict.fromkeys(title for titles in self.titles.values() for title in titles))
-            self._rows = self.source.rows(own, self.next_row)
+            self._rows, self._stop = self.source.rows(own, self.next_row, self.stop_row), self.stop_row
         for done in range(n_rows):
             try:
                 self._take(next(self._rows))
@@ -132,6 +135,9 @@ class RowReader:
                 self._rows = None  # a failed generator is exhausted, so the next call starts again with this row
                 raise
             self.next_row += 1
+            if self.next_row == self._stop:
+                self._rows = None  # more rows than planned begin with this row
+                return done + 1
         return n_rows
 
     def _take(self, row: Mapping[str, Any]) -> None:

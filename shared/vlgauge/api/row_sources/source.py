@@ -40,10 +40,10 @@ class Source(Protocol):
     def n_rows(self) -> int | None:
         """Number of rows. None if it is unknown before all rows are read."""
 
-    def rows(self, titles: Sequence[str], start: int = 0) -> Iterator[Mapping[str, Any]]:
-        """Yield the given columns of all rows from row `start` on, cells by column name.
+    def rows(self, titles: Sequence[str], start: int = 0, stop: int | None = None) -> Iterator[Mapping[str, Any]]:
+        """Yield the given columns of the rows from row `start` up to row `stop`, cells by column name.
 
-        A cell that cannot be read is an exception.
+        A cell that cannot be read is an exception. Row `stop` is not included, and None is for all rows.
         """
 
     def file(self, path: str, most_bytes: int) -> bytes | str:

@@ -41,9 +41,9 @@ class TableRows:
         """Number of rows."""
         return len(self._rows)
 
-    def rows(self, titles: Sequence[str], start: int = 0) -> Iterator[Mapping[str, Any]]:
-        """Yield the given columns of all rows from row `start` on, cells by column name. Missing cells are None."""
-        for row in self._rows[start:]:
+    def rows(self, titles: Sequence[str], start: int = 0, stop: int | None = None) -> Iterator[Mapping[str, Any]]:
+        """Yield the given columns of the rows from row `start` up to row `stop`. Missing cells are None."""
+        for row in self._rows[start:stop]:
             yield {title: row.get(title) for title in titles}
 
 

@@ -118,7 +118,7 @@ def open_split(settings: dict[str, Any], content: bytes) -> Iterator[tuple[dict[
 
 
 def rows(settings: dict[str, Any], content: bytes) -> Iterator[tuple[int, bytes | memoryview]]:
-    """Yield columns of the rows from a start row on, as Arrow streams.
+    """Yield columns of the rows from a start row up to a stop row, as Arrow streams.
 
     Returns:
         Number of rows and an Arrow stream, per part.
@@ -130,13 +130,18 @@ def rows(settings: dict[str, Any], content: bytes) -> Iterator[tuple[int, bytes 
         there = _open_split(**_own(settings), config=settings["config"])[1]
         chosen = there[settings["split"]].select_columns(settings["titles"])
         chosen = chosen.skip(settings["start"]) if settings["start"] else chosen
-        for table in chosen.with_format("arrow").iter(batch_size=_ROWS):
+        left = None if settings["stop"] is None else settings["stop"] - settings["start"]
+        for whole in chosen.with_format("arrow").iter(batch_size=_ROWS):
+            table = whole.slice(0, left)
             at_a_time = max(1, len(table) * _BYTES // max(1, table.nbytes))
             for start in range(0, len(table), at_a_time):
                 (batch,) = table.slice(start, at_a_time).combine_chunks().to_batches()
                 if sum(map(python_bytes, batch.columns)) > _MOST_PYTHON_BYTES:
                     raise MemoryError
                 yield len(batch), arrow_stream(batch)
+            left = None if left is None else left - len(table)
+            if left == 0:
+                return
 
 
 def _files_elsewhere() -> UsageError:
