@@ -1,5 +1,6 @@
 """BERTScore: formula, definition in loops, bert-score, several references, idf, rescaling, degenerate texts, errors."""
 
+import functools
 import json
 import math
 import random
@@ -87,12 +88,14 @@ def test_the_definition_in_loops(request, kind, layer, idf):
         space = " " if kind == "roberta" else ""
         return encoder.tokenizer(space + text)["input_ids"]
 
+    @functools.cache
     def vectors(text):
         with torch.no_grad():
             return encoder.model(torch.tensor([tokens(text)])).last_hidden_state[0].double().numpy()
 
     documents = [tokens(text) for own in references for text in own]
 
+    @functools.cache
     def weights(text):
         return [0.0 if i in ends else reference.idf(i, documents) if idf else 1.0 for i in tokens(text)]
 
