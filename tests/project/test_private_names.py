@@ -27,17 +27,17 @@ def is_private(name):
 
 @functools.cache
 def trees():
-    """Return the syntax tree of each module of the package, by its path."""
+    """Return the nodes of the syntax tree of each module of the package, by its path."""
     files = {path.relative_to(SHARED).as_posix(): path for path in SHARED.rglob("*.py")}
     files |= {path.relative_to(ROOT).as_posix(): path for path in METRICS.rglob("*.py")}
     files |= {path.relative_to(ROOT).as_posix(): path for path in (ROOT / "spaces").rglob("*.py")}
     assert len(files) > 200
-    return {name: ast.parse(path.read_text("utf-8")) for name, path in files.items()}
+    return {name: list(ast.walk(ast.parse(path.read_text("utf-8")))) for name, path in files.items()}
 
 
 def defined_names(tree):
     """Yield the private names that a module defines, one in two classes twice."""
-    for node in ast.walk(tree):
+    for node in tree:
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                 yield name
@@ -55,8 +55,8 @@ def own_names():
 def private_uses(tree):
     """Yield the private names of other libraries in a module: attributes, keyword arguments and imports."""
     own = own_names()
-    here = {node.name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
-    for node in ast.walk(tree):
+    here = {node.name for node in tree if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    for node in tree:
         match node:
             case ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr=name):
                 if own[name] < 2:  # An override that calls its parent: the package defines both or only one.
