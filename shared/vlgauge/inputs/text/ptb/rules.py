@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 from functools import cached_property
 
-from vlgauge.inputs.text.ptb.characters import DIGIT, LETTER, MARK, SYMBOL
+from vlgauge.inputs.text.ptb.characters import DIGIT, LETTER, LISTS, MARK, SYMBOL
 
 _FOLDED = "\u0130\u0131\u017f\u212a"  # letters beyond ASCII that fold with an ASCII letter
 _LETTERS = f"A-Za-z{_FOLDED}{LETTER}"
@@ -62,45 +62,23 @@ _PATH = f"/[^{ENDS}()]+[^{ENDS}.!?(){{}},-]"
 _WWW = f"(?i:www)\\.(?:{OF_WWW}+\\.)+[a-zA-Z]{{2,4}}"
 TOP_LEVEL = "(?i:com|net|org|edu)"
 _SITE = f"(?:{OF_SITE}+\\.)+{TOP_LEVEL}"
-EXTENSION = (
-    "(?i:bat|bmp|c|class|cgi|cpp|dll|doc|docx|exe|gif|gz|h|htm|html|jar|java|jpeg|jpg|mov|mp3|pdf|php|pl|png|ppt|ps|py"
-    "|sql|tar|txt|wav|x|xml|zip)"
-)
 AFTER_FILE = f"(?:{SPACE_OR_LINE_END}|[.?!,])"
 
 
 def _in_any_case(words: str) -> str:
-    return f"(?i:{'|'.join(map(re.escape, words.split()))})"
+    return f"(?i:{'|'.join(map(re.escape, LISTS[words]))})"
 
 
 def _with_capital(words: str) -> str:
     """Return a pattern of words that matches the first letter in its case and the others in any case."""
-    return f"(?:{'|'.join(f'{word[0]}(?i:{re.escape(word[1:])})' for word in words.split())})"
+    return f"(?:{'|'.join(f'{word[0]}(?i:{re.escape(word[1:])})' for word in LISTS[words])})"
 
 
-# The list of an abbreviation matters, because it determines the length of the match.
-_BEFORE_TWO = (
-    "Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec Mon Tue Tues Wed Thu Thurs Fri "
-    "Ala Ariz Calif Colo Conn Ct Dak Fla Ga Ind Kan Kans Ky Md Mich Minn Mo Mont Neb Nev Okla Penn Tenn Va Vt Wis Wisc "
-    "Wyo Assn Bancorp Bhd Co Corp Cos Inc Intl Ltd Plc Rt Sys Univ tel est ext sq Jr Sr Bros Ed.D Ph.D Blvd Rd Esq "
-    "etc al seq Bldg"
-)
-_BEFORE_TWO_CAPITAL = "Az Ark Del Ill La Mass Miss Ore Pa Tex Wash"
-_TITLES = (
-    "Adj Adm Adv Assoc Asst Atty Attys Ave Brig Capt Cmdr Col Comdr Cpl Det Dr Drs Ens Ft Gen Gov Govs Hon Insp Lieut "
-    "Lt Maj Messrs Mlle Mme Mr Mrs Ms Msgr Mt Pfc Pres Prof Profs Pvt Rep Reps Rev Sen Sens Sfc Sgt Spc St Ste Supt "
-    "Supts vs Alex Wm Jos Cie a.k.a cf Treas Ph Invt Elec Natl Dept"
-)
-_OPENERS = (
-    "About According Additionally After An A As At But Earlier He Her Here However If In It Last Many More Mr. Ms. Now "
-    "Once One Other Our She Since So Some Such That The Their Then There These They This We When While What Yet You"
-)
-_BEFORE_NUMBER = "ca fig figs prop no nos art bldg pp op"
-# Lowercased. A period after any other word of two or more Latin letters is never part of the word.
-ABBREVIATIONS = frozenset(
-    f"{_BEFORE_TWO} {_BEFORE_TWO_CAPITAL} {_TITLES} {_BEFORE_NUMBER} "
-    "pt pte pty ptes ptys ppte ppty pptes pptys mfg mtg".lower().split()
-)
+EXTENSION = _in_any_case("file_endings")
+# Lowercased. A period after any other word of two or more Latin letters is never part of the word. The list of an
+# abbreviation matters, because it determines the length of the match.
+_OF_ABBREVIATIONS = ("before_two", "before_two_capital", "titles", "before_number", "other_abbreviations")
+ABBREVIATIONS = frozenset(word.lower() for name in _OF_ABBREVIATIONS for word in LISTS[name])
 
 _BRACKETS = {"(": "-lrb-", ")": "-rrb-", "{": "-lcb-", "}": "-rcb-", "[": "-lsb-", "]": "-rsb-"}
 _ROUND = str.maketrans({"(": "-lrb-", ")": "-rrb-"})
@@ -247,23 +225,23 @@ RULES = (
     Rule(
         "letter-stop",
         "A-Za-z",
-        f"([A-Za-z])\\.{SPACE_OR_LINE_END}+(?:{_with_capital(_OPENERS)}|{_TAG}){SPACE_OR_LINE_END}",
+        f"([A-Za-z])\\.{SPACE_OR_LINE_END}+(?:{_with_capital('openers')}|{_TAG}){SPACE_OR_LINE_END}",
     ),
     Rule(
         "abbr-number",
         "AaBbCcFfNnOoPp",
-        f"({_in_any_case(_BEFORE_NUMBER)}\\.){SPACE_OR_LINE_END}?{_DIGIT}",
+        f"({_in_any_case('before_number')}\\.){SPACE_OR_LINE_END}?{_DIGIT}",
     ),
     Rule("abbr-pty", "Pp", f"((?i:pt)[EY]\\.){SPACE}(?i:ltd|lim)"),
     Rule(
         "abbr-1",
         "A-GI-PR-Wa-gi-pr-w\\u0131\\u017f\\u212a",
-        f"((?:{_in_any_case(_BEFORE_TWO)}|{_with_capital(_BEFORE_TWO_CAPITAL)}|(?i:Pp?t)[ye](?i:s?))\\.)(?:..)?",
+        f"((?:{_in_any_case('before_two')}|{_with_capital('before_two_capital')}|(?i:Pp?t)[ye](?i:s?))\\.)(?:..)?",
     ),
     Rule(
         "abbr-2",
         "A-Za-z\\u0131\\u017f\\u212a",
-        f"(?:{_in_any_case(_TITLES)}|M(?i:iss)|(?i:M)[ft](?i:g)|{_INITIALS})\\.",
+        f"(?:{_in_any_case('titles')}|M(?i:iss)|(?i:M)[ft](?i:g)|{_INITIALS})\\.",
     ),
     Rule("initials-us", "CcEeJjKkNnSsUu\\u017f\\u212a", f"({_US}){SPACE_OR_LINE_END}"),
     Rule("apos-90", _APOSTROPHE_STARTS, f"({_APOSTROPHE}[0-9][0-9]){SPACE_OR_LINE_END}"),
