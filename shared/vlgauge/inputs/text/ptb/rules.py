@@ -11,7 +11,9 @@ brackets match in the case shown only. Alternatives and repetitions are ordered 
 
 import re
 from collections.abc import Callable
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, partial
+from operator import methodcaller
 
 from vlgauge.inputs.text.ptb.characters import DIGIT, LETTER, LISTS, MARK, SYMBOL
 
@@ -93,16 +95,13 @@ _CURRENCIES = {"\xa2": "cents", "\xa3": "#", "\xa4": "$", "\u20ac": "$", "\u20a0
 _AMPERSAND = re.compile("&amp;", re.IGNORECASE)
 
 
-def _without_soft_hyphens(found: str) -> str:
-    return found.replace("\xad", "")
-
-
-def _with_hard_spaces(found: str) -> str:
-    return found.replace(" ", "\xa0")
+_without_soft_hyphens = methodcaller("replace", "\xad", "")
+_with_hard_spaces = methodcaller("replace", " ", "\xa0")
+_with_ampersands = partial(_AMPERSAND.sub, "&")
 
 
 def _with_round_brackets(found: str) -> str:
-    return _with_hard_spaces(found).translate(_ROUND)
+    return found.replace(" ", "\xa0").translate(_ROUND)
 
 
 def _with_plain_quotes(found: str) -> str:
@@ -110,38 +109,33 @@ def _with_plain_quotes(found: str) -> str:
     return found.replace("&apos;", "'").replace("&quot;", "''").translate(_QUOTES)
 
 
-def _with_ampersands(found: str) -> str:
-    return _AMPERSAND.sub("&", found)
-
-
 def _nothing(found: str) -> str:
     return ""
 
 
+@dataclass(frozen=True)
 class Rule:
     """Rule of the tokenizer. Its pattern is compiled when it is first tried.
 
-    Args:
+    Attributes:
         name: Name for tests and for `vlgauge.inputs.text.ptb.far_rules`.
         starts: Content of a character class: the characters with which a match can begin.
-        pattern: Pattern of the token, or of a group with the token and of the text that must follow it.
+        pattern: Pattern of the token, or of a group with the token and of the text that must follow it. Empty for a
+            single character of `starts`.
         printed: Function from the matched text to the token. None if they are equal. Lowercasing comes later.
         cut: Number of characters at the end that are scanned again as separate tokens.
     """
 
-    def __init__(
-        self, name: str, starts: str, pattern: str, printed: Callable[[str], str] | None = None, cut: int = 0
-    ) -> None:
-        self.name = name
-        self.starts = starts
-        self.pattern = pattern
-        self.printed = printed
-        self.cut = cut
+    name: str
+    starts: str
+    pattern: str = ""
+    printed: Callable[[str], str] | None = None
+    cut: int = 0
 
     @cached_property
     def match(self) -> Callable[[str, int], re.Match[str] | None]:
         """Method ``match`` of the compiled pattern. It returns None if the pattern does not match at the position."""
-        return re.compile(self.pattern, re.DOTALL).match
+        return re.compile(self.pattern or f"[{self.starts}]", re.DOTALL).match
 
 
 RULES = (
@@ -152,12 +146,7 @@ RULES = (
     Rule("fused", "'", "'(?i:tis)", cut=2),
     Rule("fused", "GgLlWw", "(?i:gonna|gotta|lemme|gimme|wanna)", cut=2),
     Rule("tag", "<", _TAG, _with_hard_spaces),
-    Rule(
-        "dash",
-        "&\\x96\\x97\\u2013-\\u2015",
-        "(?i:&(?:MD|mdash|ndash);)|[\\x96\\x97\\u2013-\\u2015]",
-        _nothing,
-    ),
+    Rule("dash", "&\\x96\\x97\\u2013-\\u2015", "(?i:&(?:MD|mdash|ndash);)|[\\x96\\x97\\u2013-\\u2015]", _nothing),
     Rule("entity-amp", "&", "(?i:&amp;)", lambda found: "&"),
     Rule("entity", "&", "&(?:(?i:HT|TL|UR|LR|QC|QL|QR|odq|cdq)|#[0-9]+);"),
     Rule("word+clitic", _WORD_STARTS, f"({_WORD}){_CLITIC}", _without_soft_hyphens),
@@ -201,12 +190,7 @@ RULES = (
         f"(?:{_DIGIT}{{1,4}}[- \\xa0])?{_DIGIT}{{1,4}}(?:\\\\?/|\\u2044){_DIGIT}{{1,4}}",
         _with_hard_spaces,
     ),
-    Rule(
-        "vulgar",
-        "\\xbc-\\xbe\\u2153-\\u215e",
-        "[\\xbc-\\xbe\\u2153-\\u215e]",
-        lambda found: _FRACTIONS.get(found, found),
-    ),
+    Rule("vulgar", "\\xbc-\\xbe\\u2153-\\u215e", printed=lambda found: _FRACTIONS.get(found, found)),
     Rule(
         "special",
         "AaCcPpSs\\u017f\\-",
@@ -219,8 +203,7 @@ RULES = (
     Rule(
         "currency",
         "\\xa2-\\xa5\\x80\\u20a0\\u20ac\\u060b\\u0e3f\\u20a4\\uffe0\\uffe1\\uffe5\\uffe6",
-        "[\\xa2-\\xa5\\x80\\u20a0\\u20ac\\u060b\\u0e3f\\u20a4\\uffe0\\uffe1\\uffe5\\uffe6]",
-        lambda found: _CURRENCIES.get(found, found),
+        printed=lambda found: _CURRENCIES.get(found, found),
     ),
     Rule(
         "letter-stop",
@@ -270,19 +253,15 @@ RULES = (
         "|[\\^x=~<>]\\.\\[\\^(?i:x)=[^<]*<>\\]",
         _with_round_brackets,
     ),
-    Rule("bracket", "(){}\\[\\]", "[(){}\\[\\]]", _BRACKETS.__getitem__),
+    Rule("bracket", "(){}\\[\\]", printed=_BRACKETS.__getitem__),
     Rule("hyphens", "\\-", "-+", lambda found: found if len(found) > 4 else ""),
     Rule("ellipsis", ".\\x85\\u2026", "\\.{3,5}|(?:\\.[ \\xa0]){2,4}\\.|[\\x85\\u2026]", _nothing),
     Rule("marks", "@#_", "@+|#+|_+"),
     Rule("asterisks", "*\\\\", "\\*+|(?:\\\\\\*){1,3}"),
     Rule("comma", ",;:\\u3001", _COMMA),
     Rule("question", "?!", "[?!]+"),
-    Rule(
-        "stop",
-        ".\\xa1\\xbf\\u037e\\u0589\\u061f\\u06d4\\u0700-\\u0702\\\u3002",
-        "[.\\xa1\\xbf\\u037e\\u0589\\u061f\\u06d4\\u0700-\\u0702\\\u3002]",
-    ),
-    Rule("equals", "=/", "[=/]"),
+    Rule("stop", ".\\xa1\\xbf\\u037e\\u0589\\u061f\\u06d4\\u0700-\\u0702\\\u3002"),
+    Rule("equals", "=/"),
     Rule("hyphenated-stop", "A-Za-z0-9", f"({_HYPHENATED}\\.){_COMMA}", _without_soft_hyphens),
     Rule("hyphenated", "A-Za-z0-9", _HYPHENATED, _without_soft_hyphens),
     Rule("joined-stop", f"{_LETTERS}{_DIGITS}", f"({_JOINED}\\.){_COMMA}"),
@@ -298,11 +277,7 @@ RULES = (
         _with_plain_quotes,
     ),
     Rule("angles", "<>", "<<|>>"),
-    Rule(
-        "symbol",
-        f"+%&~\\^|\\\\\\xb2\\xb3\\xb9\\u2044\\u207a\\u207b\\u208a\\u208b{SYMBOL}",
-        f"[+%&~\\^|\\\\\\xb2\\xb3\\xb9\\u2044\\u207a\\u207b\\u208a\\u208b{SYMBOL}]",
-    ),
+    Rule("symbol", f"+%&~\\^|\\\\\\xb2\\xb3\\xb9\\u2044\\u207a\\u207b\\u208a\\u208b{SYMBOL}"),
     # Match a whole run, because a site may begin with U+00A0, but not after a space.
     Rule("space", f"{_SPACES}&", f"{SPACE}+|(?i:&nbsp;)", _nothing),
 )
