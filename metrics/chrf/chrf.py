@@ -6,7 +6,6 @@ import numpy as np
 
 from vlgauge.core.errors import UsageError  # From: "vlgauge[chrf]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families import base  # From: "vlgauge[chrf]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.families.base import parts  # From: "vlgauge[chrf]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .formula import COUNT_COLUMNS
 from .formula import best_references
@@ -60,18 +59,6 @@ class Chrf(base.CaptionMetric):
         self.lowercase = base.check_bool("lowercase", lowercase)
         super().__init__(*args, **host)
 
-    def combine(self, partial: parts.PartialResult) -> dict[str, Any]:
-        """Combine the partial results of all rows, with corpus chrF computed from the summed counts.
-
-        Returns:
-            Values by key, as returned by `compute`.
-
-        Raises:
-            UsageError: If rows were scored with different settings.
-        """
-        columns = np.array([partial.columns[f"chrf_{name}"] for name in COUNT_COLUMNS], dtype=np.float64).T
-        return super().combine(partial) | {"chrf": _of_corpus(columns[~np.isnan(columns).any(axis=1)])}
-
     def _compute(
         self, predictions: list[str], references: list[list[str]], return_details: bool = False
     ) -> dict[str, Any]:
@@ -79,8 +66,7 @@ class Chrf(base.CaptionMetric):
         own = [self._apply_case(predictions[row]) for row in rows]
         theirs = [[self._apply_case(caption) for caption in references[row]] for row in rows]
         found = best_references(own, theirs, self.word_order, self.progress)
-        columns = found.columns.astype(np.float64)
-        summed = summands(columns)
+        summed = summands(found.columns.astype(np.float64))
         # Computed only if they are requested.
         details = (
             {
@@ -98,12 +84,7 @@ class Chrf(base.CaptionMetric):
             *(len(predictions), rows, f_score(summed), details if return_details else None),
             counts=dict(zip(COUNT_COLUMNS, found.columns.T.tolist(), strict=True)),
         )
-        return self.result(**of_rows) | {"chrf": _of_corpus(columns)}
+        return self.result(**of_rows)
 
     def _apply_case(self, caption: str) -> str:
         return caption.lower() if self.lowercase else caption
-
-
-def _of_corpus(columns: Any) -> float:
-    """Compute chrF from the counts of all captions, shape ``(n, 12)``. NaN if there are no captions."""
-    return float(f_score(summands(columns).sum(axis=0))) if len(columns) else float("nan")

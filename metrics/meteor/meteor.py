@@ -10,7 +10,6 @@ from vlgauge.checkpoints import preflight  # From: "vlgauge[meteor]@git+https://
 from vlgauge.core.errors import UsageError  # From: "vlgauge[meteor]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.core.validation import short_repr  # From: "vlgauge[meteor]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families import base  # From: "vlgauge[meteor]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.families.base import parts  # From: "vlgauge[meteor]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families.ngram import meteor  # From: "vlgauge[meteor]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families.ngram import meteor15  # From: "vlgauge[meteor]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.inputs.text import tokenizers  # From: "vlgauge[meteor]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
@@ -99,26 +98,6 @@ class Meteor(base.TokenMetric):
             meteor15.sources.check_sources(found, self.lists, self.paraphrases)
         return found
 
-    def combine(self, partial: parts.PartialResult) -> dict[str, Any]:
-        """Combine the partial results of all rows, with corpus METEOR computed from the summed counts.
-
-        Returns:
-            Values by key, as returned by `compute`.
-
-        Raises:
-            UsageError: If rows were scored with different settings.
-        """
-        result = super().combine(partial)
-        if self.version == "2007":
-            return result
-        columns = np.array([partial.columns[f"meteor_{name}"] for name in meteor15.formula.COLUMNS], dtype=np.float64).T
-        return result | self._corpus(columns[~np.isnan(columns).any(axis=1)])
-
-    def _corpus(self, statistics: Any) -> dict[str, float]:
-        """Compute METEOR of a corpus from the statistics of its rows. NaN if there are no rows."""
-        total = meteor15.formula.summands(statistics).sum(axis=0)
-        return {"meteor": float(meteor15.formula.scores_of(total)) if len(statistics) else float("nan")}
-
     def _compute(
         self, predictions: list[str], references: list[list[str]], return_details: bool = False
     ) -> dict[str, Any]:
@@ -139,9 +118,7 @@ class Meteor(base.TokenMetric):
             counts=dict(zip(meteor15.formula.COLUMNS, found.statistics.T.tolist(), strict=True)),
         )
         signature_extra = {"lists": opened.lists_name, "paraphrases": opened.table_name}
-        return self.result(**of_rows, signature_extra=signature_extra) | self._corpus(
-            found.statistics.astype(np.float64)
-        )
+        return self.result(**of_rows, signature_extra=signature_extra)
 
     def _score_as_2007(
         self, predictions: list[str], references: list[list[str]], return_details: bool

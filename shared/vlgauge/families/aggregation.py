@@ -95,6 +95,26 @@ def find_counts(name: str, signature: str) -> CountBasedMetric | None:
     return None if counted is None or (counted.unless and counted.unless in signature.split("|")) else counted
 
 
+def corpus_values(name: str, result: Mapping[str, Any]) -> dict[str, float]:
+    """Compute the corpus-level values that sum the counts in a result, by key. Empty if the value is a mean.
+
+    Args:
+        name: Name of the metric.
+        result: Result with the signature and the counts of each row. NaN for rows that are left out.
+
+    Returns:
+        Values by key of the result. NaN if no row is left.
+    """
+    counted = find_counts(name, result[f"{name}_signature"])
+    if counted is None:
+        return {}
+    columns = np.array([result[f"{name}_{column}"] for column in counted.columns], dtype=np.float64).T
+    known = columns[~np.isnan(columns).any(axis=1)]
+    sums = counted.counts(known).sum(axis=0, keepdims=True)
+    statistics = {name: counted.value, **counted.others}
+    return {key: float(value(sums)[0]) if len(known) else math.nan for key, value in statistics.items()}
+
+
 ARROWS = {True: "\N{UPWARDS ARROW}", False: "\N{DOWNWARDS ARROW}"}
 """Symbol of the direction, by whether higher is better."""
 

@@ -40,6 +40,7 @@ from vlgauge.core.validation import (
     setting_parameters,
     warn,
 )
+from vlgauge.families.aggregation import corpus_values
 from vlgauge.families.base.columns import Captions, Column, Images, Story, Text
 from vlgauge.families.base.evaluate_adapter import EvaluateAdapter, StoredRows, lock_of
 from vlgauge.families.base.parts import Counts, PartialResult, find_shared_text, partial_result
@@ -301,7 +302,8 @@ class Metric(EvaluateAdapter, ABC):
             additional values, in plain Python types.
         """
         more = extra if details is None else extra | {"details": details}
-        return result_record(self.name, scores, self.signature(**(signature_extra or {})), more)
+        record = result_record(self.name, scores, self.signature(**(signature_extra or {})), more)
+        return record | corpus_values(self.name, record)
 
     def with_score(self, record: Mapping[str, Any], key: str, scores: Sequence[float], **extra: Any) -> dict[str, Any]:
         """Return a copy of a result dictionary with another score added.
@@ -410,7 +412,8 @@ class Metric(EvaluateAdapter, ABC):
         found |= {key: total / n_defined if n_defined else math.nan for key, total in partial.totals.items()}
         found |= partial.sums
         texts = {key: texts for key, texts in partial.texts.items() if key not in found}
-        return found | {key: json.loads(find_shared_text(key, own)) for key, own in texts.items()}
+        found |= {key: json.loads(find_shared_text(key, own)) for key, own in texts.items()}
+        return found | corpus_values(self.name, found)
 
     def to_table(self, columns: Mapping[str, Any]) -> pa.Table:
         """Validate rows and return them in the storage format of `evaluate`, without adding them.
