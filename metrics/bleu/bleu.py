@@ -2,10 +2,7 @@
 
 from typing import Any
 
-import numpy as np
-
 from vlgauge.families import base  # From: "vlgauge[bleu]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.families.base import parts  # From: "vlgauge[bleu]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families.ngram import bleu  # From: "vlgauge[bleu]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
@@ -47,46 +44,25 @@ class Bleu(base.TokenMetric):
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://aclanthology.org/P02-1040",)
 
-    def combine(self, partial: parts.PartialResult) -> dict[str, Any]:
-        """Combine the partial results of all rows, with corpus BLEU computed from the summed counts.
-
-        Returns:
-            Values by key, as returned by `compute`.
-
-        Raises:
-            UsageError: If rows were scored with different settings.
-        """
-        columns = np.array([partial.columns[f"bleu_{name}"] for name in bleu.COUNT_COLUMNS], dtype=np.float64).T
-        counted = columns[~np.isnan(columns).any(axis=1)]
-        # Axes of the sums: matches and guesses of the four orders, length, closest.
-        sums = bleu.counts_of_columns(counted).sum(axis=0)
-        counts = bleu.BleuCounts(sums[:4], sums[4:8], sums[8], sums[9])
-        return super().combine(partial) | self._corpus(counts, len(counted))
-
-    def _corpus(self, counts: bleu.BleuCounts, n_captions: int) -> dict[str, float]:
-        """Return BLEU of a corpus by key, from the sums of its counts. NaN if there are no captions."""
-        orders = (bleu.coco_bleu(counts) if n_captions else np.full(4, np.nan)).tolist()
-        return {f"bleu_{order}": value for order, value in enumerate(orders, 1)} | {"bleu": orders[-1]}
-
     def _compute(
         self, predictions: list[str], references: list[list[str]], return_details: bool = False
     ) -> dict[str, Any]:
         texts, example, rows = self.tokenize_to_ids(predictions, references)
         counts = bleu.bleu_counts(texts, example, self.progress)
-        scores = bleu.coco_bleu(counts)[:, -1]
+        columns = bleu.columns_of_counts(counts).T.astype(int).tolist()
+        named = dict(zip(bleu.COUNT_COLUMNS, columns, strict=True))
         # Computed only if they are requested.
         details = (
             {
                 "tokens": own,
                 "references": theirs,
-                "matches": counts.matches[i].astype(int).tolist(),
-                "guesses": counts.guesses[i].astype(int).tolist(),
-                "length": int(counts.length[i]),
-                "closest": int(counts.closest[i]),
+                "matches": numbers[:4],
+                "guesses": numbers[4:8],
+                "length": numbers[8],
+                "closest": numbers[9],
             }
-            for i, (own, *theirs) in enumerate(texts.iter_groups(example))
+            for (own, *theirs), numbers in zip(texts.iter_groups(example), counts.astype(int).tolist(), strict=True)
         )
-        columns = [column.astype(int).tolist() for column in counts.columns()]
-        named = dict(zip(bleu.COUNT_COLUMNS, columns, strict=True))
+        scores = bleu.coco_bleu(counts)[:, -1]
         found = base.fill_rows(len(predictions), rows, scores, details if return_details else None, counts=named)
-        return self.result(**found) | self._corpus(counts.total(), len(rows))
+        return self.result(**found)

@@ -6,7 +6,6 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.families.ngram.bleu import BleuCounts
 from vlgauge.families.ngram.bleu import coco_bleu
 from vlgauge.families.ngram.bleu import leave_one_out_counts
 from vlgauge.families.ngram.cider import ORDERS
@@ -101,13 +100,12 @@ def position_counts(texts: TokenIds, example: Ints) -> Ints:
         example: Shape ``(n_texts,)``, ascending, index of the row of each caption.
 
     Returns:
-        Shape ``(n_positions, 10)``: matches and guesses of the four orders, length, closest.
+        Shape ``(n_positions, 10)``. See `vlgauge.families.ngram.bleu.bleu_counts`.
     """
     sizes = np.bincount(example)
     position = np.arange(len(example)) - (np.cumsum(sizes) - sizes)[example]
     counts = leave_one_out_counts(texts, example)
-    columns = [*counts.matches.T, *counts.guesses.T, counts.length, counts.closest]
-    return np.array([np.bincount(position, column) for column in columns]).T.astype(np.int64)
+    return np.array([np.bincount(position, column) for column in counts.T]).T.astype(np.int64)
 
 
 def mbleu(counts: Ints) -> Floats:
@@ -121,7 +119,4 @@ def mbleu(counts: Ints) -> Floats:
     """
     if not len(counts):
         return np.full(len(ORDERS), np.nan)
-    matches, guesses, (length, closest) = counts[:, :4], counts[:, 4:8], counts[:, 8:].T
-    return coco_bleu(BleuCounts(*(part.astype(np.float64) for part in (matches, guesses, length, closest)))).mean(
-        axis=0
-    )
+    return coco_bleu(counts.astype(np.float64)).mean(axis=0)

@@ -7,7 +7,6 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.families.ngram.bleu import BleuCounts
 from vlgauge.families.ngram.bleu import coco_bleu
 from vlgauge.families.ngram.cider import SCALE
 from vlgauge.families.ngram.rouge_l import coco_rouge_l
@@ -81,7 +80,7 @@ def mean_bleu_4(tokens: Sequence[Sequence[str]], candidates: Bools) -> Floats:
         closest = lengths[by_gap][references[rows][:, by_gap].argmax(axis=1)]
         guesses = np.broadcast_to(np.maximum(lengths[own] - np.arange(4), 0.0), matches.shape)
         length = np.full(len(rows), lengths[own])
-        total[rows] += coco_bleu(BleuCounts(matches.astype(np.float64), guesses, length, closest))[:, -1]
+        total[rows] += coco_bleu(np.column_stack([matches, guesses, length, closest]))[:, -1]
     return total / np.count_nonzero(candidates[0])
 
 

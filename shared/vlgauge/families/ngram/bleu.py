@@ -1,7 +1,6 @@
 """BLEU-4 between single captions, and BLEU as computed by the COCO caption evaluation code."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -38,32 +37,6 @@ def bleu_4(texts: Sequence[Sequence[str]]) -> Floats:
     return product**0.25 * np.exp(np.minimum(1.0 - ratios, 0.0))
 
 
-@dataclass(frozen=True, eq=False)
-class BleuCounts:
-    """Counts from which BLEU is computed. The counts of a corpus are the sums over its examples.
-
-    Attributes:
-        matches: Shape ``(E, 4)``, n-grams of the candidate, clipped at their maximum count in a single reference.
-        guesses: Shape ``(E, 4)``, n-grams of the candidate.
-        length: Shape ``(E,)``, tokens of the candidate.
-        closest: Shape ``(E,)``, tokens of the reference with the closest length, or of the shorter one if two are
-            equally close.
-    """
-
-    matches: Floats
-    guesses: Floats
-    length: Floats
-    closest: Floats
-
-    def total(self) -> "BleuCounts":
-        """Sum the counts over all examples, which removes the leading axis."""
-        return BleuCounts(*(getattr(self, name).sum(axis=0) for name in ("matches", "guesses", "length", "closest")))
-
-    def columns(self) -> list[Floats]:
-        """Return the columns of `COUNT_COLUMNS`, shape ``(E,)`` each. The length determines the number of n-grams."""
-        return [*self.matches.T, self.length, self.closest]
-
-
 def counts_of_columns(columns: Floats) -> Floats:
     """Return the counts that are summed over a corpus: matches and guesses of the four orders, length, closest.
 
@@ -71,23 +44,28 @@ def counts_of_columns(columns: Floats) -> Floats:
         columns: Shape ``(E, 6)``, in the order of `COUNT_COLUMNS`.
 
     Returns:
-        Shape ``(E, 10)``.
+        Shape ``(E, 10)``. See `bleu_counts`.
     """
-    guesses = _numbers_of_ngrams(columns[:, len(ORDERS)])
+    lengths = columns[:, len(ORDERS), None]
+    guesses = np.maximum(lengths - np.arange(len(ORDERS)), 0.0)
     return np.concatenate([columns[:, : len(ORDERS)], guesses, columns[:, len(ORDERS) :]], axis=1)
 
 
+def columns_of_counts(counts: Floats) -> Floats:
+    """Return the columns of `COUNT_COLUMNS`, shape ``(E, 6)``. The length determines the number of n-grams."""
+    return np.delete(counts, np.s_[len(ORDERS) : 2 * len(ORDERS)], axis=1)
+
+
 def compute_bleu_4(counts: Floats) -> Floats:
-    """Compute BLEU-4 from counts in the format of `counts_of_columns`, or from sums of them.
+    """Compute BLEU-4 from counts of captions, or from sums of them.
 
     Args:
-        counts: Shape ``(..., 10)``.
+        counts: Shape ``(..., 10)``. See `bleu_counts`.
 
     Returns:
         Shape ``(...)``, in [0, 1].
     """
-    matches, guesses, (length, closest) = counts[..., :4], counts[..., 4:8], np.moveaxis(counts[..., 8:], -1, 0)
-    precisions, penalty = _coco_factors(BleuCounts(matches, guesses, length, closest))
+    precisions, penalty = _coco_factors(counts)
     # Multiply in the order of `coco_bleu`, but without the roots of the lower orders, because tests need millions
     # of corpora.
     product = precisions[..., 0] * precisions[..., 1] * precisions[..., 2] * precisions[..., 3]
@@ -95,24 +73,15 @@ def compute_bleu_4(counts: Floats) -> Floats:
 
 
 def compute_bleu(counts: Floats, order: int) -> Floats:
-    """Compute BLEU with n-grams of up to `order` tokens.
-
-    Args:
-        counts: Shape ``(..., 10)``, counts in the format of `counts_of_columns`, or sums of them.
-        order: 1 to 4.
-
-    Returns:
-        Shape ``(...)``, in [0, 1].
-    """
-    matches, guesses, (length, closest) = counts[..., :4], counts[..., 4:8], np.moveaxis(counts[..., 8:], -1, 0)
-    return coco_bleu(BleuCounts(matches, guesses, length, closest))[..., order - 1]
+    """Compute BLEU with n-grams of up to `order` tokens. See `coco_bleu`."""
+    return coco_bleu(counts)[..., order - 1]
 
 
 def without_match(counts: Floats) -> npt.NDArray[np.bool_]:
     """Return whether there are no 4-gram matches, in which case BLEU-4 is 0 apart from the smoothing constants.
 
     Args:
-        counts: Shape ``(..., 10)``, counts in the format of `counts_of_columns`.
+        counts: Shape ``(..., 10)``. See `bleu_counts`.
 
     Returns:
         Shape ``(...)``, bool.
@@ -120,13 +89,20 @@ def without_match(counts: Floats) -> npt.NDArray[np.bool_]:
     return counts[..., len(ORDERS) - 1] == 0
 
 
-def bleu_counts(texts: TokenIds, example: Ints, progress: Progress = False) -> BleuCounts:
+def bleu_counts(texts: TokenIds, example: Ints, progress: Progress = False) -> Floats:
     """Count the n-grams of one candidate per example against all its references together, for BLEU.
+
+    The counts of a corpus are the sums over its examples.
 
     Args:
         texts: The candidate of an example, then its references (at least one), then the next example.
         example: Shape ``(n_texts,)``, ascending, index of the example of each text, from 0 to E - 1.
         progress: Progress reporting.
+
+    Returns:
+        Shape ``(E, 10)``: for each of the four orders the n-grams of the candidate, clipped at their maximum count in a
+        single reference, then for each of them the n-grams of the candidate, its tokens, and the tokens of the
+        reference with the closest length, or of the shorter one if two are equally close.
     """
     is_candidate = first_of_run(example)
     n_examples = np.count_nonzero(is_candidate)
@@ -141,10 +117,10 @@ def bleu_counts(texts: TokenIds, example: Ints, progress: Progress = False) -> B
         matches[:, order] = np.bincount(example[grams.captions[first]], clipped, n_examples)
     every_length = texts.lengths.astype(np.float64)
     lengths, theirs, of = every_length[is_candidate], every_length[~is_candidate], example[~is_candidate]
-    return BleuCounts(matches, _numbers_of_ngrams(lengths), lengths, _closest_lengths(lengths, theirs, of))
+    return counts_of_columns(np.column_stack([matches, lengths, _closest_lengths(lengths, theirs, of)]))
 
 
-def leave_one_out_counts(texts: TokenIds, example: Ints, progress: Progress = False) -> BleuCounts:
+def leave_one_out_counts(texts: TokenIds, example: Ints, progress: Progress = False) -> Floats:
     """Count the n-grams of each text against all other texts of its example as references, for BLEU.
 
     Args:
@@ -153,7 +129,7 @@ def leave_one_out_counts(texts: TokenIds, example: Ints, progress: Progress = Fa
         progress: Progress reporting.
 
     Returns:
-        The counts of each text, with ``n_texts`` in place of E.
+        Shape ``(n_texts, 10)``. See `bleu_counts`.
     """
     n_texts = len(example)
     matches = np.zeros((n_texts, len(ORDERS)))
@@ -174,12 +150,7 @@ def leave_one_out_counts(texts: TokenIds, example: Ints, progress: Progress = Fa
     owners, others = ranges((np.cumsum(sizes) - sizes)[example], sizes[example])
     is_other = owners != others
     closest = _closest_lengths(lengths, lengths[others[is_other]], owners[is_other])
-    return BleuCounts(matches, _numbers_of_ngrams(lengths), lengths, closest)
-
-
-def _numbers_of_ngrams(lengths: Floats) -> Floats:
-    """Return the numbers of n-grams of the four orders in texts of these lengths, shape ``(E, 4)``."""
-    return np.maximum(lengths[:, None] - np.arange(len(ORDERS)), 0.0)
+    return counts_of_columns(np.column_stack([matches, lengths, closest]))
 
 
 def _closest_lengths(lengths: Floats, theirs: Floats, of: Ints) -> Floats:
@@ -194,7 +165,7 @@ def _closest_lengths(lengths: Floats, theirs: Floats, of: Ints) -> Floats:
     return theirs[by_gap][np.searchsorted(of, np.arange(len(lengths)))]
 
 
-def coco_bleu(counts: BleuCounts) -> Floats:
+def coco_bleu(counts: Floats) -> Floats:
     """Compute BLEU-1 to BLEU-4 as the COCO caption evaluation does (Papineni et al., 2002, Section 2.3).
 
     BLEU-k is the k-th root of the product of the precisions p_1 to p_k, times the brevity penalty. The penalty is exp(1
@@ -202,7 +173,7 @@ def coco_bleu(counts: BleuCounts) -> Floats:
     smoothing.
 
     Args:
-        counts: Counts of single examples, or sums over a corpus, with any leading axes.
+        counts: Counts of single examples, or sums over a corpus, shape ``(..., 10)``. See `bleu_counts`.
 
     Returns:
         Shape ``(..., 4)``, in [0, 1].
@@ -212,8 +183,8 @@ def coco_bleu(counts: BleuCounts) -> Floats:
     return roots * penalty[..., None]
 
 
-def _coco_factors(counts: BleuCounts) -> tuple[Floats, Floats]:
+def _coco_factors(counts: Floats) -> tuple[Floats, Floats]:
     """Return the precisions of the four orders, shape ``(..., 4)``, and the brevity penalty, shape ``(...)``."""
-    precisions = (counts.matches + 1e-15) / (counts.guesses + 1e-9)
-    ratio = (counts.length + 1e-15) / (counts.closest + 1e-9)
+    precisions = (counts[..., :4] + 1e-15) / (counts[..., 4:8] + 1e-9)
+    ratio = (counts[..., 8] + 1e-15) / (counts[..., 9] + 1e-9)
     return precisions, np.exp(np.minimum(1.0 - 1.0 / ratio, 0.0))

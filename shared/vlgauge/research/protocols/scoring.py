@@ -16,7 +16,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.files import parse_json, read_text
 from vlgauge.core.signatures import format_signature
 from vlgauge.core.validation import check_choice
-from vlgauge.families.ngram.bleu import COUNT_COLUMNS, BleuCounts, coco_bleu, counts_of_columns
+from vlgauge.families.ngram.bleu import COUNT_COLUMNS, coco_bleu, counts_of_columns
 from vlgauge.version import __version__
 
 if TYPE_CHECKING:
@@ -142,10 +142,9 @@ def families_in(result: Mapping[str, Any]) -> list[str]:
 
 def _bleu(metric: Metric, columns: Mapping[str, list[Any]]) -> list[tuple[str, list[float], str]]:
     result = metric.compute(**columns) or {}
-    # axes: caption, count (matches and guesses of four orders, length, closest); NaN for undefined captions
-    table = counts_of_columns(np.array([result[f"bleu_{name}"] for name in COUNT_COLUMNS], dtype=np.float64).T)
-    counts = BleuCounts(table[:, :4], table[:, 4:8], table[:, 8], table[:, 9])
-    orders = coco_bleu(counts).T.tolist()
+    # axes: caption, count; NaN for undefined captions
+    table = np.array([result[f"bleu_{name}"] for name in COUNT_COLUMNS], dtype=np.float64).T
+    orders = coco_bleu(counts_of_columns(table)).T.tolist()
     return [(f"bleu_{order}", orders[order - 1], result["bleu_signature"]) for order in (1, 4)]
 
 
