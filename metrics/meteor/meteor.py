@@ -1,6 +1,8 @@
 """METEOR: How well do words, stems and synonyms match the references?"""
 
 from collections.abc import Sequence
+from itertools import groupby
+from operator import attrgetter
 from os import PathLike
 from typing import Any
 
@@ -137,19 +139,23 @@ class Meteor(base.TokenMetric):
         return self.result(**of_rows, signature_extra={"variant": meteor.VARIANT})
 
 
-def _detail(row: meteor15.scoring.HypothesisRow) -> dict[str, Any]:
+def _detail(pairs: list[meteor15.scoring.TextPair]) -> dict[str, Any]:
     """Return the details of a row. Spans of a match are the index of its first token and the index after its last."""
-    mean, penalty = meteor15.formula.mean_and_penalty(np.array(row.counted.statistics, dtype=np.float64))
+    by_score, by_reference = attrgetter("score"), attrgetter("reference_index")
+    # Of equal scores, the first pair counts.
+    best = max(pairs, key=by_score)
+    of_references = [max(parts, key=by_score) for _, parts in groupby(pairs, by_reference)]
+    mean, penalty = meteor15.formula.mean_and_penalty(np.array(best.statistics, dtype=np.float64))
     return {
-        "tokens": row.counted.own,
-        "references": [pair.reference for pair in row.best_pairs],
-        "per_reference": row.per_reference,
-        "best": row.of[row.best],
+        "tokens": best.own,
+        "references": [pair.reference for pair in of_references],
+        "per_reference": [pair.score for pair in of_references],
+        "best": best.reference_index,
         "matches": [
             {"stage": meteor15.formula.STAGES[stage], "tokens": [i, i + m], "reference": [j, j + n]}
-            for j, n, i, m, stage in row.counted.matches
+            for j, n, i, m, stage in best.matches
         ],
-        "chunks": row.counted.statistics[meteor15.formula.CHUNKS],
+        "chunks": best.statistics[meteor15.formula.CHUNKS],
         "f_mean": float(mean),
         "penalty": float(penalty),
     }

@@ -267,7 +267,7 @@ def test_equals_the_definition():
     sources = open_sources(metric="meteor")
     found = list(coco_rows([row["hyp"] for row in rows], [row["refs"] for row in rows], sources))
     plain = folder_module("meteor", "reference").meteor
-    pairs = [pair for row in found for pair in row.pairs]
+    pairs = [pair for row in found for pair in row]
     functions = [[[sources.lists.word(token).is_function for token in text] for text in pair[:2]] for pair in pairs]
     expected = [plain(*texts, pair.matches) for texts, pair in zip(functions, pairs, strict=True)]
-    assert [score for row in found for score in row.scores] == pytest.approx(expected, rel=1e-12)
+    assert [pair.score for pair in pairs] == pytest.approx(expected, rel=1e-12)

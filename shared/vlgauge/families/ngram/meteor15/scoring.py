@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -25,11 +25,13 @@ _PAIRS_AT_ONCE = 2**12
 
 
 class TextPair(NamedTuple):
-    """Hypothesis and reference with their matches.
+    """Hypothesis and a reference, or a part of a reference, with their matches.
 
     Attributes:
         own: Tokens of the hypothesis.
         reference: Tokens of the reference.
+        reference_index: Index of the reference among those of the hypothesis.
+        score: Score of the pair.
         matches: Start and length in the reference, start and length in the hypothesis, and index of the stage, in the
             order of the reference.
         statistics: Statistics in the order of `vlgauge.families.ngram.meteor15.formula.COLUMNS`.
@@ -37,50 +39,10 @@ class TextPair(NamedTuple):
 
     own: Sequence[str]
     reference: Sequence[str]
+    reference_index: int
+    score: float
     matches: list[tuple[int, ...]]
     statistics: list[int]
-
-
-@dataclass(frozen=True)
-class HypothesisRow:
-    """Hypothesis with its references.
-
-    Attributes:
-        pairs: One pair per reference or part of a reference, at least one.
-        scores: Score of each pair.
-        of: Index of the reference of each pair.
-    """
-
-    pairs: Sequence[TextPair]
-    scores: Sequence[float]
-    of: Sequence[int]
-
-    @property
-    def best(self) -> int:
-        """Index of the first pair with the highest score, which is the score of the row."""
-        return max(range(len(self.scores)), key=self.scores.__getitem__)
-
-    @property
-    def counted(self) -> TextPair:
-        """Pair that determines the score of the row."""
-        return self.pairs[self.best]
-
-    @property
-    def best_pairs(self) -> list[TextPair]:
-        """Best pair of each reference, which determines its score."""
-        found: dict[int, tuple[float, TextPair]] = {}
-        for index, score, pair in zip(self.of, self.scores, self.pairs, strict=True):
-            if index not in found or score > found[index][0]:
-                found[index] = score, pair
-        return [pair for _, pair in found.values()]
-
-    @property
-    def per_reference(self) -> list[float]:
-        """Score against each reference, the maximum over its parts."""
-        found: dict[int, float] = {}
-        for index, score in zip(self.of, self.scores, strict=True):
-            found[index] = max(score, found.get(index, 0.0))
-        return list(found.values())
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,21 +79,21 @@ class RowScores:
     _pairs: _Aligned
     _of: Sequence[Sequence[int]]  # index of the reference of each pair, by row
 
-    def __iter__(self) -> Iterator[HypothesisRow]:
-        """Yield the rows one by one, which is slower than reading the arrays."""
+    def __iter__(self) -> Iterator[list[TextPair]]:
+        """Yield the pairs of each row, at least one, which is slower than reading the arrays."""
         matches = self._pairs.matches
-        ends = np.searchsorted(matches.pair, np.arange(len(self._pairs.own) + 1)).tolist()
+        ends = np.searchsorted(matches.pair, np.arange(1, len(self._pairs.own) + 1))
         columns = np.stack([matches.start, matches.length, matches.own_start, matches.own_length, matches.stage], 1)
-        texts = ([self._texts[i] for i in side] for side in (self._pairs.own, self._pairs.references))
-        every = (
-            TextPair(own, reference, list(map(tuple, columns[begin:end].tolist())), counts.tolist())
-            for own, reference, begin, end, counts in zip(
-                *texts, ends[:-1], ends[1:], self._pairs.statistics, strict=True
-            )
+        every = map(
+            TextPair,
+            (self._texts[i] for i in self._pairs.own),
+            (self._texts[i] for i in self._pairs.references),
+            chain.from_iterable(self._of),
+            self._pairs.scores.tolist(),
+            (list(map(tuple, own.tolist())) for own in np.split(columns, ends)),
+            self._pairs.statistics.tolist(),
         )
-        scores = iter(self._pairs.scores.tolist())
-        for of in self._of:
-            yield HypothesisRow(list(islice(every, len(of))), list(islice(scores, len(of))), of)
+        return (list(islice(every, len(of))) for of in self._of)
 
 
 def _in_one_line(text: str) -> str:
