@@ -130,12 +130,8 @@ class Bertscore(base.CaptionMetric):
         self.device = device
         self.batch_size = base.check_int("batch_size", batch_size, 1)
         self._counted: tuple[str, Mapping[int, int], int] | None = None
-        self._first: int | None = None  # see `digests.compare_with_first`
+        self._first_references = digests.FirstReferences()
         super().__init__(*args, **host)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the state without the record of past calls, like `vlgauge_metrics.cider`."""
-        return {**self.__dict__, "_first": None}
 
     def check_sources(self) -> Any:
         """Check the sources that every call requires. Nothing is loaded or downloaded."""
@@ -262,7 +258,9 @@ class Bertscore(base.CaptionMetric):
             total = digests.sum_of_digests(references)
             texts = [text for own in references for text in own]
             warn_of_few_references(len(texts))
-            self._warn_of_other_references(total)
+            self._first_references.warn_of_others(
+                total, "idf counts tokens", "load bertscore with all references as `idf`"
+            )
             name = digests.name_by(total)
         else:
             texts = texts_of(self.idf) if isinstance(self.idf, str) else list(self.idf)
@@ -327,15 +325,6 @@ class Bertscore(base.CaptionMetric):
             validation.warn(
                 f"{n} of {len(read.ids)} distinct captions and references have more than {encoder.most_tokens} tokens "
                 f"of {encoder.identity} and were cut"
-            )
-
-    def _warn_of_other_references(self, total: int) -> None:
-        """Warn once if two calls counted different references, such as batches of one dataset."""
-        self._first, differs = digests.compare_with_first(self._first, total)
-        if differs:
-            validation.warn(
-                "idf counts tokens in the references of a call, and this call has other references than an earlier "
-                "one; do not compare or average their scores, or load bertscore with all references as `idf`"
             )
 
 

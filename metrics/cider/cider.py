@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from vlgauge.core.validation import warn  # From: "vlgauge[cider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families import base  # From: "vlgauge[cider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families import digests  # From: "vlgauge[cider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families.base.parts import Counts  # From: "vlgauge[cider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
@@ -64,15 +63,8 @@ class Cider(base.TokenMetric):
         if eos and isinstance(df, cider.DocumentFrequency):
             cider.check_end_token(df)
         self._counted: tuple[str, cider.DocumentFrequency] | None = None
-        self._first: int | None = None  # see `digests.compare_with_first`
+        self._first_references = digests.FirstReferences()
         super().__init__(*args, **host)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the state without the record of past calls.
-
-        A copy starts without them, and the fingerprint that `Dataset.map` computes of a metric does not change.
-        """
-        return {**self.__dict__, "_first": None}
 
     def signature_fields(self) -> dict[str, Any]:
         """Return the settings for the signature by name, omitting `eos` and `variant` if they are not set."""
@@ -102,7 +94,11 @@ class Cider(base.TokenMetric):
         elif self.df == "references":
             cider.warn_of_few_documents(len(rows))
             total = digests.sum_of_digests(references)
-            self._warn_of_other_references(total)
+            self._first_references.warn_of_others(
+                total,
+                "CIDEr-D counts n-grams",
+                "load cider with `df=DocumentFrequency.from_references(...)` of all references",
+            )
             name = digests.name_by(total)
         else:
             name, table = cider.load_df(self.df, tokens=tokenizers.tokens_name(self.tokenizer), eos=self.eos)
@@ -128,13 +124,3 @@ class Cider(base.TokenMetric):
         if return_details:
             found["unfinished"] = float(np.mean(unfinished)) if unfinished else math.nan
         return self.result(**found, signature_extra={"df": name})
-
-    def _warn_of_other_references(self, total: int) -> None:
-        """Warn once if two calls counted different references, such as batches of one dataset."""
-        self._first, differs = digests.compare_with_first(self._first, total)
-        if differs:
-            warn(
-                "CIDEr-D counts n-grams in the references of a call, and the references of this call differ "
-                "from an earlier one; do not compare or average their scores, or load cider with "
-                "`df=DocumentFrequency.from_references(...)` of all references"
-            )

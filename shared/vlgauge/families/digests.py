@@ -3,6 +3,8 @@
 import hashlib
 from collections.abc import Sequence
 
+from vlgauge.core.validation import warn
+
 _DIGESTS = 2**256
 _DIFFERED = -1  # not a valid sum of digests
 
@@ -28,18 +30,31 @@ def name_by(total: int, source: str = "references") -> str:
     return f"{source}@{digest[:8]}"
 
 
-def compare_with_first(first: int | None, total: int) -> tuple[int, bool]:
-    """Compare the references of a call with the references of the first call of a metric.
+class FirstReferences:
+    """References of the first call of a metric, with which those of later calls are compared.
 
-    Args:
-        first: None in the first call, and otherwise the first value that the previous call returned.
-        total: Value of `sum_of_digests` of the references of this call.
-
-    Returns:
-        The value to pass as `first` in the next call, and whether this is the first call with other references.
+    A copy starts without them, and the fingerprint that `Dataset.map` computes of a metric does not change.
     """
-    if first is None:
-        return total, False
-    if first in (total, _DIFFERED):
-        return first, False
-    return _DIFFERED, True
+
+    def __init__(self) -> None:
+        self._known: int | None = None
+
+    def __reduce__(self) -> tuple[type["FirstReferences"], tuple[()]]:
+        return FirstReferences, ()
+
+    def warn_of_others(self, total: int, counted: str, remedy: str) -> None:
+        """Warn once if two calls counted different references, such as batches of one dataset.
+
+        Args:
+            total: Value of `sum_of_digests` of the references of this call.
+            counted: Clause that names what is counted, as the start of the message.
+            remedy: Imperative that names the alternative.
+        """
+        if self._known is None:
+            self._known = total
+        elif self._known not in (total, _DIFFERED):
+            self._known = _DIFFERED
+            warn(
+                f"{counted} in the references of a call, and the references of this call differ from an earlier one; "
+                f"do not compare or average their scores, or {remedy}"
+            )

@@ -299,7 +299,7 @@ def test_long_texts_are_cut(bert):
 def test_other_references_are_warned_of_once(bert):
     metric = load(bert, idf=True)
     metric.compute(predictions=["a"], references=["b"])
-    with pytest.warns(UserWarning, match="other references than an earlier one"):
+    with pytest.warns(UserWarning, match="references of this call differ from an earlier one"):
         metric.compute(predictions=["a"], references=["c"])
 
 
