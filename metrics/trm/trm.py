@@ -219,8 +219,12 @@ class Trm(caption_sets.CaptionSetMetric):
     ) -> tuple[str, cider.DocumentFrequency]:
         if self._counted is not None:
             return self.df, self._counted
-        name = tokenizers.tokens_name(self.tokenizer)
-        return cider.document_frequency(self.df, predictions, references, tokens, tokens=name)
+        if self.df == "pooled":
+            return self.df, cider.DocumentFrequency.from_pooled(predictions, references, tokenizer=tokens)
+        if self.df == "references":
+            cider.warn_of_few_documents(len(references))
+            return self.df, cider.DocumentFrequency.from_references(references, tokenizer=tokens)
+        return cider.load_df(self.df, tokens=tokenizers.tokens_name(self.tokenizer))
 
     def _compute(
         self,

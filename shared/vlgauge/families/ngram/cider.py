@@ -23,7 +23,7 @@ import numpy.typing as npt
 from vlgauge.core.errors import UsageError, as_setting
 from vlgauge.core.files import FileLimitError, read_gzip_lines
 from vlgauge.core.progress import Progress, report_progress
-from vlgauge.core.validation import as_list, check_bool, short_repr, suggest_word, warn
+from vlgauge.core.validation import as_list, check_bool, check_int, short_repr, suggest_word, warn
 from vlgauge.core.writing import write
 from vlgauge.inputs.text.ngrams import (
     Ints,
@@ -91,22 +91,18 @@ class DocumentFrequency:
             raise UsageError.about(
                 "counts", f"must map n-grams to numbers of documents, got {type(self.counts).__name__}"
             )
-        if not _is_whole(self.n_documents) or not 1 <= self.n_documents < 2**63:
-            raise UsageError.about(
-                "n_documents", f"must be an integer of at least 1 and below 2**63, got {short_repr(self.n_documents)}"
-            )
         if not isinstance(self.tokens, str):
             raise UsageError.about("tokens", f"must be the name of a tokenizer, got {short_repr(self.tokens)}")
         # Copy the counts, so that the digest stays valid.
         object.__setattr__(self, "counts", dict(self.counts))
+        object.__setattr__(self, "n_documents", check_int("n_documents", self.n_documents, 1, 2**63 - 1))
         for ngram, count in self.counts.items():
-            if not isinstance(ngram, tuple) or not all(isinstance(token, str) for token in ngram):
-                raise UsageError.about("counts", f"must have tuples of tokens as n-grams, got {short_repr(ngram)}")
-            if not 1 <= len(ngram) <= len(ORDERS):
+            is_ngram = isinstance(ngram, tuple) and all(isinstance(token, str) for token in ngram)
+            if not is_ngram or len(ngram) not in ORDERS:
                 raise UsageError.about(
-                    "counts", f"must have n-grams of 1 to {len(ORDERS)} tokens, got {short_repr(ngram)}"
+                    "counts", f"must have tuples of 1 to {len(ORDERS)} tokens as n-grams, got {short_repr(ngram)}"
                 )
-            if not _is_whole(count) or not 1 <= count <= self.n_documents:
+            if type(count) is not int or not 1 <= count <= self.n_documents:
                 raise UsageError.about(
                     "counts",
                     f"must be integers from 1 to `n_documents`={self.n_documents}, got {short_repr(count)} for "
@@ -129,7 +125,7 @@ class DocumentFrequency:
             UsageError: If the references have another form.
         """
         splitter = tokenizer_setting(tokenizer)
-        counts, n_documents = _count_documents(_check_documents(references), splitter, eos=check_bool("eos", eos))
+        counts, n_documents = _count_documents(references, splitter, eos=check_bool("eos", eos))
         several = {ngram: count for ngram, count in counts.items() if count > 1}
         return cls(several, n_documents, tokens_name(splitter))
 
@@ -227,52 +223,15 @@ def check_df(df: Any, choices: Sequence[str]) -> Any:
     Raises:
         ValueError: If it is not a valid source of document frequencies.
     """
-    is_source = isinstance(df, str | Path) and (df in choices or os.path.isfile(df))
-    if not is_source and not isinstance(df, DocumentFrequency):
-        is_path = isinstance(df, str | Path)
-        close = suggest_word(df, choices) if isinstance(df, str) else ""
-        raise UsageError.about(
-            "df",
-            f"must be {', '.join(map(repr, choices))}, a DocumentFrequency or the path of its saved file, got "
-            f"{short_repr(df)}{', which is not an existing file' if is_path else ''}",
-            close,
-        )
-    return df
-
-
-def document_frequency(
-    df: Any,
-    predictions: Sequence[Sequence[str]],
-    references: Sequence[Sequence[str]],
-    tokenizer: Tokenizer,
-    *,
-    tokens: str,
-) -> tuple[str, DocumentFrequency]:
-    """Resolve the setting ``df`` to document frequencies and their name in the signature.
-
-    Args:
-        df: The setting, validated by `check_df`.
-        predictions: Candidates of each example.
-        references: References of each example.
-        tokenizer: Splits a caption into tokens.
-        tokens: Name of these tokens in signatures.
-
-    Returns:
-        Name in the signature, and the document frequencies.
-
-    Raises:
-        UsageError: If the frequencies were counted in the tokens of another named tokenizer.
-        ValueError: If a file of document frequencies is damaged.
-
-    Warns:
-        UserWarning: If there are few references, or the frequencies may have been counted in other tokens.
-    """
-    if df == "pooled":
-        return df, DocumentFrequency.from_pooled(predictions, references, tokenizer=tokenizer)
-    if df == "references":
-        warn_of_few_documents(len(references))
-        return df, DocumentFrequency.from_references(references, tokenizer=tokenizer)
-    return load_df(df, tokens=tokens)
+    is_path = isinstance(df, str | Path)
+    if isinstance(df, DocumentFrequency) or (is_path and (df in choices or os.path.isfile(df))):
+        return df
+    raise UsageError.about(
+        "df",
+        f"must be {', '.join(map(repr, choices))}, a DocumentFrequency or the path of its saved file, got "
+        f"{short_repr(df)}{', which is not an existing file' if is_path else ''}",
+        suggest_word(df, choices) if isinstance(df, str) else "",
+    )
 
 
 def load_df(df: DocumentFrequency | str | Path, *, tokens: str, eos: bool = False) -> tuple[str, DocumentFrequency]:
@@ -364,30 +323,21 @@ def table_of_counts(counts: Mapping[str, Mapping[str, int]]) -> DocumentFrequenc
     return DocumentFrequency(several, max(1, counts["documents"]["n"]))
 
 
-def _check_documents(documents: Iterable[Any]) -> Iterator[list[str]]:
-    """Yield the captions of each document as a list.
+def _count_documents(documents: Any, tokenizer: Tokenizer | str, *, eos: bool) -> tuple[Counter[Ngram], int]:
+    """Count the documents that contain each n-gram, and all documents with at least one caption.
 
     Raises:
-        UsageError: If they are no strings.
+        UsageError: If the documents are not lists of captions.
     """
     if isinstance(documents, (str, bytes, Mapping)) or not isinstance(documents, Iterable):
         raise UsageError.about("references", f"must have one list of captions per row, got {short_repr(documents)}")
+    counts: Counter[Ngram] = Counter()
+    n_documents = 0
+    split, end = check_tokenizer(tokenizer), [END] * eos
     for i, captions in enumerate(documents):
         own = [captions] if isinstance(captions, str) else as_list(captions)
         if own is None or not all(isinstance(text, str) for text in own):
             raise UsageError.about(f"references[{i}]", f"must be a list of captions, got {short_repr(captions)}")
-        yield own
-
-
-def _count_documents(
-    documents: Iterable[Sequence[str]], tokenizer: Tokenizer | str, *, eos: bool
-) -> tuple[Counter[Ngram], int]:
-    """Count the documents that contain each n-gram, and all documents with at least one caption."""
-    counts: Counter[Ngram] = Counter()
-    n_documents = 0
-    split, end = check_tokenizer(tokenizer), [END] * eos
-    for captions in documents:
-        own = [captions] if isinstance(captions, str) else captions
         counts.update(set().union(*(ngrams([*split(caption), *end]) for caption in own)))
         n_documents += bool(own)
     return counts, n_documents
@@ -424,10 +374,6 @@ def warn_of_long_captions(texts: TokenIds, example: Ints) -> None:
             f"of CIDEr-D alone removes more than {1 - _PENALTY_OF_LONG:.0%} of the scores of most rows; ask the model "
             "for one short sentence, or choose a metric of detailed captions: capture, soft_spice or specs"
         )
-
-
-def _is_whole(number: object) -> bool:
-    return isinstance(number, int) and not isinstance(number, bool)
 
 
 def ngrams(tokens: Sequence[str]) -> Iterator[Ngram]:
