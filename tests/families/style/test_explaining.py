@@ -11,7 +11,7 @@ from style_definition import (
 )
 from style_scores import own_scores
 
-from vlgauge.families import style
+from vlgauge.families.style import explaining, scoring
 
 
 def test_top_ngrams(toy):
@@ -53,8 +53,10 @@ def test_explanations_add_up_to_onlystyle(rows, captions):
     styles = [table.styles[0]] * len(captions)
     for exclude_self in (False, True):
         for orders in ("available", "four"):
-            weighted = style.weigh_ngrams(table, captions, table.style_ids(styles), "paper", exclude_self=exclude_self)
-            found = list(style.caption_explanations(captions, weighted, orders))
+            weighted = scoring.weigh_ngrams(
+                table, captions, table.style_ids(styles), "paper", exclude_self=exclude_self
+            )
+            found = list(explaining.caption_explanations(captions, weighted, orders))
             scores = own_scores(table, captions, styles, orders=orders, exclude_self=exclude_self)
             for caption, parts, score in zip(captions, found, scores, strict=True):
                 assert sum(parts["words"]) == pytest.approx(score, abs=1e-12)

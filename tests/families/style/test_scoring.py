@@ -8,7 +8,7 @@ from style_definition import (
     TOY,
 )
 
-from vlgauge.families import style
+from vlgauge.families.style import scoring
 
 
 def test_golden_norms_and_products(tables):
@@ -18,8 +18,8 @@ def test_golden_norms_and_products(tables):
     for row in rows:
         tokens, reference = row["candidate"].split(), row["references"][0].split()
         own_style = table.style_ids([row["style"]])
-        own = style.weigh_ngrams(table, [tokens], own_style, "paper")
-        theirs = style.weigh_references(table, [reference], np.array([0]), own, own_style, "paper")
+        own = scoring.weigh_ngrams(table, [tokens], own_style, "paper")
+        theirs = scoring.weigh_references(table, [reference], np.array([0]), own, own_style, "paper")
         for part, a, (b, shared) in zip(row["paper_parts_first_reference"], own, theirs, strict=True):
             found = [(b.weights[shared] ** 2).sum(), (a.weights**2).sum(), (b.weights**2).sum()]
             keys = ("dot", "candidate_norm_squared", "reference_norm_squared")

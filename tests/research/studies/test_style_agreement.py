@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from style_definition import ASYMMETRIC, CORPORA, FEW, GOLDEN, TOY, columns_of, definition_of, goemotions, table_of
 
-from vlgauge.families.style import StyleTable, cosine_sums, formula
+from vlgauge.families.style import StyleTable, formula
+from vlgauge.families.style.formula import cosine_sums
 from vlgauge.research.studies.style_agreement import Rate, style_agreement
 
 CORPUS = {"toy": TOY["corpus"], "asymmetric": ASYMMETRIC["corpus"]}

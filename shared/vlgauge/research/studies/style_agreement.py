@@ -14,7 +14,8 @@ from typing import TypeAlias
 import numpy as np
 
 from vlgauge.core.errors import UsageError
-from vlgauge.families.style import CosineSums, StyleTable, cosine_sums, score_blocks
+from vlgauge.families.style import StyleTable
+from vlgauge.families.style.formula import CosineSums, cosine_sums, score_blocks
 from vlgauge.inputs.text.ngrams import Ints
 
 TOLERANCE = 1e-12  # minimum margin of a won comparison, so ties lose
