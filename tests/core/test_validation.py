@@ -14,7 +14,6 @@ from vlgauge.core.progress import check_progress
 from vlgauge.core.validation import check_bool, check_float, check_int, plain_number, setting_parameters, warn
 from vlgauge.families.ngram.meteor import meteor_matrices
 from vlgauge.families.style import StyleTable
-from vlgauge.families.style.explaining import top_ngrams
 from vlgauge.stats import bootstrap_interval, paired_test
 
 # A number in 32 bits that is exact in both forms.
@@ -109,8 +108,8 @@ def test_public_functions_take_numbers_of_numpy():
     (one,), (other,) = (list(meteor_matrices([["a b", "b c"]], workers=n)) for n in (1, np.int64(1)))
     assert one.tolist() == other.tolist()
     table = StyleTable.fit(["a dog", "a cat"], ["dogs", "cats"])
-    assert top_ngrams(table, "dogs", np.int64(1), np.int64(2), "paper", np.int64(1)) == (
-        top_ngrams(table, "dogs", 1, 2, "paper", 1)
+    assert table.top_ngrams("dogs", np.int64(1), np.int64(2), "paper", np.int64(1)) == (
+        table.top_ngrams("dogs", 1, 2, "paper", 1)
     )
 
 

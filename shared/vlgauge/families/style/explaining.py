@@ -7,13 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vlgauge.core.errors import UsageError
-from vlgauge.core.validation import check_choice, check_int
-from vlgauge.families.style.counts import StyleCounts
 from vlgauge.families.style.formula import order_scores, shares
-from vlgauge.families.style.scoring import WeightedNgrams, weigh_ngrams
-from vlgauge.families.style.tokenizers import check_text
-from vlgauge.families.style.weights import VARIANTS, Bools, Floats
+from vlgauge.families.style.scoring import WeightedNgrams
+from vlgauge.families.style.weights import Bools, Floats
 from vlgauge.inputs.text.ngrams import MAX_ORDER, Ints
 
 
@@ -57,19 +53,6 @@ def place_ngrams(tokens: Sequence[str], row: int, weighted: Sequence[WeightedNgr
             weight = NgramWeight(" ".join(ngram), n, df, occurrences, float(order.weights[entry]))
             found.append(PlacedNgram(positions, weight))
     return found
-
-
-def explain(table: StyleCounts, caption: str, style: str, variant: str) -> list[NgramWeight]:
-    """Return the n-grams of a caption with their weights.
-
-    See `StyleTable.explain`.
-
-    Raises:
-        ValueError: If the style is unknown, the caption is not a valid string, or `variant` is invalid.
-    """
-    tokens = table.tokenize([check_text(caption, "caption")])
-    weighted = weigh_ngrams(table, tokens, np.array([table.style_id(style)]), variant)
-    return [placed.weight for placed in place_ngrams(tokens[0], 0, weighted)]
 
 
 def caption_explanations(
@@ -187,47 +170,3 @@ def _weighty_only_in(grams: Sequence[PlacedNgram], others: Sequence[PlacedNgram]
     texts = {gram.weight.ngram for gram in others}
     only = [gram.weight for gram in grams if gram.weight.cng and gram.weight.ngram not in texts]
     return [{**weight._asdict(), "side": side} for weight in sorted(only, key=lambda weight: -abs(weight.cng))]
-
-
-def top_ngrams(table: StyleCounts, style: str, order: int, k: int, variant: str, min_df: int) -> list[NgramWeight]:
-    """Return the n-grams of a style with the largest weights, see `StyleTable.top_ngrams`.
-
-    Args:
-        table: The table.
-        style: Name of the style.
-        order: Number of tokens of the n-grams, 1 to 4.
-        k: Maximum number of n-grams.
-        variant: Definition of the weights, "paper" or "released".
-        min_df: Minimum number of captions of the style with the n-gram.
-
-    Returns:
-        N-grams with their weights, the largest first.
-
-    Raises:
-        ValueError: If the style is unknown, or a number or `variant` is invalid.
-    """
-    check_choice("variant", variant, VARIANTS)
-    if not hasattr(order, "__index__") or order not in range(1, MAX_ORDER + 1):
-        raise UsageError.about("order", f"must be 1 to {MAX_ORDER}, got {order!r}")
-    k = check_int("k", k, 1)
-    counts, column = table.orders[order - 1], table.style_id(style)
-    pairs = np.flatnonzero((counts.styles == column) & (counts.df >= min_df))
-    ngrams = np.searchsorted(counts.bounds, pairs, "right") - 1
-    known = counts.evidence(ngrams, np.full(len(ngrams), column))
-    weights = known.weights(len(table.styles), variant)
-    # Weights are rounded, because equal weights may differ in their last digits. N-grams are in code-point order.
-    best = np.argsort(-np.round(weights, 12), kind="stable")[:k]
-    columns = (known.df[best].tolist(), known.occurrences[best].tolist(), weights[best].tolist())
-    return [
-        NgramWeight(ngram_text(table, order, ngram), order, df, occurrences, weight)
-        for ngram, df, occurrences, weight in zip(ngrams[best].tolist(), *columns, strict=True)
-    ]
-
-
-def ngram_text(table: StyleCounts, order: int, ngram: int) -> str:
-    """Return the tokens of an n-gram, joined by spaces."""
-    words: list[str] = []
-    for n in range(order, 0, -1):
-        ngram, last = divmod(int(table.orders[n - 1].keys[ngram]), len(table.tokens))
-        words.append(table.tokens[last])
-    return " ".join(reversed(words))

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import check_choice
 from vlgauge.families.style.counts import CaptionNgrams, StyleCounts
-from vlgauge.families.style.tokenizers import check_text
 from vlgauge.families.style.weights import (
     VARIANTS,
     Bools,
@@ -20,7 +18,7 @@ from vlgauge.families.style.weights import (
     contrast,
     rows_among_sorted,
 )
-from vlgauge.inputs.text.ngrams import MAX_ORDER, Ints
+from vlgauge.inputs.text.ngrams import Ints
 
 BLOCK = 4096  # captions at a time
 
@@ -28,29 +26,6 @@ BLOCK = 4096  # captions at a time
 def blocks(n_captions: int) -> Iterator[slice]:
     """Split captions into blocks, because the n-grams of a million captions would fill the memory."""
     return (slice(start, start + BLOCK) for start in range(0, n_captions, BLOCK))
-
-
-def ngram_weights(table: StyleCounts, ngram: str, styles: Ints, variant: str) -> list[float]:
-    """Compute CNG of an n-gram in some styles.
-
-    Args:
-        table: The table.
-        ngram: The n-gram as text.
-        styles: Rows of the styles, shape ``(n_styles,)``.
-        variant: Definition of the weights, "paper" or "released".
-
-    Returns:
-        One weight per style.
-
-    Raises:
-        ValueError: If the text does not have 1 to 4 tokens, or `variant` is invalid.
-    """
-    tokens = table.tokenize([check_text(ngram, "ngram")])[0]
-    if not 1 <= len(tokens) <= MAX_ORDER:
-        raise UsageError.about("ngram", f"must have 1 to {MAX_ORDER} tokens, got {len(tokens)} in {ngram!r}")
-    row = table.ngrams([tokens])[len(tokens) - 1].ngrams
-    evidence = table.orders[len(tokens) - 1].evidence(np.repeat(row, len(styles)), styles)
-    return evidence.weights(len(table.styles), check_choice("variant", variant, VARIANTS)).tolist()
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,15 +6,18 @@ from os import PathLike
 
 import numpy as np
 
+from vlgauge.core.errors import UsageError
 from vlgauge.core.progress import Progress
-from vlgauge.core.validation import check_choice
-from vlgauge.families.style import explaining, table_file, table_sources
+from vlgauge.core.validation import check_choice, check_int
+from vlgauge.families.style import table_file, table_sources
 from vlgauge.families.style.counts import StyleCounts
-from vlgauge.families.style.explaining import NgramWeight
+from vlgauge.families.style.explaining import NgramWeight, place_ngrams
 from vlgauge.families.style.fitting import fit_table
 from vlgauge.families.style.formula import score_blocks
-from vlgauge.families.style.scoring import ngram_weights
+from vlgauge.families.style.scoring import weigh_ngrams
+from vlgauge.families.style.tokenizers import check_text
 from vlgauge.families.style.weights import VARIANTS, Floats
+from vlgauge.inputs.text.ngrams import MAX_ORDER
 
 
 class StyleTable(StyleCounts):
@@ -127,10 +130,14 @@ class StyleTable(StyleCounts):
         Raises:
             ValueError: If `ngram` does not have one to four tokens, or the style or variant is unknown.
         """
-        if style is not None:
-            return ngram_weights(self, ngram, np.array([self.style_id(style)]), variant)[0]
-        weights = ngram_weights(self, ngram, np.arange(len(self.styles)), variant)
-        return dict(zip(self.styles, weights, strict=True))
+        styles = np.arange(len(self.styles)) if style is None else np.array([self.style_id(style)])
+        tokens = self.tokenize([check_text(ngram, "ngram")])[0]
+        if not 1 <= len(tokens) <= MAX_ORDER:
+            raise UsageError.about("ngram", f"must have 1 to {MAX_ORDER} tokens, got {len(tokens)} in {ngram!r}")
+        row = self.ngrams([tokens])[len(tokens) - 1].ngrams
+        evidence = self.orders[len(tokens) - 1].evidence(np.repeat(row, len(styles)), styles)
+        weights = evidence.weights(len(self.styles), check_choice("variant", variant, VARIANTS)).tolist()
+        return dict(zip(self.styles, weights, strict=True)) if style is None else weights[0]
 
     def top_ngrams(
         self, style: str, order: int = 1, k: int = 20, variant: str = "paper", min_df: int = 1
@@ -147,7 +154,28 @@ class StyleTable(StyleCounts):
         Raises:
             ValueError: If the style, order or variant is unknown, or `k` is below 1.
         """
-        return explaining.top_ngrams(self, style, order, k, variant, min_df)
+        check_choice("variant", variant, VARIANTS)
+        order, k = check_int("order", order, 1, MAX_ORDER), check_int("k", k, 1)
+        counts, column = self.orders[order - 1], self.style_id(style)
+        pairs = np.flatnonzero((counts.styles == column) & (counts.df >= min_df))
+        ngrams = np.searchsorted(counts.bounds, pairs, "right") - 1
+        known = counts.evidence(ngrams, np.full(len(ngrams), column))
+        weights = known.weights(len(self.styles), variant)
+        # Weights are rounded, because equal weights may differ in their last digits. N-grams are in code-point order.
+        best = np.argsort(-np.round(weights, 12), kind="stable")[:k]
+        columns = (known.df[best].tolist(), known.occurrences[best].tolist(), weights[best].tolist())
+        return [
+            NgramWeight(self._ngram_text(order, ngram), order, df, occurrences, weight)
+            for ngram, df, occurrences, weight in zip(ngrams[best].tolist(), *columns, strict=True)
+        ]
+
+    def _ngram_text(self, order: int, ngram: int) -> str:
+        """Return the tokens of an n-gram, joined by spaces."""
+        words: list[str] = []
+        for n in range(order, 0, -1):
+            ngram, last = divmod(int(self.orders[n - 1].keys[ngram]), len(self.tokens))
+            words.append(self.tokens[last])
+        return " ".join(reversed(words))
 
     def explain(self, caption: str, style: str, variant: str = "paper") -> list[NgramWeight]:
         """Return the distinct n-grams of a caption with their weights in a style, by order, then by first position.
@@ -160,7 +188,9 @@ class StyleTable(StyleCounts):
         Raises:
             ValueError: If the style or variant is unknown.
         """
-        return explaining.explain(self, caption, style, variant)
+        tokens = self.tokenize([check_text(caption, "caption")])
+        weighted = weigh_ngrams(self, tokens, np.array([self.style_id(style)]), variant)
+        return [placed.weight for placed in place_ngrams(tokens[0], 0, weighted)]
 
     def score_matrix(self, captions: Sequence[str], variant: str = "paper") -> Floats:
         """Compute OnlyStyle of each caption in every style.
