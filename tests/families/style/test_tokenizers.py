@@ -46,7 +46,7 @@ def test_equal_texts_are_tokenized_once(monkeypatch):
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        (["a", "b\ud800"], r"^`captions\[1\]`.*at 1"),
+        (["a", "b\ud800"], r"^`captions\[1\]`.*position 1"),
         (["a", None], r"^`captions\[1\]`.*got NoneType"),
         (["a", b"b"], r"^`captions\[1\]`.*got bytes"),
     ],

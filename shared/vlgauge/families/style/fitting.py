@@ -1,13 +1,13 @@
 """Fitting of style tables on captions with style labels."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.progress import Progress, progress_bar
-from vlgauge.core.validation import warn
+from vlgauge.core.validation import check_choice, plain_text, rows_of, warn
 from vlgauge.families.style.counts import KnownCaptions, Table
 from vlgauge.families.style.tokenizers import TOKENIZERS, Tokens, check_text, tokenize_texts
 from vlgauge.families.style.weights import OrderCounts
@@ -30,7 +30,9 @@ def fit_table(
 
     See `StyleTable.fit` for arguments and errors.
     """
-    _check_about(about)
+    for key, value in about.items():
+        if value is not None:
+            plain_text(value, key, "a string")
     rows, labels = _pair_styles(captions, styles, held_out)
     names = _sort_styles(labels)
     chosen = _choose_tokenizer(rows, tokenizer)
@@ -58,20 +60,10 @@ def fit_table(
     )
 
 
-def _check_about(about: Mapping[str, Any]) -> None:
-    """Check that a saved table with this description could be loaded."""
-    for key, value in about.items():
-        if not isinstance(value, str | None):
-            raise UsageError.about(key, f"must be a string, got {type(value).__name__}")
-
-
 def _pair_styles(captions: Any, styles: Any, held_out: Any) -> tuple[list[Any], list[Any]]:
     """Return captions and styles as lists of equal length, without captions that are held out."""
     columns = {"captions": captions, "styles": styles} | ({} if held_out is None else {"held_out": held_out})
-    for name, column in columns.items():
-        if isinstance(column, (str, Mapping, set, frozenset)) or not isinstance(column, Iterable):
-            raise UsageError.about(name, f"must be a list with one entry per caption, got {type(column).__name__}")
-    lists = {name: list(column) for name, column in columns.items()}
+    lists = {name: rows_of(name, column) for name, column in columns.items()}
     count = len(lists["captions"])
     for name, column in lists.items():
         if len(column) != count:
@@ -111,9 +103,7 @@ def _sort_styles(labels: Sequence[Any]) -> tuple[str, ...]:
 def _choose_tokenizer(rows: Sequence[Any], tokenizer: str | None) -> str:
     """Return the requested tokenizer, or the default for strings or lists of tokens."""
     split = not isinstance(rows[0], str)
-    chosen = tokenizer or ("whitespace" if split else "words-1")
-    if chosen not in TOKENIZERS:
-        raise UsageError.about("tokenizer", f"must be one of {', '.join(map(repr, TOKENIZERS))}, got {chosen!r}")
+    chosen = check_choice("tokenizer", tokenizer or ("whitespace" if split else "words-1"), tuple(TOKENIZERS))
     if split and chosen != "whitespace":
         raise UsageError.about(
             "tokenizer", f"must be 'whitespace' for captions given as lists of tokens, got {chosen!r}"

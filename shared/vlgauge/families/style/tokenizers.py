@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.progress import Progress, progress_bar
+from vlgauge.core.validation import plain_text, valid_unicode
 
 Tokens = list[str]
 
@@ -72,11 +73,4 @@ def check_text(text: str, name: str) -> str:
     Raises:
         ValueError: If it is not.
     """
-    if not isinstance(text, str):
-        raise UsageError.about(name, f"must be a string, got {type(text).__name__}")
-    if not text.isascii():
-        try:
-            text.encode("utf-8")
-        except UnicodeEncodeError as error:
-            raise UsageError.about(name, f"must be valid Unicode, got a lone surrogate at {error.start}") from None
-    return text
+    return valid_unicode(plain_text(text, name, "a string"), name)
