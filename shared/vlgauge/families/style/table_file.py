@@ -250,19 +250,15 @@ def digest_of(tokenizer: str, styles: Sequence[str], captions: Sequence[int], ro
     """Return the hexadecimal SHA-256 of the header and of the little-endian bytes of the rows, column by column."""
     header = [FORMAT, tokenizer, MAX_ORDER, list(styles), list(captions)]
     sha = hashlib.sha256(json.dumps(header, separators=(",", ":")).encode())
-    texts = [_utf8(part.texts) for part in rows]
+    parts = []
     for order, part in enumerate(rows):
-        sha.update(bytes([order]) * len(part.texts))
-    for offsets, _ in texts:
-        sha.update(np.diff(offsets).astype("<i4").data)
-    for _, utf8 in texts:
-        sha.update(np.ascontiguousarray(utf8).data)
-    for part in rows:
-        sha.update(part.lengths.astype("<i4", copy=False).data)
-    for part in rows:
-        sha.update(part.styles.astype("<u2", copy=False).data)
-    for part in rows:
-        sha.update(part.df.astype("<u4", copy=False).data)
+        offsets, utf8 = _utf8(part.texts)
+        orders = np.full(len(part.texts), order, np.uint8)
+        typed = ((np.diff(offsets), "<i4"), (utf8, "u1"), (part.lengths, "<i4"), (part.styles, "<u2"), (part.df, "<u4"))
+        parts.append([orders, *(np.asarray(values, dtype) for values, dtype in typed)])
+    for column in zip(*parts, strict=True):
+        for values in column:
+            sha.update(np.ascontiguousarray(values).data)
     return sha.hexdigest()
 
 
