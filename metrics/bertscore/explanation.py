@@ -49,8 +49,7 @@ class BertscoreExplanation(Explanation):
                 for j in others
             ]
             lines.append({"token": detail["tokens"][i], "cells": cells})
-        texts = self.columns.get("references")
-        given = None if texts is None else [texts[row]] if isinstance(texts[row], str) else texts[row]
-        reference = " ".join(detail["reference_tokens"]) if given is None else given[detail["best_reference"]]
+        given = self.references_of(row)
+        reference = given[detail["best_reference"]] if given else " ".join(detail["reference_tokens"])
         tokens = [detail["reference_tokens"][j] for j in others]
         return {"caption": self.predictions[row], "reference": reference, "tokens": tokens, "lines": lines}

@@ -39,13 +39,11 @@ class ClairExplanation(Explanation):
             whether the answer was cut off (``undecided``).
         """
         detail = self.details[row]
-        references = self.columns.get("references")
-        cells: Any = [] if references is None else references[row]
         pairs = zip(_PLACES.get(len(detail["digits"]), ()), detail["digits"], strict=False)
         bars = [{"name": name, "plot": digit_bars(one, name)} for name, one in pairs]
         return {
             "caption": self.predictions[row],
-            "references": [cells] if isinstance(cells, str) else cells,
+            "references": self.references_of(row),
             "answer": detail["answer"],
             "question": detail["question"].splitlines(),
             "digits": bars,

@@ -88,13 +88,11 @@ class MeteorExplanation(ReferencedCaption):
         if "matches" not in detail:
             return values
         best = detail["best"]
-        theirs = detail["references"][best]
         values["pieces"] = _mark_text(self.predictions[row], detail["tokens"], "tokens", detail)
-        texts = self.columns.get("references")
-        given = None if texts is None else [texts[row]] if isinstance(texts[row], str) else texts[row]
-        text = given[best] if given is not None and len(given) == len(detail["references"]) else " ".join(theirs)
         # The first reference with the highest score is the best one.
-        values["closest"][0]["pieces"] = _mark_text(text, theirs, "reference", detail)
+        values["closest"][0]["pieces"] = _mark_text(
+            self.reference_text(row, best), detail["references"][best], "reference", detail
+        )
         return values
 
 

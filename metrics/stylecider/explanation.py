@@ -39,21 +39,13 @@ class StyleCider(StyledCaption):
             references.
         """
         detail = self.details[row]
-        caption, references = self.predictions[row], self.columns.get("references")
-        closest = sorted(detail["references"], key=lambda part: -part["score"])[:N_CLOSEST]
-        texts = {
-            id(part): None if references is None else references[row][k] for k, part in enumerate(detail["references"])
-        }
+        texts = self.references_of(row) or [" ".join(part["tokens"]) for part in detail["references"]]
+        closest = sorted(zip(detail["references"], texts, strict=True), key=lambda one: -one[0]["score"])[:N_CLOSEST]
         return {
-            "pieces": pieces_of_runs(caption, detail["tokens"], word_marks(detail)),
+            "pieces": pieces_of_runs(self.predictions[row], detail["tokens"], word_marks(detail)),
             "closest": [
-                {
-                    "score": part["score"],
-                    "pieces": pieces_of_runs(
-                        texts[id(part)] or " ".join(part["tokens"]), part["tokens"], mark_shared(part)
-                    ),
-                }
-                for part in closest
+                {"score": part["score"], "pieces": pieces_of_runs(text, part["tokens"], mark_shared(part))}
+                for part, text in closest
                 if part["score"] > 0.0
             ],
         }

@@ -40,6 +40,11 @@ class ReferencedCaption(Explanation):
         """Return the mark of a word that no reference contains. Subclasses may return None for no mark."""
         return Mark(AGAINST, note=f"{quote_word(token)} is in no reference")
 
+    def reference_text(self, row: int, k: int) -> str:
+        """Return a reference of an example, or its tokens if the texts are not known."""
+        given, tokens = self.references_of(row), self.details[row]["references"]
+        return given[k] if len(given) == len(tokens) else " ".join(tokens[k])
+
     def values(self, row: int) -> dict[str, Any]:
         """Return the template variables of a row.
 
@@ -50,12 +55,11 @@ class ReferencedCaption(Explanation):
         detail = self.details[row]
         tokens, references = detail["tokens"], detail["references"]
         marks = [Mark(FOR) if self.is_shared(token, references) else self.mark_alone(token) for token in tokens]
-        texts = self.references_of(row)
         near = self.nearness(detail)
         closest = []
         nearest_first = sorted(range(len(near)), key=lambda k: near[k], reverse=self.facts.higher_is_better)
         for k in nearest_first[:N_CLOSEST]:
             known = [Mark(FOR) if self.is_shared(token, [tokens]) else None for token in references[k]]
-            text = texts[k] if len(texts) == len(references) else " ".join(references[k])
-            closest.append({"score": near[k], "pieces": pieces_of_runs(text, references[k], known)})
+            pieces = pieces_of_runs(self.reference_text(row, k), references[k], known)
+            closest.append({"score": near[k], "pieces": pieces})
         return {"pieces": pieces_of_runs(self.predictions[row], tokens, marks), "closest": closest, "detail": detail}
