@@ -176,14 +176,12 @@ class Bertscore(base.CaptionMetric):
         scores = self._pair_scores(encoder, read, pairs, table)
         starts = np.flatnonzero(ngrams.first_of_run(row_of_pair))
         best = np.maximum.reduceat(scores, starts, axis=0) if len(starts) else scores
-        every = np.full((len(predictions), 3), np.nan)
-        every[rows] = rescale(best, baseline)
-        details: list[dict[str, Any]] | None = None
+        of_rows = None
         if return_details:
-            details = [{} for _ in predictions]
             of_rows = self._details(encoder, read, pairs, rescale(scores, baseline), starts, table)
-            for row, detail in zip(rows, of_rows, strict=True):
-                details[row] = detail
+        precision, recall, f = (
+            base.fill_rows(len(predictions), rows, column, of_rows) for column in rescale(best, baseline).T
+        )
         self._warn_of_long_texts(encoder, read)
         is_roberta = encoder.model.config.model_type == "roberta"
         signature_extra = {
@@ -193,13 +191,9 @@ class Bertscore(base.CaptionMetric):
             "idf": idf_name,
             "baseline": baseline_name,
         }
-        signature_extra = {
-            name: value for name, value in signature_extra.items() if name == "prefix_space" or value is not None
-        }
-        record = self.result(every[:, 2].tolist(), signature_extra=signature_extra, details=details)
-        for part, column in zip(PARTS, every.T, strict=False):
-            record = self.with_score(record, f"{self.name}_{part}", column.tolist())
-        return record
+        record = self.result(**f, signature_extra=signature_extra)
+        record = self.with_score(record, f"{self.name}_precision", precision["scores"])
+        return self.with_score(record, f"{self.name}_recall", recall["scores"])
 
     @property
     def _model(self) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
+from functools import partial
 from typing import Any
 from typing import TypeAlias
 
@@ -150,34 +151,25 @@ class Diversity(base.TokenMetric):
         pairs, _ = cider.cider_d_scores(texts, example, table, self.progress, all_pairs=True)
         tokens = [[tuple(caption) for caption in captions] for captions in texts.iter_groups(example)]
         scores = np.full(len(rows), np.nan)
-        details: list[dict[str, Any]] = [{} for _ in predictions]
+        details: list[dict[str, Any]] = [{} for _ in rows]
         for places, kernel in kernels(pairs, np.bincount(example)):
             spectrum = spectra(kernel)
             scores[places] = self_cider(spectrum)
             for place, own, shares in zip(places.tolist(), kernel, spectrum, strict=True):
-                details[rows[place]] = {"tokens": tokens[place], "kernel": own, "spectrum": shares}
+                details[place] = {"tokens": tokens[place], "kernel": own, "spectrum": shares}
         signature_extra = {"df": name}
-        record = self.result(
-            self._of_all(predictions, rows, scores),
-            signature_extra=signature_extra,
-            details=details if return_details else None,
-        )
+        fill = partial(base.fill_rows, len(predictions), rows)
+        record = self.result(**fill(scores, details if return_details else None), signature_extra=signature_extra)
         shares = dict(zip(("div_1", "div_2"), div_n(texts, example).T, strict=True))
         shares["distinct"] = np.array([len(set(own)) / len(own) for own in tokens])
         for key, values in shares.items():
-            record = self.with_score(record, f"{self.name}_{key}", self._of_all(predictions, rows, values))
+            record = self.with_score(record, f"{self.name}_{key}", fill(values, None)["scores"])
         if (training := self._training_set()) is not None:
-            novel = [sum(caption not in training.tokens for caption in own) / len(own) for own in tokens]
+            novel = (sum(caption not in training.tokens for caption in own) / len(own) for own in tokens)
             key = f"{self.name}_novel"
             signature = self.signature(**signature_extra, training=training.identity).replace(self.name, key, 1)
-            record |= results.result_record(key, self._of_all(predictions, rows, np.array(novel)), signature, {})
+            record |= results.result_record(key, fill(novel, None)["scores"], signature, {})
         return record, position_counts(texts, example), len(texts.tokens)
-
-    def _of_all(self, predictions: CaptionSets, rows: Sequence[int], values: Floats) -> list[float]:
-        """Return one value per row, NaN for rows with fewer than two captions."""
-        every = np.full(len(predictions), np.nan)
-        every[list(rows)] = values
-        return every.tolist()
 
     def _document_frequency(self, sets: CaptionSets) -> tuple[str, cider.DocumentFrequency]:
         """Return the document frequencies and their name in the signature."""
