@@ -27,6 +27,8 @@ from vlgauge.families.ngram.cider import cider_d_of_examples
 from vlgauge.families.ngram.meteor import VARIANT
 from vlgauge.families.ngram.meteor import meteor_matrices
 from vlgauge.families.ngram.rouge_l import rouge_l
+from vlgauge.inputs.text.ngrams import Ints
+from vlgauge.inputs.text.ngrams import number_distinct
 
 Floats = npt.NDArray[np.float64]
 Tokens: TypeAlias = tuple[str, ...]
@@ -266,8 +268,7 @@ def zero_between_equal(distances: Floats, texts: list[list[Tokens]]) -> Floats:
     """
     changed = distances.copy()
     for matrix, tokens in zip(changed, texts, strict=True):
-        index = {one: i for i, one in enumerate(dict.fromkeys(tokens))}
-        numbers = np.array([index[one] for one in tokens])
+        _, numbers = number_distinct(tokens)
         matrix[numbers[:, None] == numbers] = 0.0
     return changed
 
@@ -276,14 +277,13 @@ def _of_distinct(key: Callable[[str], Hashable], between: Matrices) -> Matrices:
     """Wrap a matrix function so that it only computes the distances between distinct keys."""
 
     def spread(examples: Iterable[Sequence[str]]) -> Iterator[Floats]:
-        orders: deque[list[int]] = deque()  # orders of examples that are in progress
+        orders: deque[Ints] = deque()  # orders of examples that are in progress
 
         def distinct() -> Iterator[list[Hashable]]:
             for captions in examples:
-                keys = [key(caption) for caption in captions]
-                index = {one: i for i, one in enumerate(dict.fromkeys(keys))}
-                orders.append([index[one] for one in keys])
-                yield list(index)
+                keys, order = number_distinct(map(key, captions))
+                orders.append(order)
+                yield keys
 
         for matrix in between(distinct()):
             order = orders.popleft()

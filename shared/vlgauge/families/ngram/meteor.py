@@ -19,7 +19,7 @@ import numpy.typing as npt
 from vlgauge.core.lru_cache import cache_per_word
 from vlgauge.families.ngram.wordnet import synonyms
 from vlgauge.inputs.text.coco_tokens import coco_tokens
-from vlgauge.inputs.text.ngrams import Ints, lengths_of
+from vlgauge.inputs.text.ngrams import Ints, lengths_of, number_distinct
 from vlgauge.inputs.text.porter import porter_stem
 
 Floats = npt.NDArray[np.float64]
@@ -89,12 +89,6 @@ def _tokenize(texts: Sequence[str], tokenizer: Tokenizer) -> list[Tokens]:
     """Return the lowercased tokens of captions."""
     tokens = {text: tuple(map(str.lower, tokenizer(text))) for text in dict.fromkeys(texts)}
     return [tokens[text] for text in texts]
-
-
-def _distinct(captions: Sequence[Tokens]) -> tuple[list[Tokens], list[int]]:
-    """Return the distinct captions, and the index of each caption among them."""
-    rows = {tokens: row for row, tokens in enumerate(dict.fromkeys(captions))}
-    return list(rows), [rows[tokens] for tokens in captions]
 
 
 # -- Captions ---------------------------------------------------------------------------------------------------------
@@ -314,7 +308,7 @@ def _tasks(examples: Iterable[list[Tokens]]) -> Iterator[list[list[Tokens]]]:
 
 def _distances(examples: Sequence[list[Tokens]]) -> list[Floats]:
     """Compute the directed distances within some examples, shape ``(N, N)`` each."""
-    distinct, orders = zip(*map(_distinct, examples), strict=True)
+    distinct, orders = zip(*map(number_distinct, examples), strict=True)
     sizes = lengths_of(distinct)
     scores = _scores_within(_number_words(list(chain.from_iterable(distinct))), sizes)
     parts = np.split(np.subtract(1, scores, out=scores), np.cumsum(sizes**2)[:-1])

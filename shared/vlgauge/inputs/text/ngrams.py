@@ -1,12 +1,12 @@
 """N-grams of captions as integers, exact and without hashing."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Hashable, Iterable, Iterator, Sequence, Sized
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import chain, count, islice
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from vlgauge.core.errors import UsageError
 
 Ints = npt.NDArray[np.int64]
 Tokens: TypeAlias = Sequence[str]
+Value = TypeVar("Value", bound=Hashable)
 
 MAX_ORDER = 4
 
@@ -140,13 +141,13 @@ def number_shared(captions: Sequence[str], texts: Iterable[Tokens], tokenizer: s
     return found
 
 
-def number_distinct(values: Iterable[str]) -> tuple[list[str], Ints]:
+def number_distinct(values: Iterable[Value]) -> tuple[list[Value], Ints]:
     """Assign numbers to the distinct values in order of first occurrence.
 
     Returns:
         The distinct values, and the index of each value among them, shape ``(n_values,)``, int64.
     """
-    number: defaultdict[str, int] = defaultdict(count().__next__)
+    number: defaultdict[Value, int] = defaultdict(count().__next__)
     numbers = np.fromiter(map(number.__getitem__, values), np.int64)
     return list(number), numbers
 
