@@ -52,12 +52,13 @@ def test_plans_of_videos():
 
 
 def test_ratings_of_words(monkeypatch):
-    monkeypatch.setattr(concreteness, "MOST_WORDS", 3)
+    kept = []
+    monkeypatch.setattr(concreteness, "cache_per_word", lambda call: kept.append(call) or cache_per_word(call))
     phrases = PhraseWeights(SimpleNamespace(ratings={"dog": 4.0, "idea": 1.0}))
     for number in range(10):
         assert phrases.weight(f"dog word{number}") == 4.0
-        assert len(phrases._known) <= 3
     assert phrases.weight("dogs idea") == 2.5
+    assert kept == [phrases._find_rating]
 
 
 def test_rows_of_word_vectors(tmp_path, monkeypatch):

@@ -15,6 +15,7 @@ from pathlib import Path
 from vlgauge.checkpoints.files import SourcesMissingError
 from vlgauge.core.errors import MissingFileError, UsageError, WeightsNotFoundError, as_setting
 from vlgauge.core.files import csv_rows, read_text
+from vlgauge.core.lru_cache import cache_per_word
 from vlgauge.core.optional_dependencies import importing
 
 UNKNOWN_WEIGHT = 1.0
@@ -148,7 +149,11 @@ def read_concreteness(path: str | os.PathLike[str]) -> ConcretenessTable:
         place = f"line {number} of {got!r}"
         if len(row) <= max(word_at, rating_at):
             raise UsageError.about("concreteness_path", f"must have a word and a rating in every line, got {place}")
-        rating = _number(row[rating_at], place)
+        rating = _float(row[rating_at])
+        if not math.isfinite(rating):
+            raise UsageError.about(
+                "concreteness_path", f"must have a number as each {_RATING!r}, got {row[rating_at]!r} in {place}"
+            )
         if ratings.setdefault(row[word_at], rating) != rating:
             raise UsageError.about(
                 "concreteness_path", f"must rate each word once, got {row[word_at]!r} again in {place}"
@@ -177,17 +182,6 @@ def _float(text: str) -> float:
         return math.nan
 
 
-def _number(text: str, place: str) -> float:
-    rating = _float(text)
-    if not math.isfinite(rating):
-        raise UsageError.about("concreteness_path", f"must have a number as each {_RATING!r}, got {text!r} in {place}")
-    return rating
-
-
-# Maximum number of words whose ratings are cached.
-MOST_WORDS = 2**16
-
-
 class PhraseWeights:
     """Concreteness of phrases as the mean over the words that have a rating.
 
@@ -200,7 +194,7 @@ class PhraseWeights:
     def __init__(self, table: ConcretenessTable, lemmatizer: str = "rules") -> None:
         self._ratings = table.ratings
         self._lemmas = noun_lemmas if lemmatizer == "rules" else wordnet_lemmas()
-        self._known: dict[str, float | None] = {}
+        self._rating = cache_per_word(self._find_rating)
 
     def weight(self, phrase: str) -> float | None:
         """Return the mean rating of the known words of a phrase, or None if no word is known.
@@ -211,15 +205,10 @@ class PhraseWeights:
         found = [rating for word in phrase.strip().split(" ") if (rating := self._rating(word)) is not None]
         return sum(found) / len(found) if found else None
 
-    def _rating(self, word: str) -> float | None:
-        if word not in self._known:
-            if len(self._known) >= MOST_WORDS:
-                self._known.clear()
-            rating = self._ratings.get(word)
-            if rating is None:
-                rating = next((self._ratings[lemma] for lemma in self._lemmas(word) if lemma in self._ratings), None)
-            self._known[word] = rating
-        return self._known[word]
+    def _find_rating(self, word: str) -> float | None:
+        if word in self._ratings:
+            return self._ratings[word]
+        return next((self._ratings[lemma] for lemma in self._lemmas(word) if lemma in self._ratings), None)
 
 
 def noun_lemmas(word: str) -> Iterator[str]:
