@@ -7,7 +7,7 @@ from typing import Any
 from vlgauge.core.errors import UsageError, WeightsNotFoundError
 from vlgauge.core.optional_dependencies import importing
 from vlgauge.core.pool import pool
-from vlgauge.core.validation import short_repr
+from vlgauge.core.validation import check_choice, short_repr
 from vlgauge.inputs.text.treebank import (
     part_clitics,
     part_colons_and_commas,
@@ -17,7 +17,7 @@ from vlgauge.inputs.text.treebank import (
 )
 
 SENTENCE_SPLITTERS = ("rules", "punkt")
-PLACEHOLDERS = ("released", "all", None)
+PLACEHOLDERS = ("released", "all")
 
 # Placeholders for names in VIST and related datasets. The authors of GROOViST do not replace the numbered ones.
 _RELEASED_PLACEHOLDER = re.compile(r"\[(male|female|location|organization)\]")
@@ -110,9 +110,7 @@ def check_placeholders(mode: Any) -> str | None:
     Raises:
         UsageError: If it is neither "released", "all" nor None.
     """
-    if mode is not None and (not isinstance(mode, str) or mode not in PLACEHOLDERS):
-        raise UsageError.about("placeholders", f"must be one of 'released', 'all' or None, got {short_repr(mode)}")
-    return mode
+    return None if mode is None else check_choice("placeholders", mode, PLACEHOLDERS)
 
 
 def replace_placeholders(sentence: str, mode: str | None = "released") -> str:

@@ -7,7 +7,8 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +35,11 @@ class IdfTable:
     n_stories: int | None
     df: Mapping[str, float]
     lowercase: bool = False
-    _unseen: float = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def _unseen(self) -> float:
         # A word of one story has the idf ln(N / 2), so a word of no story has ln 2 more.
-        unseen = max(self.df.values()) + math.log(2) if self.n_stories is None else math.log(self.n_stories)
-        object.__setattr__(self, "_unseen", unseen)
+        return max(self.df.values()) + math.log(2) if self.n_stories is None else math.log(self.n_stories)
 
     def contains(self, word: str) -> bool:
         """Return whether the corpus contains the word."""
