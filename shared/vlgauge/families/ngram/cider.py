@@ -30,6 +30,7 @@ from vlgauge.inputs.text.ngrams import (
     NgramSets,
     TokenIds,
     first_of_run,
+    group_by_size,
     lengths_of,
     ngram_sets,
     ranges,
@@ -420,24 +421,16 @@ def cider_d_of_examples(examples: Iterable[Sequence[Sequence[str]]], df: Documen
         One matrix per example, shape ``(n_texts, n_texts)``, row h, column r, float64, in [0, 10]. 0 if the texts have
         no common n-gram with a weight. C(h, h) is 10 only for 4 or more tokens, and 2.5 for one token.
     """
-    block: list[Sequence[Sequence[str]]] = []
-    size = 0
-    for texts in examples:
-        block.append(texts)
-        size += sum(len(texts) + len(tokens) for tokens in texts)
-        if size >= _BLOCK:
-            yield from _matrices_of_block(block, df)
-            block, size = [], 0
-    if block:
-        yield from _matrices_of_block(block, df)
 
+    def size_of(texts: Sequence[Sequence[str]]) -> int:
+        return sum(len(texts) + len(tokens) for tokens in texts)
 
-def _matrices_of_block(examples: Sequence[Sequence[Sequence[str]]], df: DocumentFrequency) -> list[Floats]:
-    sizes = lengths_of(examples)
-    example = np.repeat(np.arange(len(examples)), sizes)
-    scores, _ = cider_d_scores(token_ids(chain.from_iterable(examples)), example, df, all_pairs=True)
-    ends = np.cumsum(sizes**2)[:-1]
-    return [part.reshape(n, n) for part, n in zip(np.split(scores, ends), sizes, strict=True)]
+    for block in group_by_size(examples, size_of, _BLOCK):
+        sizes = lengths_of(block)
+        example = np.repeat(np.arange(len(block)), sizes)
+        scores, _ = cider_d_scores(token_ids(chain.from_iterable(block)), example, df, all_pairs=True)
+        parts = np.split(scores, np.cumsum(sizes**2)[:-1])
+        yield from (part.reshape(n, n) for part, n in zip(parts, sizes, strict=True))
 
 
 def _spell_ngrams(prefixes: Sequence[Ngram], keys: Ints, tokens: Sequence[str]) -> list[Ngram]:

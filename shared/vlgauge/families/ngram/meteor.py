@@ -19,7 +19,7 @@ import numpy.typing as npt
 from vlgauge.core.lru_cache import cache_per_word
 from vlgauge.families.ngram.wordnet import synonyms
 from vlgauge.inputs.text.coco_tokens import coco_tokens
-from vlgauge.inputs.text.ngrams import Ints, lengths_of, number_distinct
+from vlgauge.inputs.text.ngrams import Ints, group_by_size, lengths_of, number_distinct
 from vlgauge.inputs.text.porter import porter_stem
 
 Floats = npt.NDArray[np.float64]
@@ -81,7 +81,9 @@ def meteor_matrices(
     """
     # Tokenize in this process, because a tokenizer may be a function that cannot be pickled.
     captions = (_tokenize(texts, tokenizer) for texts in examples)
-    tasks = _tasks(captions)
+    # A task has few examples, also if they are small.
+    least = _PAIRS_AT_ONCE // _EXAMPLES_AT_ONCE
+    tasks = group_by_size(captions, lambda texts: max(len(texts) ** 2, least), _PAIRS_AT_ONCE)
     return chain.from_iterable(map(_distances, tasks) if workers == 1 else _by_workers(tasks, workers))
 
 
@@ -292,20 +294,6 @@ def _match_synonyms(partners: Ints, ours: _Side, theirs: _Side, captions: _Capti
 
 
 # -- Examples ---------------------------------------------------------------------------------------------------------
-def _tasks(examples: Iterable[list[Tokens]]) -> Iterator[list[list[Tokens]]]:
-    """Group the examples into tasks that are computed together. Examples are consumed lazily."""
-    task: list[list[Tokens]] = []
-    n_pairs = 0
-    for captions in examples:
-        task.append(captions)
-        n_pairs += len(captions) ** 2
-        if len(task) == _EXAMPLES_AT_ONCE or n_pairs >= _PAIRS_AT_ONCE:
-            yield task
-            task, n_pairs = [], 0
-    if task:
-        yield task
-
-
 def _distances(examples: Sequence[list[Tokens]]) -> list[Floats]:
     """Compute the directed distances within some examples, shape ``(N, N)`` each."""
     distinct, orders = zip(*map(number_distinct, examples), strict=True)

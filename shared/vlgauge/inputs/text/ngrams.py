@@ -1,7 +1,7 @@
 """N-grams of captions as integers, exact and without hashing."""
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Sized
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ from vlgauge.core.errors import UsageError
 Ints = npt.NDArray[np.int64]
 Tokens: TypeAlias = Sequence[str]
 Value = TypeVar("Value", bound=Hashable)
+Item = TypeVar("Item")
 
 MAX_ORDER = 4
 
@@ -150,6 +151,26 @@ def number_distinct(values: Iterable[Value]) -> tuple[list[Value], Ints]:
     number: defaultdict[Value, int] = defaultdict(count().__next__)
     numbers = np.fromiter(map(number.__getitem__, values), np.int64)
     return list(number), numbers
+
+
+def group_by_size(items: Iterable[Item], size_of: Callable[[Item], int], most: int) -> Iterator[list[Item]]:
+    """Group consecutive items for a joint computation. Items are consumed lazily.
+
+    Args:
+        items: The items.
+        size_of: Returns the size of an item.
+        most: Total size at which a group is complete.
+    """
+    group: list[Item] = []
+    total = 0
+    for item in items:
+        group.append(item)
+        total += size_of(item)
+        if total >= most:
+            yield group
+            group, total = [], 0
+    if group:
+        yield group
 
 
 def lengths_of(rows: Sequence[Sized]) -> Ints:

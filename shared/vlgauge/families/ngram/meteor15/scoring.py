@@ -14,7 +14,7 @@ from vlgauge.families.ngram.meteor15.formula import Floats, scores_of, statistic
 from vlgauge.families.ngram.meteor15.sources import Sources
 from vlgauge.families.ngram.meteor15.texts import TextFamily
 from vlgauge.inputs.text.meteor_tokens import meteor_tokens
-from vlgauge.inputs.text.ngrams import Ints, first_of_run, lengths_of, number_distinct
+from vlgauge.inputs.text.ngrams import Ints, first_of_run, group_by_size, lengths_of, number_distinct
 
 SEPARATOR = "|||"  # separates texts in the protocol of the program, so no text can contain it
 # Maximum number of words of a text, except if all its references are equal to it. The memory and the time of a pair
@@ -170,26 +170,16 @@ def distance_matrices(texts: Iterable[str], sources: Sources) -> Callable[[Itera
     number = dict(zip(every, numbers.tolist(), strict=True))
     family = TextFamily(sources.lists, sources.table, tokens)
 
-    def block_matrices(examples: Sequence[Ints]) -> Iterator[Floats]:
-        own, references = (
-            np.concatenate([make(example, len(example)) for example in examples]) for make in (np.tile, np.repeat)
-        )
-        _check_not_long(family, own, references, tokens)
-        scores = _align_pairs(family, own, references).scores
-        for example in examples:
-            n = len(example)
-            yield 1.0 - scores[: n * n].reshape(n, n)
-            scores = scores[n * n :]
-
     def matrices(examples: Iterable[Sequence[str]]) -> Iterator[Floats]:
-        block: list[Ints] = []
-        for example in examples:
-            block.append(np.array([number[_sendable(text)] for text in example], np.int64))
-            if sum(len(own) ** 2 for own in block) >= _PAIRS_AT_ONCE:
-                yield from block_matrices(block)
-                block = []
-        if block:
-            yield from block_matrices(block)
+        numbered = (np.array([number[_sendable(text)] for text in example], np.int64) for example in examples)
+        for block in group_by_size(numbered, lambda example: len(example) ** 2, _PAIRS_AT_ONCE):
+            own, references = (
+                np.concatenate([make(example, len(example)) for example in block]) for make in (np.tile, np.repeat)
+            )
+            _check_not_long(family, own, references, tokens)
+            sizes = lengths_of(block)
+            parts = np.split(_align_pairs(family, own, references).scores, np.cumsum(sizes**2)[:-1])
+            yield from (1.0 - part.reshape(n, n) for part, n in zip(parts, sizes, strict=True))
 
     return matrices
 
