@@ -206,7 +206,7 @@ def check_files(folder):
     pages = {name for name in names if name.endswith(".html.jinja")}
     assert {name for name in names if not name.endswith(".py")} - pages - {"examples.jsonl"} == {"README.md"}
     assert folder.name + ".py" in names
-    assert pages <= {"explanation.html.jinja", "key.html.jinja"}
+    assert pages <= {"explanation.html.jinja", "key.html.jinja", "columns.html.jinja"}
     assert not pages or "explanation.py" in names
 
 
