@@ -24,8 +24,6 @@ from vlgauge.families.ngram.bleu import bleu_4
 from vlgauge.families.ngram.cider import SCALE
 from vlgauge.families.ngram.cider import DocumentFrequency
 from vlgauge.families.ngram.cider import cider_d_of_examples
-from vlgauge.families.ngram.meteor import VARIANT
-from vlgauge.families.ngram.meteor import meteor_matrices
 from vlgauge.families.ngram.rouge_l import rouge_l
 from vlgauge.inputs.text.ngrams import Ints
 from vlgauge.inputs.text.ngrams import number_distinct
@@ -80,54 +78,6 @@ class KnownDistances:
         """Return the distances of `matrix`, shape ``(n, n)``, with the caption of a row as the hypothesis."""
         matrix = self.matrix(example, captions)
         return matrix.T if self.reference_first else matrix
-
-
-def open_distances(
-    distance: str | Callable[..., Any],
-    captions: Captions,
-    *,
-    tokenizer: Tokenizer,
-    rouge_l_words: Callable[[Tokens], Tokens],
-    document_frequency: Callable[[], tuple[str, DocumentFrequency]],
-    vectors: Callable[[], CaptionVectors],
-    workers: int = 1,
-) -> tuple[Matrices, dict[str, Any]]:
-    """Return the distance matrices for a setting, and their signature fields.
-
-    Args:
-        distance: One of `DISTANCES`, or a function. The examples of "precomputed" are the matrices themselves.
-        captions: Captions of each example, in the order of `vectors`.
-        tokenizer: Function that splits a caption into tokens.
-        rouge_l_words: Function that returns the words of these tokens that ROUGE-L compares.
-        document_frequency: Function that returns name and document frequencies, called only if `distance` requires
-            them.
-        vectors: Function that returns the embeddings of the captions, called only if `distance` requires them.
-        workers: Number of processes for METEOR of 2007.
-
-    Returns:
-        Function from an iterable of examples to an iterator of their matrices, shape ``(N, N)`` each, and fields by
-        name.
-
-    Raises:
-        ValueError: If the source of document frequencies or embeddings is not valid.
-    """
-    if callable(distance):
-        return function_matrices(distance), {}
-    if distance == "precomputed":
-        return iter, {}
-    if distance == "meteor":
-        return partial(meteor_matrices, tokenizer=tokenizer, workers=workers), {"distance": VARIANT}
-    if distance == METEOR_15:
-        return meteor_15_matrices(captions, tokenizer), {"distance": "meteor-1.5"}
-    if distance == "cider_d":
-        name, df = document_frequency()
-        return cider_d_matrices(df, tokenizer), {"df": name}
-    if distance == "bert":
-        encoded = vectors()
-        return cosine_matrices(captions, encoded), {"enc": encoded.identity}
-    if distance == "rouge_l":
-        return rouge_l_matrices(tokenizer, rouge_l_words), {}
-    return bleu_4_matrices(tokenizer), {}
 
 
 def meteor_15_matrices(captions: Captions, tokenizer: Tokenizer) -> Matrices:

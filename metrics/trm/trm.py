@@ -8,6 +8,7 @@ from collections.abc import MutableMapping
 from collections.abc import Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from functools import partial
 from itertools import chain
 from typing import Any
 from typing import TypeAlias
@@ -24,6 +25,7 @@ from vlgauge.families import base  # From: "vlgauge[trm]@git+https://github.com/
 from vlgauge.families import caption_sets  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families.base.parts import Counts  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families.ngram import cider  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families.ngram import meteor  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families.ngram import meteor15  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.inputs.text import tokenizers  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.stats import threads  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
@@ -33,8 +35,13 @@ from .distances import DISTANCES
 from .distances import METEOR_15
 from .distances import NGRAM_DISTANCES
 from .distances import KnownDistances
+from .distances import bleu_4_matrices
 from .distances import check_matrices
-from .distances import open_distances
+from .distances import cider_d_matrices
+from .distances import cosine_matrices
+from .distances import function_matrices
+from .distances import meteor_15_matrices
+from .distances import rouge_l_matrices
 from .distances import rouge_l_words
 from .distances import zero_between_equal
 from .triangles import TIES
@@ -214,18 +221,6 @@ class Trm(caption_sets.CaptionSetMetric):
         """Use the document frequencies of the corpus."""
         self._counted = cider.sum_documents(counts)
 
-    def _document_frequency(
-        self, predictions: Captions, references: Captions, tokens: Tokenizer
-    ) -> tuple[str, cider.DocumentFrequency]:
-        if self._counted is not None:
-            return self.df, self._counted
-        if self.df == "pooled":
-            return self.df, cider.DocumentFrequency.from_pooled(predictions, references, tokenizer=tokens)
-        if self.df == "references":
-            cider.warn_of_few_documents(len(references))
-            return self.df, cider.DocumentFrequency.from_references(references, tokenizer=tokens)
-        return cider.load_df(self.df, tokens=tokenizers.tokens_name(self.tokenizer))
-
     def _compute(
         self,
         predictions: Captions,
@@ -271,15 +266,31 @@ class Trm(caption_sets.CaptionSetMetric):
         """Return the distance matrices for the settings, and their signature fields."""
         if self._compared is not None:
             return None, self._compared.signature_extra
-        return open_distances(
-            self.distance,
-            pooled,
-            tokenizer=tokens,
-            rouge_l_words=self._rouge_l_words,
-            document_frequency=lambda: self._document_frequency(predictions, references, tokens),
-            vectors=lambda: self.caption_vectors(pooled, [[] for _ in pooled]),
-            workers=self.workers,
-        )
+        if callable(self.distance):
+            return function_matrices(self.distance), {}
+        if self.distance == "precomputed":
+            return iter, {}
+        if self.distance == "bert":
+            encoded = self.caption_vectors(pooled, [[] for _ in pooled])
+            return cosine_matrices(pooled, encoded), {"enc": encoded.identity}
+        if self.distance == "meteor":
+            made = partial(meteor.meteor_matrices, tokenizer=tokens, workers=self.workers)
+            return made, {"distance": meteor.VARIANT}
+        if self.distance == METEOR_15:
+            return meteor_15_matrices(pooled, tokens), {"distance": "meteor-1.5"}
+        if self.distance == "rouge_l":
+            return rouge_l_matrices(tokens, self._rouge_l_words), {}
+        if self.distance == "bleu_4":
+            return bleu_4_matrices(tokens), {}
+        name, table = self.df, self._counted
+        if table is None and name == "pooled":
+            table = cider.DocumentFrequency.from_pooled(predictions, references, tokenizer=tokens)
+        elif table is None and name == "references":
+            cider.warn_of_few_documents(len(references))
+            table = cider.DocumentFrequency.from_references(references, tokenizer=tokens)
+        elif table is None:
+            name, table = cider.load_df(name, tokens=tokenizers.tokens_name(self.tokenizer))
+        return cider_d_matrices(table, tokens), {"df": name}
 
     @contextmanager
     def among(
