@@ -8,6 +8,9 @@ import numpy as np
 
 from vlgauge.core.errors import UsageError  # From: "vlgauge[aloha]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.core.errors import UsageTypeError  # From: "vlgauge[aloha]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core.validation import (
+    check_one_each,  # From: "vlgauge[aloha]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+)
 from vlgauge.families import base  # From: "vlgauge[aloha]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families import scene_graphs  # From: "vlgauge[aloha]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
@@ -110,13 +113,9 @@ def _check_objects(objects: Any, n_rows: int) -> tuple[list[list[list[str]]], li
         raise UsageError.about("objects", f'must be a dictionary with "predictions" and "references", got {got}')
     found = []
     for name in ("predictions", "references"):
-        lists = objects[name]
-        if isinstance(lists, str) or not isinstance(lists, Sequence) or len(lists) != n_rows:
-            n_lists: Any = (
-                len(lists) if isinstance(lists, Sequence) and not isinstance(lists, str) else type(lists).__name__
-            )
-            raise UsageError.about(f"objects[{name!r}]", f"must have one list per row, {n_rows} in all, got {n_lists}")
-        found.append([_groups(row, f"objects[{name!r}][{index}]") for index, row in enumerate(lists)])
+        place = f"objects[{name!r}]"
+        check_one_each(place, objects[name], n_rows)
+        found.append([_groups(row, f"{place}[{index}]") for index, row in enumerate(objects[name])])
     return found[0], found[1]
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.core.errors import UsageError
+from vlgauge.core.validation import check_one_each
 from vlgauge.core.validation import warn
 from vlgauge.families.caption_sets.vectors import CaptionVectors
 from vlgauge.families.ngram import meteor15
@@ -199,9 +200,7 @@ def check_matrices(distances: Any, captions: Captions) -> list[Floats]:
     Raises:
         ValueError: If a matrix is missing, not square or not real. The message names the example.
     """
-    if not hasattr(distances, "__len__") or len(distances) != len(captions):
-        got = len(distances) if hasattr(distances, "__len__") else type(distances).__name__
-        raise UsageError.about("distances", f"must have one array per row, got {got} for {len(captions)} rows")
+    check_one_each("distances", distances, len(captions), "array per row")
     pairs = zip(distances, captions, strict=True)
     return [real_matrix(one, len(pooled), f"`distances[{row}]`") for row, (one, pooled) in enumerate(pairs)]
 

@@ -158,6 +158,24 @@ def rows_of(name: str, value: Any) -> list[Any]:
     return list(value)
 
 
+def check_one_each(name: str, values: Any, n_rows: int, entry: str = "list per row") -> None:
+    """Check that a list of a call has one entry per row.
+
+    Args:
+        name: Name of the argument.
+        values: Value passed by the user.
+        n_rows: Number of rows.
+        entry: Description of the entry of a row.
+
+    Raises:
+        UsageError: If it is not a list, or has another length.
+    """
+    is_list = hasattr(values, "__getitem__") and hasattr(values, "__len__") and not isinstance(values, (str, Mapping))
+    if not is_list or len(values) != n_rows:
+        got = len(values) if is_list else type(values).__name__
+        raise UsageError.about(name, f"must have one {entry}, {n_rows} in all, got {got}")
+
+
 def plain_text(value: Any, place: str, expected: str) -> str:
     """Check that a value is a string and return it as a plain `str`.
 

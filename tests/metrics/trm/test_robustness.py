@@ -129,8 +129,8 @@ def test_bad_settings_are_refused(settings, message):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (None, r"^`distances`.*got NoneType.*2 rows"),
-        ([np.zeros((4, 4))], r"^`distances`.*got 1.*2 rows"),
+        (None, r"^`distances`.*2 in all, got NoneType"),
+        ([np.zeros((4, 4))], r"^`distances`.*2 in all, got 1"),
         ([np.zeros((4, 4)), np.zeros((4, 5))], r"^`distances\[1\]`"),
         ([np.zeros((5, 5)), np.zeros((5, 5))], r"^`distances\[0\]`.*\(4, 4\).*got \(5, 5\)"),
         ([np.zeros(16), np.zeros((5, 5))], r"^`distances\[0\]`.*16"),

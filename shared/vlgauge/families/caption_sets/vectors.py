@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.core.errors import UsageError
+from vlgauge.core.validation import check_one_each
 
 CaptionSets = Sequence[Sequence[str]]
 
@@ -143,11 +144,7 @@ def _row_of_each(predictions: CaptionSets, references: CaptionSets, known: Mappi
 
 
 def _check_side(number: int, arrays: Any, captions: CaptionSets) -> list[npt.NDArray[np.floating]]:
-    if not hasattr(arrays, "__len__") or len(arrays) != len(captions):
-        got = len(arrays) if hasattr(arrays, "__len__") else type(arrays).__name__
-        raise UsageError.about(
-            f"embeddings[{number}]", f"must have one array per row, got {got} for {len(captions)} rows"
-        )
+    check_one_each(f"embeddings[{number}]", arrays, len(captions), "array per row")
     checked = []
     for row, (array, texts) in enumerate(zip(arrays, captions, strict=True)):
         vectors = _real(array, f"embeddings[{number}][{row}]")

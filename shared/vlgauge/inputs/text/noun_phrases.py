@@ -18,7 +18,7 @@ from vlgauge.core.errors import UsageError, WeightsNotFoundError, as_setting, sh
 from vlgauge.core.optional_dependencies import importing
 from vlgauge.core.pool import pool
 from vlgauge.core.progress import Progress, progress_bar
-from vlgauge.core.validation import short_repr, valid_unicode
+from vlgauge.core.validation import check_one_each, short_repr, valid_unicode
 from vlgauge.inputs.text.english import IDENTITY, NAME, VERSION, english_pipeline, find_folder, import_spacy
 from vlgauge.inputs.text.language import split_sentences, words
 
@@ -201,9 +201,7 @@ def check_phrases(lists: Any, n_stories: int, *, argument: str = "noun_phrases")
     Raises:
         UsageError: If there is not one entry per story, or an entry has another form.
     """
-    if isinstance(lists, str) or not isinstance(lists, Sequence) or len(lists) != n_stories:
-        got = f"{len(lists)}" if isinstance(lists, Sequence) and not isinstance(lists, str) else type(lists).__name__
-        raise UsageError.about(argument, f"must have one list per story, {n_stories} in all, got {got}")
+    check_one_each(argument, lists, n_stories, "list per story")
     return [_groups(story, f"{argument}[{i}]") for i, story in enumerate(lists)]
 
 
