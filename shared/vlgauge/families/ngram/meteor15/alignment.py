@@ -6,7 +6,6 @@ paths without that match.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -25,8 +24,7 @@ _WORD = 64  # bits
 _LOW_BITS = np.array([(1 << n) - 1 for n in range(_WORD + 1)], np.uint64)
 
 
-@dataclass(frozen=True, eq=False)
-class AlignmentMatches:
+class AlignmentMatches(NamedTuple):
     """Matches of P pairs, or candidate matches, shape ``(n,)`` each.
 
     Attributes:
@@ -51,17 +49,12 @@ class AlignmentMatches:
         Args:
             which: Indices, shape ``(n_chosen,)``, or a mask, shape ``(n_matches,)``.
         """
-        return AlignmentMatches(*(column[which] for column in self.columns))
-
-    @property
-    def columns(self) -> tuple[Ints, ...]:
-        """All attributes, in the order of the constructor, shape ``(n_matches,)`` each."""
-        return self.pair, self.start, self.length, self.own_start, self.own_length, self.stage
+        return AlignmentMatches(*(column[which] for column in self))
 
 
 def concatenate_matches(parts: Iterable[AlignmentMatches]) -> AlignmentMatches:
     """Concatenate the matches of all parts."""
-    return AlignmentMatches(*map(np.concatenate, zip(*(part.columns for part in parts), strict=True)))
+    return AlignmentMatches(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def find_matches(candidates: AlignmentMatches, n_theirs: Ints, n_own: Ints) -> AlignmentMatches:
@@ -149,7 +142,7 @@ class _Search:
     def __init__(self, candidates: AlignmentMatches, is_definite: Flags, n_theirs: Ints, most_own: int) -> None:
         # After the columns of the candidates there is an entry that represents no candidate.
         self._nothing = len(candidates.pair)
-        _, start, self._length, self._own_start, own_length, stage = (np.append(one, 0) for one in candidates.columns)
+        _, start, self._length, self._own_start, own_length, stage = (np.append(one, 0) for one in candidates)
         gain = np.where(stage == 0, self._length + own_length, self._length // 2 + own_length // 2)
         self._distance = np.abs(start - self._own_start)
         self._own_end = self._own_start + own_length

@@ -1,7 +1,7 @@
 """METEOR 1.5 of many pairs of texts."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, islice
 from typing import NamedTuple
 
@@ -230,7 +230,7 @@ def _align_pairs(
         candidates = family.candidates(own[others], references[others])
         lengths = family.lengths[references[others]], family.lengths[own[others]]
         parts = ((same, family.diagonals(own[same])), (others, find_matches(candidates, *lengths)))
-        found += [replace(matches, pair=pairs[matches.pair]) for pairs, matches in parts]
+        found += [matches._replace(pair=pairs[matches.pair]) for pairs, matches in parts]
         advance(len(part))
     matches = concatenate_matches(found)
     matches = matches.select(np.argsort(matches.pair, kind="stable"))
