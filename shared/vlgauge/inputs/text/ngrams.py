@@ -288,12 +288,7 @@ def run_lengths(ascending: Ints) -> tuple[Ints, Ints]:
     return ascending[first], np.diff(bounds)
 
 
-def _check_room(*factors: int) -> None:
+def _check_room(n_keys: int, n_tokens: int) -> None:
     """Check that a product of ids fits into 64 bits."""
-    product = 1
-    for factor in factors:
-        product *= factor
-    if product >= 2**63:
-        raise UsageError.about(
-            "captions", f"must have fewer distinct n-grams, got {' x '.join(map(str, factors))} >= 2^63"
-        )
+    if n_keys * n_tokens >= 2**63:
+        raise UsageError.about("captions", f"must have fewer distinct n-grams, got {n_keys} x {n_tokens} >= 2^63")
