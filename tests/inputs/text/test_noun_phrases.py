@@ -149,7 +149,7 @@ def refuse(*args, **kwargs):
 pickle.loads = pickle.load = pickle.Unpickler = srsly.cloudpickle.loads = srsly.cloudpickle.load = refuse
 read = set()
 sys.addaudithook(lambda event, arguments: event == "open" and read.add(str(arguments[0])))
-nlp, folder = english.english_pipeline(), english.pipeline_folder()
+nlp, folder = english.english_pipeline(), english.find_folder()
 print(nlp.component_names, {file for file in read if file.startswith(str(folder))} - {
     str(folder / name) for name in (*english.FILES, "meta.json")
 })
@@ -168,7 +168,7 @@ print([m for m in ("spacy", "nltk", "torch") if m in sys.modules])
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
     """`installed(package, folder)`: only that package is installed, with a copy of the pipeline in that folder."""
-    original = english.pipeline_folder()
+    original = english.find_folder()
 
     def install(package, folder):
         copy = tmp_path / package / folder

