@@ -197,29 +197,6 @@ def mean_over_references(scores: Floats, of: Ints, n_examples: int) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class _Groups:
-    """Groups of references with equal contributions: the same style and, if it matters, the same length.
-
-    Attributes:
-        of: Shape ``(n_references,)``, group of each reference.
-        styles: Shape ``(n_groups,)``, ascending, style of each group.
-        lengths: Shape ``(n_groups,)``, number of tokens. 0 if it does not matter.
-        first: Shape ``(n_styles_present,)``, first group of each style.
-    """
-
-    of: Ints
-    styles: Ints
-    lengths: Ints
-    first: Ints
-
-    @classmethod
-    def create(cls, styles: Ints, lengths: Ints) -> "_Groups":
-        """Group references by style and length."""
-        distinct, of = np.unique(np.stack([styles, lengths]), axis=1, return_inverse=True)
-        return cls(of.ravel(), distinct[0], distinct[1], np.flatnonzero(np.diff(distinct[0], prepend=-1)))
-
-
-@dataclass(frozen=True, eq=False)
 class CosineSums:
     """Sums of StyleCIDEr of some captions of one style.
 
@@ -264,25 +241,28 @@ def cosine_sums(
     """
     own, theirs = table.ngrams(captions), table.ngrams(references)
     lengths, their_lengths = lengths_of(captions), lengths_of(references)
-    groups = _Groups.create(reference_styles, np.zeros_like(their_lengths) if variant == "paper" else their_lengths)
+    # References of the same style and, if it matters, of the same length have equal contributions.
+    keys = np.stack([reference_styles, np.zeros_like(their_lengths) if variant == "paper" else their_lengths])
+    (group_styles, group_lengths), group_of = np.unique(keys, axis=1, return_inverse=True)
+    first = np.flatnonzero(np.diff(group_styles, prepend=-1))  # first group of each style
     present = np.unique(styles)
     with progress_bar(len(present), "Comparing with every style", progress) as advance:
         for style in present.tolist():
             rows = np.flatnonzero(styles == style)
             vectors = [
-                _unit_vectors(counts, style, variant, rows, a, b, groups)
+                _unit_vectors(counts, style, variant, rows, a, b, group_of.ravel(), len(group_styles))
                 for counts, a, b in zip(table.orders, own, theirs, strict=True)
             ]
             cosines_with_self = (np.diff(a.indptr).astype(np.bool_).astype(np.float64) for a, _ in vectors)
             selves = reference_scores(cosines_with_self, variant, lengths[rows], lengths[rows])
-            step = max(1, _MAX_CELLS // max(1, len(groups.styles)))
+            step = max(1, _MAX_CELLS // max(1, len(group_styles)))
             for start in range(0, len(rows), step):
                 part = slice(start, start + step)
                 # Axes: caption, group of references.
                 cosines = ((a[part] @ b).toarray() for a, b in vectors)
-                scores = reference_scores(cosines, variant, lengths[rows[part], None], groups.lengths)
+                scores = reference_scores(cosines, variant, lengths[rows[part], None], group_lengths)
                 sums = np.zeros((len(scores), len(table.styles)))
-                sums[:, groups.styles[groups.first]] = np.add.reduceat(scores, groups.first, axis=1)
+                sums[:, group_styles[first]] = np.add.reduceat(scores, first, axis=1)
                 yield CosineSums(style, rows[part], sums, selves[part])
             advance(1)
 
@@ -294,7 +274,8 @@ def _unit_vectors(
     rows: Ints,
     own: CaptionNgrams,
     theirs: CaptionNgrams,
-    groups: _Groups,
+    group_of: Ints,
+    n_groups: int,
 ) -> tuple[sparse.csr_array, sparse.csr_array]:
     """Build two sparse matrices of one order whose product contains the sums of cosines (Eq. 8).
 
@@ -320,8 +301,8 @@ def _unit_vectors(
     norms = np.sqrt(compute_squared_norms(weights[ngrams], captions, len(theirs.sizes)))
     there = wanted[ngrams]
     captions, ngrams = captions[there], ngrams[there]
-    where = (ngrams, groups.of[captions])
-    return first, sparse.csr_array((1.0 / norms[captions], where), shape=(len(weights), len(groups.styles)))
+    where = (ngrams, group_of[captions])
+    return first, sparse.csr_array((1.0 / norms[captions], where), shape=(len(weights), n_groups))
 
 
 def _weights_in(counts: OrderCounts, style: int, variant: str) -> Floats:
