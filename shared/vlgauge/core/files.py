@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import IO, Any, NoReturn, TypeAlias, TypeVar
 
 from vlgauge.core.context_values import context_value
-from vlgauge.core.errors import UsageError
+from vlgauge.core.errors import MissingFileError, UsageError
+from vlgauge.core.validation import short_repr
 
 FilePath: TypeAlias = str | PathLike[str]
 Item = TypeVar("Item")
@@ -137,6 +138,25 @@ def refuse(name: str, limit: int, what: str, option: str, got: object) -> NoRetu
 def is_address(text: str) -> bool:
     """Return whether a string is a URL such as ``"https://..."`` or ``"data:..."`` instead of a path."""
     return _ADDRESS.match(text) is not None
+
+
+def existing_file(argument: str, path: Any, expected: str = "an existing file", hint: str | None = None) -> Path:
+    """Return the path of a file that a user names, with the home folder expanded.
+
+    Args:
+        argument: Name of the argument that names it.
+        path: Value passed by the user.
+        expected: Description of valid values.
+        hint: Suggested fix.
+
+    Raises:
+        MissingFileError: If it is not the path of a file.
+    """
+    file = Path(path).expanduser() if isinstance(path, str | PathLike) else None
+    if file is None or not file.is_file():
+        got = short_repr(path) if file is None else repr(os.fspath(path))
+        raise MissingFileError.about(argument, f"must be {expected}, got {got}", hint)
+    return file
 
 
 def open_file(path: FilePath, name: str = "`path`") -> IO[bytes]:

@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from vlgauge.core.errors import MissingFileError, UsageError, UsageTypeError
-from vlgauge.core.files import FileLimitError, read_bytes
+from vlgauge.core.errors import UsageError, UsageTypeError
+from vlgauge.core.files import FileLimitError, existing_file, read_bytes
 from vlgauge.core.writing import atomic_write
 from vlgauge.families.style.counts import KnownCaptions, StyleCounts, Table
 from vlgauge.families.style.tokenizers import TOKENIZERS
@@ -129,9 +129,7 @@ def load(cls: type[Table], path: str | PathLike[str]) -> Table:
 
 
 def _read(path: str | PathLike[str], name: str) -> tuple[dict[str, Any], pa.Table]:
-    if not os.path.isfile(path):
-        raise MissingFileError.about("table", f"must be an existing file, got {name}")
-    data = read_bytes(path, "`table`")
+    data = read_bytes(existing_file("table", path), "`table`")
     try:
         content = parquet_table(data, "`table`", os.fspath(path), _FREE_BYTES + _BYTES_PER_BYTE * len(data))
     except (FileLimitError, SandboxError) as error:

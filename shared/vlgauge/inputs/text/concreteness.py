@@ -13,8 +13,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from vlgauge.checkpoints.files import SourcesMissingError
-from vlgauge.core.errors import MissingFileError, UsageError, WeightsNotFoundError, as_setting
-from vlgauge.core.files import csv_rows, read_text
+from vlgauge.core.errors import UsageError, WeightsNotFoundError, as_setting
+from vlgauge.core.files import csv_rows, existing_file, read_text
 from vlgauge.core.lru_cache import cache_per_word
 from vlgauge.core.optional_dependencies import importing
 
@@ -130,13 +130,8 @@ def read_concreteness(path: str | os.PathLike[str]) -> ConcretenessTable:
         UsageError: If the file lacks a column, has no ratings, has a rating that is not a finite number, or rates a
             word twice with different values.
     """
-    file, got = Path(path).expanduser(), os.fspath(path)
-    if not file.is_file():
-        raise MissingFileError.about(
-            "concreteness_path",
-            f"must be an existing file, got {got!r}",
-            f"omit it for the ratings of the package {PACKAGE}",
-        )
+    got = os.fspath(path)
+    file = existing_file("concreteness_path", path, hint=f"omit it for the ratings of the package {PACKAGE}")
     text = read_text(file, _NAME)
     header = text.partition("\n")[0].rstrip("\r")
     rows = csv_rows(text, _NAME, got, delimiter=_delimiter(header, got))

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.checkpoints.pickles import read_pickle
-from vlgauge.core.errors import MissingFileError, UsageError
-from vlgauge.core.files import read_json
+from vlgauge.core.errors import UsageError
+from vlgauge.core.files import existing_file, read_json
 from vlgauge.core.validation import short_repr
 from vlgauge.core.writing import write
 from vlgauge.inputs.text.language import split_sentences, story_sentences, words
@@ -114,7 +114,7 @@ def idf_table(source: Any, *, lowercase: bool = False) -> IdfTable:
     if isinstance(source, IdfTable):
         return source
     if isinstance(source, (str, os.PathLike)):
-        source = _json_object(Path(source).expanduser())
+        source = _json_object(source)
     if isinstance(source, Mapping):
         return _from_mapping(source)
     if isinstance(source, Sequence):
@@ -126,11 +126,8 @@ def idf_table(source: Any, *, lowercase: bool = False) -> IdfTable:
     )
 
 
-def _json_object(file: Path) -> dict[str, Any]:
-    if not file.is_file():
-        raise MissingFileError.about(
-            "idf", f"must name an existing JSON file, got {str(file)!r}", "`vlgauge idf OUT --stories FILE` writes one"
-        )
+def _json_object(path: str | os.PathLike[str]) -> dict[str, Any]:
+    file = existing_file("idf", path, "an existing JSON file", "`vlgauge idf OUT --stories FILE` writes one")
     try:
         content = read_json(file, "`idf`")
     except ValueError as error:
@@ -168,24 +165,19 @@ def _from_mapping(table: Mapping[str, Any]) -> IdfTable:
         raise UsageError.about(
             "idf", f"must have a positive integer as `N`, the number of stories, got {short_repr(n_stories)}"
         )
-    counts = _numbers(table["df"], 0)
-    for word, count in counts.items():
-        if count > n_stories:
-            raise UsageError.about(
-                "idf", f"must count at most `N` = {n_stories} stories per word, got {count} for {short_repr(word)}"
-            )
-    return IdfTable(n_stories, counts, lowercase)
+    return IdfTable(n_stories, _numbers(table["df"], 0, n_stories), lowercase)
 
 
-def _numbers(table: Mapping[str, Any], minimum: float) -> dict[str, float]:
+def _numbers(table: Mapping[str, Any], minimum: float, maximum: float = math.inf) -> dict[str, float]:
     for word, value in table.items():
         if not isinstance(word, str):
             raise UsageError.about("idf", f"must have words as its keys, got {short_repr(word)}")
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
         # Compare without a conversion, because the largest integers cannot be converted to float.
-        if not number or not max(minimum, -sys.float_info.max) <= value <= sys.float_info.max:
+        if not number or not max(minimum, -sys.float_info.max) <= value <= min(maximum, sys.float_info.max):
+            most = "" if maximum == math.inf else f" of at most `N` = {maximum} stories"
             raise UsageError.about(
-                "idf", f"must have a number for each word, got {short_repr(value)} for {short_repr(word)}"
+                "idf", f"must have a number{most} for each word, got {short_repr(value)} for {short_repr(word)}"
             )
     if not table:
         raise UsageError.about("idf", "must have at least one word, got none")

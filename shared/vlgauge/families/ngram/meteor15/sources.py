@@ -2,13 +2,14 @@
 
 from functools import lru_cache
 from importlib.util import find_spec
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from vlgauge.checkpoints.files import FileState, sha256_of
 from vlgauge.checkpoints.preflight import Preflight
-from vlgauge.core.errors import MissingExtraError, MissingFileError, UsageError
+from vlgauge.core.errors import MissingExtraError, UsageError
+from vlgauge.core.files import existing_file
 from vlgauge.core.signatures import local_name
 from vlgauge.core.validation import short_repr
 from vlgauge.families.ngram.meteor15.lists import WordLists, read_lists
@@ -141,12 +142,7 @@ def file_of(known: _Known, source: Source = INSTALLED, *, metric: str) -> Path:
         MissingFileError: If a file named by the user does not exist.
     """
     if source != INSTALLED:
-        file = Path(source).expanduser()
-        if not file.is_file():
-            raise MissingFileError.about(
-                known.setting, f"must be {INSTALLED!r} or an existing file, got {fspath(source)!r}"
-            )
-        return file
+        return existing_file(known.setting, source, f"{INSTALLED!r} or an existing file")
     package = find_spec(INSTALLED)  # does not import the package
     if package is None or not package.submodule_search_locations:
         raise MissingExtraError(
