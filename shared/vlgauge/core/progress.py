@@ -151,7 +151,8 @@ def report_progress(
             yield item
             if number % block == 0:
                 report(block)
-        report(total % block)
+        if rest := total % block:
+            report(rest)
 
 
 def _line_by_line(total: int, description: str) -> Callable[[int], object]:
