@@ -112,13 +112,11 @@ def load(cls: type[Table], path: str | PathLike[str]) -> Table:
     """
     name = repr(os.fspath(path))
     header, content = _read(path, name)
-    about = {key: header[key] for key in ("name", "source", "licence")}
-    tokenizer, styles, captions = header["tokenizer"], header["styles"], header["captions"]
     try:
         rows = _rows_by_order(content)
-        if digest_of(tokenizer, styles, captions, rows) != header["sha256"]:
+        if digest_of(header["tokenizer"], header["styles"], header["captions"], rows) != header["sha256"]:
             raise UsageError("its checksum is wrong")
-        table = table_of(cls, tokenizer, styles, captions, rows, about)
+        table = _table_of(cls, header, rows)
     except (ValueError, pa.ArrowException) as error:
         raise UsageError.about(
             "table", f"must be an unmodified file, got {name}, which was altered: {error}"
@@ -271,30 +269,13 @@ def _utf8(texts: pa.StringArray) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.
 
 
 # -- To a table -------------------------------------------------------------------------------------------------------
-def table_of(
-    cls: type[Table],
-    tokenizer: str,
-    styles: Sequence[str],
-    captions: Sequence[int],
-    rows: Sequence[Rows],
-    about: Mapping[str, Any],
-) -> Table:
-    """Build the table from its rows.
-
-    Args:
-        cls: Class of the table.
-        tokenizer: Name of the tokenizer.
-        styles: Names of the styles.
-        captions: Number of captions of each style.
-        rows: Rows of orders 0 to 4.
-        about: Name, source and license.
-
-    Returns:
-        The table, an instance of `cls`.
+def _table_of(cls: type[Table], header: Mapping[str, Any], rows: Sequence[Rows]) -> Table:
+    """Build a table, an instance of `cls`, from its header and the rows of orders 0 to 4.
 
     Raises:
         ValueError: If the rows are inconsistent.
     """
+    styles, captions = header["styles"], header["captions"]
     for part in rows:
         _check_counts(part, np.array(captions, np.int64))
     tokens = rows[1].texts
@@ -309,13 +290,13 @@ def table_of(
     counts = [_counts(part, ngrams, len(styles)) for part, ngrams in zip(rows[1:], keys, strict=True)]
     copies = _counts(rows[0], np.arange(len(known)), len(styles))
     return cls(
-        tokenizer=tokenizer,
+        tokenizer=header["tokenizer"],
         styles=tuple(styles),
         captions=tuple(captions),
         tokens=tokens.to_pylist(),
         orders=tuple(counts),
         known=KnownCaptions(known, copies),
-        **about,
+        **{key: header[key] for key in ("name", "source", "licence")},
     )
 
 
