@@ -129,12 +129,12 @@ class Meteor(base.TokenMetric):
         candidates, theirs, rows = self.tokenize_rows(predictions, references)
         scores: list[float] = []
         details: list[dict[str, Any]] = []
-        with base.progress_bar(len(rows), "Scoring captions", self.progress) as advance:
-            found = meteor.meteor_scores(candidates, theirs)
-            for candidate, captions, parts in zip(candidates, theirs, found, strict=True):
-                scores.append(max(parts))
-                details.append({"tokens": candidate, "references": captions, "per_reference": parts})
-                advance(1)
+        found = zip(candidates, theirs, meteor.meteor_scores(candidates, theirs), strict=True)
+        for candidate, captions, parts in base.report_progress(
+            found, len(rows), "Scoring captions", self.progress, block=1
+        ):
+            scores.append(max(parts))
+            details.append({"tokens": candidate, "references": captions, "per_reference": parts})
         of_rows = base.fill_rows(len(predictions), rows, scores, details if return_details else None)
         return self.result(**of_rows, signature_extra={"variant": meteor.VARIANT})
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from vlgauge.core.errors import UsageError
-from vlgauge.core.progress import Progress, progress_bar
+from vlgauge.core.progress import Progress, report_progress
 from vlgauge.core.validation import check_choice, plain_text, rows_of, warn
 from vlgauge.families.style.counts import KnownCaptions, Table
 from vlgauge.families.style.tokenizers import TOKENIZERS, Tokens, check_text, tokenize_texts
@@ -44,11 +44,8 @@ def fit_table(
     id_of = {style: i for i, style in enumerate(names)}
     ids = np.fromiter((id_of[label] for label in labels), np.int64, len(labels))
     texts = token_ids(split)
-    orders = []
-    with progress_bar(MAX_ORDER, "Counting n-grams", progress) as advance:
-        for sets in ngram_sets(texts):
-            orders.append(OrderCounts.count(sets.keys, sets.ngrams, ids[sets.captions], len(names)))
-            advance(1)
+    counted = report_progress(ngram_sets(texts), MAX_ORDER, "Counting n-grams", progress, block=1)
+    orders = [OrderCounts.count(sets.keys, sets.ngrams, ids[sets.captions], len(names)) for sets in counted]
     return cls(
         tokenizer=chosen,
         styles=names,

@@ -17,7 +17,7 @@ from vlgauge.checkpoints.preflight import Preflight
 from vlgauge.core.errors import UsageError, WeightsNotFoundError, as_setting, short_reason
 from vlgauge.core.optional_dependencies import importing
 from vlgauge.core.pool import pool
-from vlgauge.core.progress import Progress, progress_bar
+from vlgauge.core.progress import Progress, progress_bar, report_progress
 from vlgauge.core.validation import check_one_each, short_repr, valid_unicode
 from vlgauge.inputs.text.english import IDENTITY, NAME, VERSION, english_pipeline, find_folder, import_spacy
 from vlgauge.inputs.text.language import split_sentences, words
@@ -455,10 +455,7 @@ class NltkNouns:
 
         Sentences are split into words by `vlgauge.inputs.text.language.words`.
         """
-        found: dict[str, list[str]] = {}
         distinct = dict.fromkeys(sentences)
-        with progress_bar(len(distinct), "Tagging sentences", progress) as advance:
-            for sentence in distinct:
-                found[sentence] = nouns_among(self._tagger.tag(words(sentence, self._split)))
-                advance(1)
+        tagged = report_progress(distinct, len(distinct), "Tagging sentences", progress, block=1)
+        found = {sentence: nouns_among(self._tagger.tag(words(sentence, self._split))) for sentence in tagged}
         return [list(found[sentence]) for sentence in sentences]
