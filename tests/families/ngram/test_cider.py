@@ -23,8 +23,8 @@ from vlgauge.families.ngram.cider import (
     natural_log,
     ngrams,
 )
-from vlgauge.inputs.text.coco_tokens import coco_tokens
 from vlgauge.inputs.text.ngrams import token_ids
+from vlgauge.inputs.text.ptb.tokens import coco_tokens
 from vlgauge.inputs.text.treebank_tokens import treebank_tokens
 
 plain_cider_d = folder_module("cider", "reference").cider_d

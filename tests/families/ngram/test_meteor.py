@@ -14,7 +14,7 @@ from script_modules import script_module
 from vlgauge.core.catalog import folder_module
 from vlgauge.families.ngram import meteor
 from vlgauge.families.ngram.meteor import meteor_matrices, meteor_scores
-from vlgauge.inputs.text.coco_tokens import coco_tokens
+from vlgauge.inputs.text.ptb.tokens import coco_tokens
 from vlgauge.inputs.text.treebank_tokens import treebank_tokens
 
 GOLDEN = json.loads(gzip.decompress((folders.GOLDEN / "meteor.json.gz").read_bytes()))

@@ -11,9 +11,8 @@ from vlgauge.core.catalog import ANY_LANGUAGE
 from vlgauge.core.progress import report_progress
 from vlgauge.families.base.columns import Captions, Column, References, Text
 from vlgauge.families.base.metric import Metric
-from vlgauge.inputs.text.coco_tokens import coco_tokens
 from vlgauge.inputs.text.ngrams import Ints, TokenIds, number_distinct, number_shared, token_ids
-from vlgauge.inputs.text.ptb.tokens import ptb_tokens
+from vlgauge.inputs.text.ptb.tokens import coco_tokens, ptb_tokens
 from vlgauge.inputs.text.tokenizers import (
     DEFAULT,
     NAMES,

@@ -18,9 +18,9 @@ import numpy.typing as npt
 
 from vlgauge.core.lru_cache import cache_per_word
 from vlgauge.families.ngram.wordnet import synonyms
-from vlgauge.inputs.text.coco_tokens import coco_tokens
 from vlgauge.inputs.text.ngrams import Ints, group_by_size, lengths_of, number_distinct
 from vlgauge.inputs.text.porter import porter_stem
+from vlgauge.inputs.text.ptb.tokens import coco_tokens
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

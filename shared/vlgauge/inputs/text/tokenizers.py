@@ -18,7 +18,7 @@ from vlgauge.core.optional_dependencies import importing, version
 from vlgauge.core.pool import pool
 from vlgauge.core.signatures import signature_value
 from vlgauge.core.validation import short_repr, suggest_word, warn
-from vlgauge.inputs.text.coco_tokens import PTB, coco_tokens
+from vlgauge.inputs.text.ptb.tokens import PTB, coco_tokens
 from vlgauge.inputs.text.segmenters import open_characters, open_jieba, open_kiwi, open_mecab, open_mteval, open_newmm
 from vlgauge.inputs.text.treebank_tokens import treebank_tokens
 

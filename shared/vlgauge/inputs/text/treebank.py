@@ -1,7 +1,7 @@
 """Penn Treebank tokenization rules shared by the words of stories and the tokens of captions.
 
 Each function accepts and returns a text in which spaces separate the tokens. `vlgauge.inputs.text.language` and
-`vlgauge.inputs.text.coco_tokens` select the rules, their order, and the marks.
+`vlgauge.inputs.text.treebank_tokens` select the rules, their order, and the marks.
 """
 
 import re

@@ -15,6 +15,9 @@ from vlgauge.inputs.text.ptb.characters import DIGIT, STAND_INS
 from vlgauge.inputs.text.ptb.far_rules import far_starts
 from vlgauge.inputs.text.ptb.rules import ABBREVIATIONS, RULES, Rule
 
+PTB = "ptb-3.4.1"
+"""Name of the tokens of the COCO caption evaluation in signatures."""
+
 # Tokens that COCO drops after lowercasing. Its list contains "-LRB-" and similar tokens only in uppercase, so they are
 # kept. It also contains "--" and "...", for which the rules print an empty token.
 _DROPPED = frozenset(["", "''", "'", "``", "`", ".", "?", "!", ",", ":", "-", ";"])
@@ -96,11 +99,15 @@ def ptb_tokens(text: str) -> list[str]:
         return _scan(text)[0] if _is_open(text) else _find_by_groups(pieces)
 
 
-def ptb_words(text: str) -> list[str]:
-    """Split a caption into tokens like `ptb_tokens`, and split tokens that contain whitespace.
+def coco_tokens(text: str) -> list[str]:
+    """Split a caption into the tokens used by BLEU, CIDEr and METEOR of the COCO caption evaluation.
+
+    These metrics read the tokens of `ptb_tokens` joined by spaces and split them at any whitespace. ROUGE-L splits at
+    spaces only and therefore uses `ptb_tokens`.
 
     Returns:
-        The tokens, none of them empty or with whitespace inside.
+        The tokens, none of them empty or with whitespace inside. [] for a caption of whitespace and dropped
+        punctuation.
     """
     tokens = ptb_tokens(text)
     joined = " ".join(tokens)

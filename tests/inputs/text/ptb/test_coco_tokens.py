@@ -8,7 +8,7 @@ import pytest
 
 import vlgauge
 from vlgauge.families.ngram.cider import DocumentFrequency
-from vlgauge.inputs.text.coco_tokens import PTB, coco_tokens
+from vlgauge.inputs.text.ptb.tokens import PTB, coco_tokens
 
 METRICS = ["bleu", "cider", "meteor", "rouge_l"]
 SETTINGS = {"meteor": {"version": "2007"}}  # 1.5 requires files, and splits its input again
