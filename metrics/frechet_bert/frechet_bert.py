@@ -192,8 +192,7 @@ class FrechetBert(caption_sets.CaptionSetMetric):
         """
         gram = gram_matrices(vectors)
         details = [{"squared_mean_distance": part} for part in compute_squared_mean_distances(gram, n).tolist()]
-        if ways is None:
-            identity = np.arange(gram.shape[1])[None] < n
-            return caption_sets.Statistic(frechet_distances(gram, identity)[:, 0]), details
-        null = frechet_distances(gram, ways.candidates)
-        return caption_sets.Statistic(null[:, 0], null, tolerance=tie_tolerances(gram)), details
+        candidates = np.arange(gram.shape[1])[None] < n if ways is None else ways.candidates
+        found = frechet_distances(gram, candidates)
+        null = None if ways is None else found
+        return caption_sets.Statistic(found[:, 0], null, tolerance=tie_tolerances(gram)), details

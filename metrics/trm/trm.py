@@ -91,7 +91,6 @@ Examples:
 """
 
 Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 Captions: TypeAlias = list[list[str]]
 Tokens: TypeAlias = tuple[str, ...]
 Tokenizer: TypeAlias = Callable[[str], Tokens]
@@ -367,16 +366,10 @@ class Trm(caption_sets.CaptionSetMetric):
                 names = ("counts_lone_candidate", "counts_lone_reference", "expected_shares")
                 details[row] |= zip(names, (*tests.counts[row].tolist(), tests.expected[row].tolist()), strict=True)
         if self.mean_aggregate:
-            found["base"] = self._base(distances, texts, n, None if ways is None else candidates)
+            # The mean of the underlying score over the candidates.
+            base_scores = aggregate_scores(str(self.distance), distances, texts, candidates)
+            found["base"] = caption_sets.Statistic(base_scores[:, 0], None if ways is None else base_scores)
         return found, details
-
-    def _base(
-        self, distances: Floats, texts: list[list[Tokens]], n: int, candidates: Bools | None
-    ) -> caption_sets.Statistic:
-        """Compute the mean of the underlying score over the candidates, and its null distribution."""
-        identity = np.arange(distances.shape[1])[None] < n
-        values = aggregate_scores(str(self.distance), distances, texts, identity if candidates is None else candidates)
-        return caption_sets.Statistic(values[:, 0], None if candidates is None else values)
 
     def _warn_of_ties(self, order: npt.NDArray[np.signedinteger], distances: Floats) -> None:
         """Warn if all user-supplied distances tie under `tie_tol`, so that Q is 0, as for a perfect model."""
