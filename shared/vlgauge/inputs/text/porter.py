@@ -4,6 +4,8 @@ The suffix rules are those of Porter (1980, "An algorithm for suffix stripping",
 departure from them.
 """
 
+from collections.abc import Iterable, Mapping
+
 # Departure: words with a fixed stem.
 _FIXED_STEMS = {
     **{word: "sky" for word in ("sky", "skies")},
@@ -12,21 +14,20 @@ _FIXED_STEMS = {
     **{word: word for word in ("howe", "proceed", "exceed", "succeed")},
 }
 
-_PLURALS = (("sses", "ss"), ("ies", "i"), ("ss", "ss"), ("s", ""))
+_PLURALS = {"sses": "ss", "ies": "i", "ss": "ss", "s": ""}
 
 # In both lists the first suffix that matches the end of the word decides, even if its condition is not met.
-_STEP_2 = (
-    *(("ational", "ate"), ("tional", "tion"), ("enci", "ence"), ("anci", "ance"), ("izer", "ize")),
-    ("bli", "ble"),  # departure: not only "abli"
-    *(("alli", "al"), ("entli", "ent"), ("eli", "e"), ("ousli", "ous"), ("ization", "ize"), ("ation", "ate")),
-    *(("ator", "ate"), ("alism", "al"), ("iveness", "ive"), ("fulness", "ful"), ("ousness", "ous")),
-    *(("aliti", "al"), ("iviti", "ive"), ("biliti", "ble")),
-    ("fulli", "ful"),  # departure
-)
-_STEP_3 = (
-    *(("icate", "ic"), ("ative", ""), ("alize", "al"), ("iciti", "ic"), ("ical", "ic")),  # codespell:ignore ative
-    *(("ful", ""), ("ness", "")),
-)
+_STEP_2 = {
+    **{"ational": "ate", "tional": "tion", "enci": "ence", "anci": "ance", "izer": "ize"},
+    "bli": "ble",  # departure: not only "abli"
+    **{"alli": "al", "entli": "ent", "eli": "e", "ousli": "ous", "ization": "ize", "ation": "ate", "ator": "ate"},
+    **{"alism": "al", "iveness": "ive", "fulness": "ful", "ousness": "ous", "aliti": "al", "iviti": "ive"},
+    **{"biliti": "ble", "fulli": "ful"},  # departure: "fulli"
+}
+_STEP_3 = {
+    **{"icate": "ic", "ative": "", "alize": "al", "iciti": "ic", "ical": "ic"},  # codespell:ignore ative
+    **{"ful": "", "ness": ""},
+}
 _STEP_4 = (
     *("al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ement", "ment", "ent"),  # codespell:ignore ment
     *("ion", "ou", "ism", "ate", "iti", "ous", "ive", "ize"),
@@ -66,23 +67,24 @@ def _ends_in_short_syllable(stem: str) -> bool:
     return pattern == "vc"  # departure
 
 
-def _replace_suffix(word: str, suffixes: tuple[tuple[str, str], ...]) -> str:
+def _find_suffix(word: str, suffixes: Iterable[str]) -> str:
+    """Return the first suffix that matches, or an empty string."""
+    return next(filter(word.endswith, suffixes), "")
+
+
+def _replace_suffix(word: str, suffixes: Mapping[str, str]) -> str:
     """Replace the first suffix that matches, if the part before it has a positive measure."""
-    for suffix, replacement in suffixes:
-        if word.endswith(suffix):
-            stem = word.removesuffix(suffix)
-            return stem + replacement if _measure(stem) > 0 else word
-    return word
+    suffix = _find_suffix(word, suffixes)
+    stem = word.removesuffix(suffix)
+    return stem + suffixes[suffix] if suffix and _measure(stem) > 0 else word
 
 
 def _without_plural(word: str) -> str:
     """Apply step 1a."""
     if len(word) == 4 and word.endswith("ies"):  # departure
         return word.removesuffix("s")
-    for suffix, replacement in _PLURALS:
-        if word.endswith(suffix):
-            return word.removesuffix(suffix) + replacement
-    return word
+    suffix = _find_suffix(word, _PLURALS)
+    return word.removesuffix(suffix) + _PLURALS.get(suffix, "")
 
 
 def _without_participle(word: str) -> str:
@@ -118,19 +120,17 @@ def _double_suffix_shortened(word: str) -> str:
     """Apply step 2."""
     if word.endswith("alli") and _measure(word.removesuffix("alli")) > 0:  # departure
         return _double_suffix_shortened(word.removesuffix("li"))
-    if word.endswith("logi") and not word.endswith(tuple(suffix for suffix, _ in _STEP_2)):  # departure
+    if word.endswith("logi") and not _find_suffix(word, _STEP_2):  # departure
         return word.removesuffix("i") if _measure(word.removesuffix("ogi")) > 0 else word
     return _replace_suffix(word, _STEP_2)
 
 
 def _without_suffix(word: str) -> str:
     """Apply step 4."""
-    for suffix in _STEP_4:
-        if word.endswith(suffix):
-            stem = word.removesuffix(suffix)
-            may_go = _measure(stem) > 1 and (suffix != "ion" or stem.endswith(("s", "t")))
-            return stem if may_go else word
-    return word
+    suffix = _find_suffix(word, _STEP_4)
+    stem = word.removesuffix(suffix)
+    may_go = suffix and _measure(stem) > 1 and (suffix != "ion" or stem.endswith(("s", "t")))
+    return stem if may_go else word
 
 
 def _without_final_e(word: str) -> str:
