@@ -57,9 +57,7 @@ def look_up(words: Sequence[str], vectors: WordVectorFile, oov: str = "unk") -> 
     return LookedUp(
         words=kept,
         rows=[row_of[name] for word in kept if (name := spelled[word]) is not None],
-        vectors=np.stack([found[name] for name in distinct])
-        if distinct
-        else np.zeros((0, vectors.width), dtype=np.float32),
+        vectors=np.array([found[name] for name in distinct], np.float32).reshape(-1, vectors.width),
         oov=[word not in found for word in kept],
         skipped=[word for word in words if spelled[word] is None],
     )
@@ -89,9 +87,7 @@ def mean_vectors(phrases: Sequence[str], vectors: WordVectorFile) -> tuple[np.nd
     own = [[found.get(word, found.get(word.lower())) for word in words] for words in split]
     known = [[row for row in rows if row is not None] for rows in own]
     kept = [i for i, rows in enumerate(known) if rows]
-    if not kept:
-        return np.zeros((0, vectors.width), dtype=np.float32), []
-    return np.stack([np.mean(known[i], axis=0) for i in kept]), kept
+    return np.array([np.mean(known[i], axis=0) for i in kept], np.float32).reshape(-1, vectors.width), kept
 
 
 def write_vectors(path: Path, table: Iterator[tuple[str, np.ndarray]]) -> None:
