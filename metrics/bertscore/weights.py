@@ -111,10 +111,7 @@ def texts_of(path: str) -> list[str]:
 
 def document_counts(ids: Iterable[Ids]) -> Counter[int]:
     """Count the texts that contain each token."""
-    counts: Counter[int] = Counter()
-    for row in ids:
-        counts.update(set(row.tolist()))
-    return counts
+    return Counter(token for row in ids for token in set(row.tolist()))
 
 
 def read_baseline(path: str, layer: int) -> tuple[Floats, str]:
