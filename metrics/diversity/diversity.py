@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from functools import lru_cache
 from functools import partial
 from typing import Any
@@ -84,7 +85,6 @@ class Diversity(base.TokenMetric):
     def __init__(self, *args: Any, df: Any = "predictions", training_captions: Any = None, **host: Any) -> None:
         self.df = cider.check_df(df, ("predictions",))
         self.training_captions = check_training_captions(training_captions)
-        self._training: TrainingCaptions | None = None
         self._counted: tuple[int, cider.DocumentFrequency | None] | None = None
         super().__init__(*args, **host)
 
@@ -164,7 +164,7 @@ class Diversity(base.TokenMetric):
         shares["distinct"] = np.array([len(set(own)) / len(own) for own in tokens])
         for key, values in shares.items():
             record = self.with_score(record, f"{self.name}_{key}", fill(values, None)["scores"])
-        if (training := self._training_set()) is not None:
+        if (training := self._training) is not None:
             novel = (sum(caption not in training.tokens for caption in own) / len(own) for own in tokens)
             key = f"{self.name}_novel"
             signature = self.signature(**signature_extra, training=training.identity).replace(self.name, key, 1)
@@ -182,12 +182,11 @@ class Diversity(base.TokenMetric):
         table = cider.DocumentFrequency.from_references(sets, tokenizer=self.tokenizer)
         return self.df, _with_one_more(table)
 
-    def _training_set(self) -> TrainingCaptions | None:
-        """Return the training captions, read and tokenized once."""
-        if self._training is None and self.training_captions is not None:
-            split = tokenizers.check_tokenizer(self.tokenizer)
-            self._training = training_captions(self.training_captions, split)
-        return self._training
+    @cached_property
+    def _training(self) -> TrainingCaptions | None:
+        if self.training_captions is None:
+            return None
+        return training_captions(self.training_captions, tokenizers.check_tokenizer(self.tokenizer))
 
 
 def _with_one_more(table: cider.DocumentFrequency) -> cider.DocumentFrequency:
