@@ -200,7 +200,15 @@ class MmdBert(caption_sets.CaptionSetMetric):
         **host: Any,
     ) -> None:
         self.variant = base.check_choice("variant", variant, ("paper", "released"))
-        self.estimator = _check_estimator(estimator, variant)
+        # The authors' code computes a sum of its own.
+        if variant == "released" and estimator is not None:
+            raise UsageError.about(
+                "estimator", f"is not supported with variant='released', got {validation.short_repr(estimator)}"
+            )
+        self.estimator: str | None = None
+        if variant == "paper":
+            chosen = "unbiased" if estimator is None else estimator
+            self.estimator = base.check_choice("estimator", chosen, ("unbiased", "biased"))
         bandwidths(np.zeros((1, 2, 2)), bandwidth)  # raises an error that lists the valid rules
         self.bandwidth = base.plain_number(bandwidth)
         super().__init__(*args, **host)
@@ -237,16 +245,3 @@ class MmdBert(caption_sets.CaptionSetMetric):
         null = None if ways is None else null_distribution(kernel, ways.candidates, estimator)
         found = caption_sets.Statistic(squared_mmd(kernel, n, estimator), null)
         return found, [{"bandwidth": width} for width in widths.tolist()]
-
-
-def _check_estimator(estimator: str | None, variant: str) -> str | None:
-    """Return the validated setting. None with "released", because the authors' code has its own sum."""
-    if variant == "released":
-        if estimator is not None:
-            raise UsageError.about(
-                "estimator",
-                "is not supported with variant='released', which computes the sum of the authors' code, got "
-                f"{validation.short_repr(estimator)}",
-            )
-        return None
-    return base.check_choice("estimator", "unbiased" if estimator is None else estimator, ("unbiased", "biased"))
