@@ -95,25 +95,19 @@ def score_blocks(
     """
     for part in blocks(len(captions)):
         own = None if left_out_of is None else left_out_of[part]
-        yield _score_block(table, captions[part], variant, orders, own)
-
-
-def _score_block(
-    table: StyleCounts, captions: Sequence[Sequence[str]], variant: str, orders: str, own: Ints | None
-) -> Floats:
-    styles = np.zeros(len(captions), np.int64) if own is None else own
-    weighted = weigh_ngrams(table, captions, styles, variant, exclude_self=own is not None)
-    sizes = np.stack([order.grams.sizes[:, None] for order in weighted])  # (4, captions, 1)
-    means = (
-        order_scores(order.sums_in_every_style(counts, variant), order.grams.sizes[:, None])
-        for counts, order in zip(table.orders, weighted, strict=True)
-    )
-    scores = onlystyle_scores(means, sizes, orders)
-    if own is not None:
-        # Above, each column uses E of all captions. In the caption's own style, E must be computed without the
-        # caption.
-        scores[np.arange(len(captions)), own] = own_scores(weighted, orders)
-    return scores
+        styles = np.zeros(len(captions[part]), np.int64) if own is None else own
+        weighted = weigh_ngrams(table, captions[part], styles, variant, exclude_self=own is not None)
+        sizes = np.stack([order.grams.sizes[:, None] for order in weighted])  # (4, captions, 1)
+        means = (
+            order_scores(order.sums_in_every_style(counts, variant), order.grams.sizes[:, None])
+            for counts, order in zip(table.orders, weighted, strict=True)
+        )
+        scores = onlystyle_scores(means, sizes, orders)
+        if own is not None:
+            # Above, each column uses E of all captions. In the caption's own style, E must be computed without the
+            # caption.
+            scores[np.arange(len(own)), own] = own_scores(weighted, orders)
+        yield scores
 
 
 # -- StyleCIDEr -------------------------------------------------------------------------------------------------------
