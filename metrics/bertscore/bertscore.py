@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from vlgauge.core import validation  # From: "vlgauge[bertscore]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.core.errors import UsageError  # From: "vlgauge[bertscore]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core.files import existing_file  # From: "vlgauge[bertscore]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families import base  # From: "vlgauge[bertscore]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families import digests  # From: "vlgauge[bertscore]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families.base import parts  # From: "vlgauge[bertscore]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
@@ -117,13 +118,8 @@ class Bertscore(base.CaptionMetric):
         if self.model is not None:
             token_encoders.layer_of(self.model, self.num_layers)
         self.idf = check_idf(idf)
-        if baseline is not None and (
-            not isinstance(baseline, (str, Path)) or not Path(baseline).expanduser().is_file()
-        ):
-            raise UsageError.about(
-                "baseline",
-                f"must be an existing file of comma-separated rows LAYER,P,R,F, got {validation.short_repr(baseline)}",
-            )
+        if baseline is not None:
+            existing_file("baseline", baseline, "an existing file of comma-separated rows LAYER,P,R,F")
         self.baseline = None if baseline is None else str(baseline)
         self.prefix_space = base.check_bool("prefix_space", prefix_space)
         self.dtype = base.check_choice("dtype", dtype, token_encoders.DTYPES)

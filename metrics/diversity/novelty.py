@@ -10,6 +10,7 @@ from typing import Any
 from typing import TypeAlias
 
 from vlgauge.core.errors import UsageError
+from vlgauge.core.files import existing_file
 from vlgauge.core.validation import as_list
 from vlgauge.core.validation import plain_text
 from vlgauge.core.validation import short_repr
@@ -51,13 +52,9 @@ def check_training_captions(captions: Any) -> Any:
     if captions is None:
         return None
     if isinstance(captions, str | Path):
-        if not Path(captions).is_file():
-            raise UsageError.about(
-                NAME,
-                f"must be an existing file or a list of captions, got {short_repr(captions)}",
-                "give one caption as [caption]",
-            )
-        return captions
+        return str(
+            existing_file(NAME, captions, "an existing file or a list of captions", "give one caption as [caption]")
+        )
     texts = as_list(captions)
     if not texts:
         raise UsageError.about(NAME, f"must be a path or a list of at least one caption, got {short_repr(captions)}")
