@@ -4,6 +4,7 @@ The comparison requires pycocoevalcap and Java. An unrelated line follows each l
 """
 
 import argparse
+import json
 import random
 import shutil
 import subprocess
@@ -18,48 +19,13 @@ JAR = "tokenizer/stanford-corenlp-3.4.1.jar"
 DROPPED = {"''", "'", "``", "`", ".", "?", "!", ",", ":", "-", "--", "...", ";"}
 NEUTRAL = "neutral"
 
-SUBJECTS = (
-    "a man|the woman|two dogs|an old cat|a U.S. soldier|Dr. Smith|Mrs. O'Neil|the boy's mother|a T-shirt-clad kid"
-)
-VERBS = "rides|is riding|doesn't like|can't see|wouldn't've bought|sits on|cannot reach|is gonna eat|stands near|holds"
-OBJECTS = (
-    "a well-known bridge|the 10:30 train|a $5 bill|50% of it|a 6ft. pole|No. 5 bus|fig. 3|St. Mary's Ave.|1/2 cup"
-    "|5 7/8 inches|an e-mail to bob@x-y.co.uk|http://www.site.com/a_b?c=d|www.Foo.org/x.html|photo.JPG|3.14 km|-5\xb0C"
-    "|20 \u20ac|\xa33.50|the '90s|rock 'n' roll|Ph.D. students|AT&T's sign|and/or none|C++ code|#tag5|@user_1"
-    "|(555) 123-4567|+1 555 123 4567|12/25/2014|a <b>bold</b> tag|&amp;|caf&eacute;|a red bus|the green grass"
-)
-ENDS = ".|.|.|.|||!|?|...|\u2026| .|!!|;|:| -|)|\"|''|\u201d|\u2019|.)|.\"| :)"
-WORDS = (
-    "man dog t-shirt cannot gonna lemme 'tis 'twas don't dog’s o'clock y'all d'oh li'l c'mon rock'n'roll O'Brien c'est "  # noqa: RUF001
-    "well-known non-U.S. U.S.-U.K. pro- anti- mid-1990s 8-year-old A B c Mr. The He 5 12 555 1,000 3.5 .5 1/2 10:30 +3 "
-    "-4 #1 #tag @me x.com a.b.org http://a.b/c, www.x.net a@b.c :) ;-) =( ^_^ >.< (^_^) <3 <br/> <a b='c'> <!-- --> "
-    "``q'' \"q\" (x) [y] {z} ... .. . , ; : ! ? - -- ----- ** \\* / | & % $ US$ C++ F# R&B AT&amp;B w/ w/o a/b/c/d "
-    "a.jpg 5a.png Jan. etc. St. no. fig. PTE. Ltd 日本語 дом ελλάς مرحبا हिन्दी ไทย café e\u0301 İstanbul ſtraße 😀 ❤️ ☺ "  # noqa: RUF001
-    "٣٫١ ½ x² H₂O 10⁻⁵ ΣΑΣ"  # noqa: RUF001
-)
-ASCII_MARKS = [character for character in map(chr, range(33, 127)) if not character.isalnum()]
-MARKS = [
-    *ASCII_MARKS,
-    *"aB5‘’‚‛“”„‟‹›«»–—―‒−…·•°²¼½⅓⅛×§®¿¡¢£¤¥€₹′‐⁄→、。「\xa0\xad\u2009\u3000\u200b\ufeff\u202f\x92\x96\t",  # noqa: RUF001
-]
-SCRIPTS = [
-    (0x41, 0x7A),
-    (0xC0, 0x24F),
-    (0x300, 0x36F),
-    (0x370, 0x52F),
-    (0x531, 0x7FF),
-    (0x900, 0xFFF),
-    (0x1000, 0x1FFF),
-]
-SCRIPTS += [(0x2010, 0x2027), (0x202F, 0x2BFF), (0x2C00, 0x33FF), (0x4E00, 0x9FFF), (0xA000, 0xABFF), (0xAC00, 0xD7A3)]
-SCRIPTS += [(0xF900, 0xFFEF), (0x10000, 0x1FFFF), (0x20000, 0x2FFFF)]
+# Phrases, words and characters of the lines, and the code points of the scripts.
+PARTS = json.loads(Path(__file__).with_name("ptb_parts.json").read_text("utf-8"))
 
 
 def generate_lines(n: int) -> Iterator[str]:
     """Yield distinct lines of words, numbers, symbols and characters of all scripts, with and without spaces."""
     rng = random.Random(0)
-    words = WORDS.split()
-    choices = [parts.split("|") for parts in (SUBJECTS, VERBS, OBJECTS, ENDS)]
     seen: set[str] = set()
 
     def number() -> str:
@@ -67,17 +33,17 @@ def generate_lines(n: int) -> Iterator[str]:
         return f"{head}{rng.choice('.,:/-x% ')}{tail}{rng.choice(('', 'ft', '%', 'th', '-inch', ' 1/2', 'p.m.'))}"
 
     def foreign() -> str:
-        first, last = rng.choice(SCRIPTS)
+        first, last = rng.choice(PARTS["scripts"])
         return "".join(chr(rng.randint(first, last)) for _ in range(rng.randint(1, 6)))
 
     def word() -> str:
-        return rng.choice(words)
+        return rng.choice(PARTS["words"])
 
     def mark() -> str:
-        return rng.choice(MARKS)
+        return rng.choice(PARTS["marks"])
 
     def edited() -> str:
-        subject, verb, thing, end = map(rng.choice, choices)
+        subject, verb, thing, end = map(rng.choice, PARTS["phrases"])
         characters = list(f"{subject.capitalize()} {verb} {thing}{end} {word()}")
         for _ in range(rng.randint(1, 4)):
             characters[rng.randrange(len(characters))] += mark()
