@@ -98,20 +98,15 @@ def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scenes", type=int, default=300, help="number of scenes (default: 300)")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--show", type=int, default=0, help="print so many scenes in which a synonym costs as much")
     options = parser.parse_args(words)
     rows = rows_of(options.scenes, options.seed)
     header: list[str] = []
     for name in METRICS:
-        found = scores(name, rows)
-        by_name = shares(found)
+        by_name = shares(scores(name, rows))
         if not header:
             header = ["metric", *by_name]
             print(f"| {' | '.join(header)} |\n| --- |{' ---: |' * len(by_name)}")
         print(f"| {name} | " + " | ".join(f"{value:.3f}" for value in by_name.values()) + " |", flush=True)
-        missed = np.flatnonzero(found["invented"] >= found["synonym"] - 1e-9)[: options.show]
-        for row in missed.tolist():
-            print(*(f"{kind}: {getattr(rows[row], kind)}" for kind in found), rows[row].references, sep="\n  ")
 
 
 if __name__ == "__main__":
