@@ -78,7 +78,7 @@ def test_degenerate_values_of_the_formula():
 @pytest.mark.parametrize("layer", [0, 1, 2])
 def test_the_definition_in_loops(request, kind, layer, idf):
     folder = request.getfixturevalue(kind)
-    predictions, references = sentences(layer, 25)
+    predictions, references = sentences(layer, 10)
     metric = load(folder, num_layers=layer, idf=idf)
     found = columns(metric.compute(predictions=predictions, references=references))
     encoder = metric._encoder()
