@@ -1,9 +1,8 @@
-"""Rank correlations with ratings: Kendall's tau-b and tau-c and Spearman's rho, also from contingency tables."""
+"""Rank correlations of samples, from contingency tables: Kendall's tau-b and tau-c and Spearman's rho."""
 
 import math
 from collections import Counter
 from collections.abc import Sequence
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,44 +12,6 @@ Ints = npt.NDArray[np.intp]
 
 # Maximum number of different ratings in a table. A larger table needs more memory and time than it saves.
 MAX_CLASSES = 64
-
-
-def kendall(scores: Floats, ratings: Floats, variant: Literal["b", "c"]) -> float:
-    """Compute Kendall's tau times 100, with scipy.
-
-    tau-c (Stuart, 1953) is 2(P - Q) / (n^2 (m - 1) / m), where m is the smaller number of different values. It assumes
-    that the classes are filled evenly. If most ratings are equal, as in Flickr8k-CF, it is far below tau-b.
-
-    Args:
-        scores: Scores without NaN, shape ``(n,)``.
-        ratings: Ratings without NaN, shape ``(n,)``.
-        variant: Treatment of ties, "b" or "c".
-
-    Returns:
-        Coefficient in [-100, 100]. NaN without two different scores and two different ratings.
-    """
-    from scipy.stats import kendalltau
-
-    if is_constant(scores) or is_constant(ratings):
-        return math.nan
-    return 100 * float(kendalltau(scores, ratings, variant=variant).statistic)
-
-
-def spearman(scores: Floats, ratings: Floats) -> float:
-    """Compute Spearman's rank correlation times 100, with scipy.
-
-    Args:
-        scores: Scores without NaN, shape ``(n,)``.
-        ratings: Ratings without NaN, shape ``(n,)``.
-
-    Returns:
-        Coefficient in [-100, 100]. NaN without two different scores and two different ratings.
-    """
-    from scipy.stats import spearmanr
-
-    if is_constant(scores) or is_constant(ratings):
-        return math.nan
-    return 100 * float(spearmanr(scores, ratings).statistic)
 
 
 def is_constant(values: Floats) -> bool:
@@ -94,13 +55,16 @@ def n_classes_of(counts: Ints) -> int:
 
 
 def table_taus(counts: Ints) -> tuple[float, float]:
-    """Compute tau-b and tau-c of a contingency table, each times 100.
+    """Compute tau-b and tau-c of a contingency table.
+
+    tau-c (Stuart, 1953) is 2(P - Q) / (n^2 (m - 1) / m), where m is the smaller number of different values. It assumes
+    that the classes are filled evenly. If most ratings are equal, as in Flickr8k-CF, it is far below tau-b.
 
     Args:
         counts: Number of items per score and rating, ascending, shape ``(n_scores, n_ratings)``.
 
     Returns:
-        tau-b and tau-c, each in [-100, 100]. NaN without two different scores and two different ratings.
+        tau-b and tau-c, each in [-1, 1]. NaN without two different scores and two different ratings.
     """
     by_score, by_rating, n = counts.sum(axis=1), counts.sum(axis=0), int(counts.sum())
     m = n_classes_of(counts)
@@ -113,17 +77,17 @@ def table_taus(counts: Ints) -> tuple[float, float]:
     difference = int((counts * (both_lower - discordant)).sum())  # P - Q
     total = n * (n - 1) // 2
     untied = [total - int((own * (own - 1) // 2).sum()) for own in (by_score, by_rating)]
-    return 100 * difference / math.sqrt(untied[0]) / math.sqrt(untied[1]), 200 * difference * m / (n**2 * (m - 1))
+    return difference / math.sqrt(untied[0]) / math.sqrt(untied[1]), 2 * difference * m / (n**2 * (m - 1))
 
 
 def table_spearman(counts: Ints) -> float:
-    """Compute Spearman's rank correlation of a contingency table, times 100.
+    """Compute Spearman's rank correlation of a contingency table.
 
     Args:
         counts: Number of items per score and rating, ascending, shape ``(n_scores, n_ratings)``.
 
     Returns:
-        Coefficient in [-100, 100]. NaN without two different scores and two different ratings.
+        Coefficient in [-1, 1]. NaN without two different scores and two different ratings.
     """
     sides = counts.sum(axis=1), counts.sum(axis=0)
     if min(map(np.count_nonzero, sides)) < 2:
@@ -131,7 +95,7 @@ def table_spearman(counts: Ints) -> float:
     # Mean rank of each score and of each rating, minus the mean of all ranks.
     ranks = [np.cumsum(own) - (own - 1) / 2 - (own.sum() + 1) / 2 for own in sides]
     spread = [math.sqrt(own @ rank**2) for own, rank in zip(sides, ranks, strict=True)]
-    return 100 * float(ranks[0] @ counts @ ranks[1]) / spread[0] / spread[1]
+    return float(ranks[0] @ counts @ ranks[1]) / spread[0] / spread[1]
 
 
 class SampledTauC:
@@ -160,16 +124,16 @@ class SampledTauC:
         self._n_classes = min(len(np.unique(scores)), len(np.unique(ratings)))
 
     def correct(self, tau_c: float, n_classes: int) -> float:
-        """Return the corrected tau-c of a sample, times 100.
+        """Return the corrected tau-c of a sample.
 
         Args:
-            tau_c: tau-c of the sample, times 100. NaN if it is undefined.
+            tau_c: tau-c of the sample. NaN if it is undefined.
             n_classes: Smaller number of different values in the sample, at least 2 unless tau-c is NaN.
 
         Returns:
-            Coefficient clipped to [-100, 100]. NaN if `tau_c` is NaN.
+            Coefficient clipped to [-1, 1]. NaN if `tau_c` is NaN.
         """
         if math.isnan(tau_c):
             return tau_c
         classes = self._n_classes / (self._n_classes - 1) * (n_classes - 1) / n_classes
-        return max(-100.0, min(100.0, tau_c * classes * self.factor))
+        return max(-1.0, min(1.0, tau_c * classes * self.factor))

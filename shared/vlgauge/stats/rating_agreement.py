@@ -13,7 +13,15 @@ import numpy.typing as npt
 from vlgauge.core.errors import UsageError
 from vlgauge.stats import FEW, RESAMPLES, compute_grouped_intervals
 from vlgauge.stats.drawing import check_labels
-from vlgauge.stats.rank_correlation import MAX_CLASSES, RankTable, SampledTauC, is_constant, table_spearman, table_taus
+from vlgauge.stats.rank_correlation import (
+    MAX_CLASSES,
+    RankTable,
+    SampledTauC,
+    is_constant,
+    n_classes_of,
+    table_spearman,
+    table_taus,
+)
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
@@ -138,7 +146,7 @@ def agreement(
         nothing = Correlation(math.nan, math.nan, math.nan, math.nan)
         return Agreement(dict.fromkeys(coefficients, nothing), len(kept), dropped, n_units)
     intervals = compute_grouped_intervals(
-        _create_sampler(first, second, coefficients, labels),
+        create_sampler(first, second, coefficients, labels),
         labels,
         read=np.stack([first, second], axis=1),
         level=level,
@@ -261,32 +269,44 @@ def _exact(name: str, scores: Floats, ratings: Floats) -> tuple[float, float]:
     return float(found.statistic), float(found.pvalue)
 
 
-def _create_sampler(
+def create_sampler(
     scores: Floats, ratings: Floats, coefficients: Sequence[str], groups: Sequence[object]
 ) -> Callable[[Ints], list[float]]:
-    """Return a function that computes the coefficients of a sample, with tau-c corrected by `SampledTauC`.
+    """Return a function that computes the coefficients of samples, with tau-c corrected by `SampledTauC`.
 
     Rank correlations are computed from a contingency table if there are few different ratings.
+
+    Args:
+        scores: Scores without NaN, shape ``(n,)``.
+        ratings: Ratings without NaN, shape ``(n,)``.
+        coefficients: Names from `COEFFICIENTS`.
+        groups: Label per row. Rows with the same label are sampled together.
+
+    Returns:
+        Function from indices of rows, repeated as sampled, to one value per coefficient.
     """
     tau_c = SampledTauC(scores, ratings, groups)
     ranks = [name for name in coefficients if name != "pearson"]
     table = RankTable(scores, ratings) if ranks and len(np.unique(ratings)) <= MAX_CLASSES else None
 
     def figures(drawn: Ints) -> list[float]:
-        ours, theirs = scores[drawn], ratings[drawn]
-        if is_constant(ours) or is_constant(theirs):
-            return [math.nan] * len(coefficients)
         found: dict[str, float] = {}
+        n_classes = 0
         if table is not None:
             counts = table.counts(drawn)
-            values = (*table_taus(counts), table_spearman(counts))
-            found = {name: value / 100 for name, value in zip(COEFFICIENTS, values, strict=False)}
-        if "pearson" in coefficients:
-            found["pearson"] = float(_standardize(ours) @ _standardize(theirs))  # five times faster than scipy
-        found |= {name: _exact(name, ours, theirs)[0] for name in coefficients if name not in found}
-        if "tau_c" in coefficients:
-            n_classes = min(len(np.unique(ours)), len(np.unique(theirs)))
-            found["tau_c"] = tau_c.correct(100 * found["tau_c"], n_classes) / 100
+            found = dict(zip(("tau_b", "tau_c"), table_taus(counts), strict=True))
+            found |= {"spearman": table_spearman(counts)} if "spearman" in ranks else {}
+            n_classes = n_classes_of(counts) if "tau_c" in ranks else 0
+        if rest := [name for name in coefficients if name not in found]:
+            ours, theirs = scores[drawn], ratings[drawn]
+            if is_constant(ours) or is_constant(theirs):
+                return [math.nan] * len(coefficients)
+            if "pearson" in rest:
+                found["pearson"] = float(_standardize(ours) @ _standardize(theirs))  # five times faster than scipy
+            found |= {name: _exact(name, ours, theirs)[0] for name in rest if name != "pearson"}
+            n_classes = min(len(np.unique(ours)), len(np.unique(theirs))) if "tau_c" in rest else n_classes
+        if "tau_c" in ranks:
+            found["tau_c"] = tau_c.correct(found["tau_c"], n_classes)
         return [found[name] for name in coefficients]
 
     return figures

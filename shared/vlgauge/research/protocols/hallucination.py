@@ -15,7 +15,8 @@ import numpy as np
 from vlgauge.core.errors import UsageError
 from vlgauge.research.protocols.evaluation import Floats, Ints, Sampled
 from vlgauge.research.protocols.files import FilePath, Folder, columns_of, entry, one_file, placed_rows, texts, tidy
-from vlgauge.research.protocols.ratings import RankTable, RatedCaptions, RatingRule
+from vlgauge.research.protocols.ratings import RatedCaptions, RatingRule
+from vlgauge.stats.rank_correlation import RankTable
 
 HAT_FILE, NOCAPS_FILE = "hat-trainval.json", "nocaps-val-foil.json"
 DOMAINS = ("in-domain", "near-domain", "out-domain")

@@ -8,27 +8,34 @@ from typing import ClassVar
 import numpy as np
 
 from vlgauge.research.protocols.evaluation import Floats, Ints, Sampled, Task, check_scores
-from vlgauge.stats.rank_correlation import (
-    MAX_CLASSES,
-    RankTable,
-    SampledTauC,
-    kendall,
-    n_classes_of,
-    spearman,
-    table_spearman,
-    table_taus,
-)
+from vlgauge.stats.rating_agreement import coefficient, create_sampler
+
+_ANNOTATED = ("tau_b", "spearman")
 
 
-def tau_figures(scores: Floats, ratings: Floats) -> dict[str, float]:
-    """Compute tau-b and tau-c, with one row per rating.
+@dataclass(frozen=True)
+class RatingRule:
+    """Function that computes figures by name from scores and ratings as scipy does, and a faster one for samples."""
+
+    exact: Callable[[Floats, Floats], dict[str, float]]
+    sampled: Callable[[Floats, Floats, Sequence[object]], Sampled]
+
+
+def correlation_rule(*names: str) -> RatingRule:
+    """Return the rule that computes correlations, each times 100, with one row per rating.
 
     Args:
-        scores: Scores, shape ``(n,)``.
-        ratings: Ratings, shape ``(n, 1)``.
+        *names: Names from `vlgauge.stats.rating_agreement.COEFFICIENTS`.
     """
-    column = ratings[:, 0]
-    return {"tau_b": kendall(scores, column, "b"), "tau_c": kendall(scores, column, "c")}
+
+    def exact(scores: Floats, ratings: Floats) -> dict[str, float]:
+        return {name: 100 * coefficient(name, scores, ratings[:, 0]) for name in names}
+
+    def sampled(scores: Floats, ratings: Floats, groups: Sequence[object]) -> Sampled:
+        sample = create_sampler(scores, ratings[:, 0], names, groups)
+        return lambda drawn: [100 * value for value in sample(drawn)]
+
+    return RatingRule(exact, sampled)
 
 
 def annotator_figures(scores: Floats, ratings: Floats) -> dict[str, float]:
@@ -41,106 +48,22 @@ def annotator_figures(scores: Floats, ratings: Floats) -> dict[str, float]:
         ratings: Ratings, shape ``(n, n_annotators)``.
     """
     rounded = np.around(scores, 4)
-    taus = [kendall(rounded, column, "b") for column in ratings.T]
-    rhos = [spearman(rounded, column) for column in ratings.T]
-    return {"tau_b": 100 * round(_mean(taus) / 100, 4), "spearman": 100 * round(_mean(rhos) / 100, 4)}
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
-
-
-def create_tau_sampler(scores: Floats, ratings: Floats, groups: Sequence[object]) -> Sampled:
-    """Return a function that computes `tau_figures` of samples, with tau-c corrected by `SampledTauC`.
-
-    Args:
-        scores: Shape ``(n,)``.
-        ratings: Shape ``(n, 1)``.
-        groups: Label per item.
-
-    Returns:
-        Function from indices of items, repeated as sampled, to tau-b and tau-c, each times 100.
-    """
-    column = ratings[:, 0]
-    tau_c = SampledTauC(scores, column, groups)
-    if len(np.unique(column)) > MAX_CLASSES:
-
-        def exact(drawn: Ints) -> list[float]:
-            own, theirs = scores[drawn], column[drawn]
-            n_classes = min(len(np.unique(own)), len(np.unique(theirs)))
-            return [kendall(own, theirs, "b"), tau_c.correct(kendall(own, theirs, "c"), n_classes)]
-
-        return exact
-    table = RankTable(scores, column)
-
-    def of_counts(drawn: Ints) -> tuple[float, float]:
-        counts = table.counts(drawn)
-        taus = table_taus(counts)
-        return taus[0], tau_c.correct(taus[1], n_classes_of(counts))
-
-    return of_counts
+    return {name: _round_mean([coefficient(name, rounded, column) for column in ratings.T]) for name in _ANNOTATED}
 
 
 def create_annotator_sampler(scores: Floats, ratings: Floats, groups: Sequence[object]) -> Sampled:
-    """Return a function that computes `annotator_figures` of samples.
-
-    Args:
-        scores: Shape ``(n,)``.
-        ratings: Shape ``(n, n_annotators)``.
-        groups: Label per item, which is not used.
-
-    Returns:
-        Function from indices of items, repeated as sampled, to the means over the annotators of tau-b and Spearman's
-        coefficient, each times 100.
-    """
-    if len(np.unique(ratings)) > MAX_CLASSES:
-        return lambda drawn: list(annotator_figures(scores[drawn], ratings[drawn]).values())
-    rounded = np.around(scores, 4)
-    tables = [RankTable(rounded, column) for column in ratings.T]
-
-    def figures(drawn: Ints) -> list[float]:
-        counts = [table.counts(drawn) for table in tables]
-        means = _mean([table_taus(own)[0] for own in counts]), _mean([table_spearman(own) for own in counts])
-        return [100 * round(mean / 100, 4) for mean in means]
-
-    return figures
+    """Return a function that computes `annotator_figures` of samples."""
+    samplers = [create_sampler(np.around(scores, 4), column, _ANNOTATED, groups) for column in ratings.T]
+    return lambda drawn: list(map(_round_mean, zip(*(sample(drawn) for sample in samplers), strict=True)))
 
 
-def correlation_figures(scores: Floats, ratings: Floats) -> dict[str, float]:
-    """Compute Spearman's rho and tau-b, with one row per rating.
-
-    Args:
-        scores: Scores, shape ``(n,)``.
-        ratings: Ratings, shape ``(n, 1)``.
-    """
-    column = ratings[:, 0]
-    return {"spearman": spearman(scores, column), "tau_b": kendall(scores, column, "b")}
+def _round_mean(values: Sequence[float]) -> float:
+    return 100 * round(math.fsum(values) / len(values), 4)
 
 
-def create_correlation_sampler(scores: Floats, ratings: Floats, groups: Sequence[object]) -> Sampled:
-    """Return a function that computes `correlation_figures` of samples."""
-    if len(np.unique(ratings)) > MAX_CLASSES:
-        return lambda drawn: list(correlation_figures(scores[drawn], ratings[drawn]).values())
-    table = RankTable(scores, ratings[:, 0])
-
-    def figures(drawn: Ints) -> list[float]:
-        counts = table.counts(drawn)
-        return [table_spearman(counts), table_taus(counts)[0]]
-
-    return figures
-
-
-@dataclass(frozen=True)
-class RatingRule:
-    """Function that computes figures by name from scores and ratings as scipy does, and a faster one for samples."""
-
-    exact: Callable[[Floats, Floats], dict[str, float]]
-    sampled: Callable[[Floats, Floats, Sequence[object]], Sampled]
-
-
-TAUS = RatingRule(tau_figures, create_tau_sampler)
+TAUS = correlation_rule("tau_b", "tau_c")
 ANNOTATORS = RatingRule(annotator_figures, create_annotator_sampler)
-CORRELATIONS = RatingRule(correlation_figures, create_correlation_sampler)
+CORRELATIONS = correlation_rule("spearman", "tau_b")
 
 
 @dataclass(frozen=True)

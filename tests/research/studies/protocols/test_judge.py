@@ -12,7 +12,8 @@ from vlgauge.research.protocols.evaluation import judge
 from vlgauge.research.protocols.pairs import RIGHT
 from vlgauge.research.protocols.ratings import ANNOTATORS, TAUS
 from vlgauge.stats import bootstrap_pvalue, compute_grouped_samples
-from vlgauge.stats.rank_correlation import RankTable, SampledTauC, kendall, table_spearman, table_taus
+from vlgauge.stats.rank_correlation import RankTable, SampledTauC, table_spearman, table_taus
+from vlgauge.stats.rating_agreement import coefficient
 
 
 def made(seed, n=60):
@@ -30,8 +31,8 @@ def test_counts_give_what_scipy_gives(seed):
     drawn = np.random.default_rng(seed).integers(0, 60, 60)
     counts = RankTable(scores, ratings).counts(drawn)
     tau_b, tau_c = (kendalltau(scores[drawn], ratings[drawn], variant=variant).statistic for variant in "bc")
-    assert table_taus(counts) == pytest.approx((100 * tau_b, 100 * tau_c), rel=1e-12)
-    assert table_spearman(counts) == pytest.approx(100 * spearmanr(scores[drawn], ratings[drawn]).statistic, rel=1e-12)
+    assert table_taus(counts) == pytest.approx((tau_b, tau_c), rel=1e-12)
+    assert table_spearman(counts) == pytest.approx(spearmanr(scores[drawn], ratings[drawn]).statistic, rel=1e-12)
 
 
 @pytest.mark.parametrize("constant", ["scores", "ratings"])
@@ -52,7 +53,7 @@ def test_samples_have_the_figures_of_their_rows(rule):
     groups = range(60)
     if rule is TAUS:
         n_classes = min(len(set(scores[drawn])), len(set(ratings[drawn])))
-        exact["tau_c"] = SampledTauC(scores, ratings, groups).correct(exact["tau_c"], n_classes)
+        exact["tau_c"] = SampledTauC(scores, ratings, groups).correct(exact["tau_c"] / 100, n_classes) * 100
     assert list(rule.sampled(scores, columns, groups)(drawn)) == pytest.approx(list(exact.values()), rel=1e-9)
 
 
@@ -61,8 +62,8 @@ def test_many_different_ratings_are_left_to_scipy():
     task = rated(scores + np.arange(80) / 40)
     drawn = np.arange(79)
     expected = task.figures_of(scores, drawn)
-    expected["tau_c"] = SampledTauC(scores, task.ratings[:, 0], range(80)).correct(expected["tau_c"], 79)
-    assert task.create_sampler(scores, np.arange(80))(drawn) == list(expected.values())
+    expected["tau_c"] = SampledTauC(scores, task.ratings[:, 0], range(80)).correct(expected["tau_c"] / 100, 79) * 100
+    assert task.create_sampler(scores, np.arange(80))(drawn) == pytest.approx(list(expected.values()), rel=1e-12)
 
 
 def test_tau_c_of_samples_is_that_of_the_rows_on_average():
@@ -70,8 +71,9 @@ def test_tau_c_of_samples_is_that_of_the_rows_on_average():
     tau_c, found = SampledTauC(scores, ratings, range(5)), []
     for rows in map(list, itertools.product(range(5), repeat=5)):
         n_classes = len(set(rows))
-        found.append(0.0 if n_classes < 2 else tau_c.correct(kendall(scores[rows], ratings[rows], "c"), n_classes))
-    assert np.mean(found) == pytest.approx(kendall(scores, ratings, "c"))
+        own = coefficient("tau_c", scores[rows], ratings[rows])
+        found.append(0.0 if n_classes < 2 else tau_c.correct(own, n_classes))
+    assert np.mean(found) == pytest.approx(coefficient("tau_c", scores, ratings))
 
 
 @pytest.mark.parametrize("labels", [[0, 1, 2, 3, 4], [0, 1, 1, 2, 2], [0, 0, 0, 0, 1], [0] * 5])

@@ -12,7 +12,7 @@ from protocol_tasks import evaluated, interleaved, pairs, plain_figures, rated, 
 from vlgauge.research.protocols.pairs import RIGHT, Ties
 from vlgauge.research.protocols.ratings import ANNOTATORS
 from vlgauge.stats import compute_grouped_intervals
-from vlgauge.stats.rank_correlation import kendall, spearman
+from vlgauge.stats.rating_agreement import coefficient
 
 ORACLE = json.loads((GOLDEN / "pac_s" / "protocol_synthetic.json").read_text("utf-8"))
 
@@ -71,8 +71,8 @@ def test_paragraphs():
 def test_kendall_by_hand():
     # Pairs: (1,2) concordant, (1,3) tied in the score, (2,3) discordant, (.,4) concordant, concordant, tied in rating.
     scores, ratings = np.array([1.0, 2.0, 1.0, 3.0]), np.array([1.0, 3.0, 2.0, 2.0])
-    assert kendall(scores, ratings, "b") == pytest.approx(100 * (3 - 1) / math.sqrt(5 * 5))
-    assert kendall(scores, ratings, "c") == pytest.approx(100 * 2 * (3 - 1) / (4**2 * (3 - 1) / 3))
+    assert coefficient("tau_b", scores, ratings) == pytest.approx((3 - 1) / math.sqrt(5 * 5))
+    assert coefficient("tau_c", scores, ratings) == pytest.approx(2 * (3 - 1) / (4**2 * (3 - 1) / 3))
 
 
 def tau_by_definition(x, y, variant):
@@ -80,9 +80,9 @@ def tau_by_definition(x, y, variant):
     signs = [(np.sign(x[i] - x[j]), np.sign(y[i] - y[j])) for i, j in pairs]
     difference = sum(a * b for a, b in signs)
     if variant == "b":
-        return 100 * difference / math.sqrt(sum(a != 0 for a, _ in signs) * sum(b != 0 for _, b in signs))
+        return difference / math.sqrt(sum(a != 0 for a, _ in signs) * sum(b != 0 for _, b in signs))
     m = min(len(set(x)), len(set(y)))
-    return 100 * 2 * difference / (len(x) ** 2 * (m - 1) / m)
+    return 2 * difference / (len(x) ** 2 * (m - 1) / m)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -91,21 +91,22 @@ def test_kendall_is_its_definition_on_data_with_ties(seed, variant):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(5, 60))
     x, y = rng.integers(0, 7, n).astype(float), rng.integers(1, 5, n).astype(float) ** 2
-    assert kendall(x, y, variant) == pytest.approx(tau_by_definition(x.tolist(), y.tolist(), variant), rel=1e-10)
+    expected = tau_by_definition(x.tolist(), y.tolist(), variant)
+    assert coefficient(f"tau_{variant}", x, y) == pytest.approx(expected, rel=1e-10)
 
 
 def test_spearman_is_the_correlation_of_mean_ranks():
     x, y = np.array([0.1, 0.4, 0.4, 0.2, 0.9]), np.array([1.0, 2.0, 3.0, 3.0, 3.0])
     expected = np.corrcoef([1, 3.5, 3.5, 2, 5], [1, 2, 4, 4, 4])[0, 1]
-    assert spearman(x, y) == pytest.approx(100 * expected, rel=1e-12)
+    assert coefficient("spearman", x, y) == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("function", [lambda x, y: kendall(x, y, "b"), lambda x, y: kendall(x, y, "c"), spearman])
+@pytest.mark.parametrize("name", ["tau_b", "tau_c", "spearman"])
 @pytest.mark.parametrize("x", [[], [1.0], [2.0, 2.0, 2.0]])
-def test_correlation_of_too_little_is_undefined(function, x):
+def test_correlation_of_too_little_is_undefined(name, x):
     x = np.array(x)
-    assert math.isnan(function(x, np.arange(len(x)) * 1.0))
-    assert math.isnan(function(np.arange(len(x)) * 1.0, x))
+    assert math.isnan(coefficient(name, x, np.arange(len(x)) * 1.0))
+    assert math.isnan(coefficient(name, np.arange(len(x)) * 1.0, x))
 
 
 def test_correlations_do_not_change_with_order_or_a_monotone_map():
