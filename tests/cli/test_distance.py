@@ -172,7 +172,7 @@ def test_stories_are_scored_first(files, capsys, monkeypatch):
         (["empty.json", "human.csv", "--output", "empty.json"], "--output must be a different file from FILE"),
         (["nowhere", "human.csv"], "nowhere: No such file or directory"),
         (["empty.json", "human.csv"], "MODEL must have the scores"),
-        (["model.jsonl", "human.csv", "--resamples", "0"], "`resamples` must be at least 1, got 0"),
+        (["model.jsonl", "human.csv", "--resamples", "0"], "`resamples` must be an integer of at least 1, got 0"),
     ],
 )
 def test_errors_of_distances_are_one_line(scores, capsys, arguments, message):

@@ -59,7 +59,7 @@ def test_score_refuses(capsys, words, message):
 )
 def test_more_samples_than_any_array_has_are_refused(capsys, words):
     line = told(capsys, *words, "--resamples", "9" * 30)
-    assert f"--resamples must be at most 1,000,000,000, got {'9' * 30}" in line or "`resamples` must be at most" in line
+    assert "resamples` must be an integer of at most" in line or "--resamples must be an integer of at most" in line
 
 
 def test_more_permutations_than_any_array_has_are_refused():

@@ -7,12 +7,12 @@ import pytest
 from vlgauge.stats import (
     alpha,
     can_be_significant,
-    check_enough_resamples,
     default_resamples,
     holm,
     is_significant,
     min_resamples,
 )
+from vlgauge.stats.significance import check_enough_resamples
 
 
 def test_a_level_is_read_as_it_is_written():

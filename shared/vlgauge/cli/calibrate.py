@@ -8,7 +8,7 @@ from vlgauge.cli.inputs import add_limits, add_shared
 from vlgauge.cli.outputs import check_target
 from vlgauge.families.clip_score.calibration import fit_on_metric
 from vlgauge.inputs.tables.files import READERS, make_paths_absolute, read_rows, take_column
-from vlgauge.stats import check_resampling
+from vlgauge.stats.drawing import check_resampling
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> None:
         UsageError: If an option or the content of a file is not valid.
     """
     check_target(options.output, [options.file], endings=(".json",))
-    check_resampling(options.level, options.resamples)
+    check_resampling(options.level, options.resamples, least=0)
     profile = {"profile": options.profile} if options.profile else {}
     metric = vlgauge.load(
         "clip_s", backbone=options.backbone, weights=options.weights, device=options.device, **profile

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +15,8 @@ import numpy.typing as npt
 from vlgauge import stats
 from vlgauge.core.catalog import score_facts
 from vlgauge.core.errors import UsageError
-from vlgauge.core.validation import check_choice, nearest, warn
-from vlgauge.families.aggregation import COUNTED, corpus_counts, find_counts, score_bounds, value_of_rows
+from vlgauge.core.validation import check_choice, check_int, nearest, warn
+from vlgauge.families.aggregation import CountBasedMetric, corpus_counts, find_counts, score_bounds, value_of_rows
 from vlgauge.leaderboard.common_rows import Scores, common_rows, describe_undefined, rank_names, worst_values
 from vlgauge.leaderboard.joined_runs import (
     common_signature,
@@ -26,8 +27,9 @@ from vlgauge.leaderboard.joined_runs import (
     scores_in_order,
 )
 from vlgauge.leaderboard.runs import Run
-from vlgauge.leaderboard.tested_systems import Drawn, Noise, RowDifferences, Tested
-from vlgauge.stats.drawing import check_level, check_resamples, check_seed
+from vlgauge.leaderboard.tested_systems import Noise, RowDifferences, Tested, compute_tests
+from vlgauge.stats.drawing import check_resampling
+from vlgauge.stats.significance import check_enough_resamples
 
 FAMILIES = ("all", "metric")
 """Families of tests for Holm's correction: the pairs of all metrics (default), or of each metric separately."""
@@ -231,30 +233,29 @@ def compare(
     if baseline is not None and baseline not in runs:
         raise UsageError.about("baseline", f"must be one of the systems, got {baseline!r}", nearest(baseline, runs))
     check_choice("family", family, FAMILIES)
-    check_level(level)
-    check_seed(seed)
+    check_resampling(level, 1 if resamples is None else resamples)
+    check_int("seed", seed, 0)
     names = [(b, a) if a == baseline else (a, b) for a, b in itertools.combinations(runs, 2)]
     n_tests = len(names) * (len(metrics) if family == "all" else 1)
     enough = stats.default_resamples(n_tests, level)
     if resamples is not None:
-        check_resamples(resamples)
-        stats.check_enough_resamples(resamples, n_tests, level, by_default=enough)
+        check_enough_resamples(resamples, n_tests, level, by_default=enough)
     test_resamples = resamples or enough
     keys, orders = join_rows(runs)
     labels = labels_of_runs(runs, keys) if groups is None else labels_in_order(groups, keys)
-    drawn = Drawn(names, level, resamples or stats.LEAST_SAMPLES, test_resamples, seed)
+    how = {"level": level, "resamples": resamples or stats.LEAST_SAMPLES, "seed": seed}
     joined = [_join(metric, runs, orders, keys) for metric in metrics]
-    tested = [_test_metric(one, drawn, labels) for one in joined]
+    tested = [_test_metric(one, names, labels, test_resamples, how) for one in joined]
     every = _correct_pairs(joined, tested, names, family, level)
     with_baseline = [pair for pair in names if pair[1] == baseline]
     pairs = every if baseline is None else _correct_pairs(joined, tested, with_baseline, family, level)
-    compared = [_compare_metric(*parts) for parts in zip(joined, tested, every, pairs, strict=True)]
+    compared = tuple(_compare_metric(*parts) for parts in zip(joined, tested, every, pairs, strict=True))
     for one in compared:
         if one.notes:
             warn("; ".join(one.notes))
     n_groups = None if labels is None else len(set(labels))
     return RunComparison(
-        *(tuple(keys), baseline, level, drawn.resamples, test_resamples, family, seed, n_groups, tuple(compared))
+        tuple(keys), baseline, **how, test_resamples=test_resamples, family=family, n_groups=n_groups, metrics=compared
     )
 
 
@@ -274,6 +275,10 @@ class _Joined:
     def higher_is_better(self) -> bool:
         return score_facts(self.metric).higher_is_better
 
+    @property
+    def counted(self) -> CountBasedMetric | None:
+        return find_counts(self.metric, self.signature)
+
     @cached_property
     def known(self) -> Scores:
         """Score or sum of counts of each row, by name of the system. NaN if the system does not define the row."""
@@ -281,10 +286,8 @@ class _Joined:
 
     @cached_property
     def noise(self) -> Noise:
-        is_noise = None if self.counts is None else COUNTED[self.metric].is_noise
-        if self.counts is None or is_noise is None:
-            return {}
-        return {name: is_noise(own).tolist() for name, own in self.counts.items()}
+        is_noise = self.counted and self.counted.is_noise
+        return {name: is_noise(own).tolist() for name, own in (self.counts or {}).items()} if is_noise else {}
 
     @cached_property
     def row_differences(self) -> RowDifferences:
@@ -295,12 +298,12 @@ def _join(metric: str, runs: Mapping[str, Run], orders: Mapping[str, Sequence[in
     signature = common_signature(metric, runs)
     kind = name_compared_value(metric, signature, runs, orders)
     scores = {name: scores_in_order(metric, name, run, orders[name], len(keys)) for name, run in runs.items()}
-    counts = None
-    if find_counts(metric, signature) is not None:
+    counts, counted = None, find_counts(metric, signature)
+    if counted is not None:
         counts = {name: corpus_counts(metric, run, f"runs[{name!r}]")[orders[name]] for name, run in runs.items()}
     rows = common_rows(metric, _get_known(scores, counts), keys)
-    for name, own in {} if counts is None else counts.items():
-        if math.isnan(value_of_rows(find_counts(metric, signature), own[rows])):
+    for name, own in (counts or {}).items():
+        if math.isnan(value_of_rows(counted, own[rows])):
             raise UsageError.about(
                 "runs",
                 f"must have a value of {metric} for every system, {name} has none on the {len(rows)} rows that are "
@@ -315,16 +318,19 @@ def _get_known(scores: Scores, counts: Mapping[str, npt.NDArray[np.float64]] | N
     return scores if counts is None else {name: own.sum(axis=1).tolist() for name, own in counts.items()}
 
 
-def _test_metric(joined: _Joined, drawn: Drawn, labels: Sequence[object] | None) -> Tested:
+def _test_metric(
+    joined: _Joined,
+    names: Sequence[tuple[str, str]],
+    labels: Sequence[object] | None,
+    test_resamples: int,
+    how: Mapping[str, Any],
+) -> Tested:
     """Return values, tests and intervals over the rows that every system defines."""
     groups = None if labels is None else [labels[row] for row in joined.rows]
-    if joined.counts is not None:
-        counts = {name: own[joined.rows] for name, own in joined.counts.items()}
-        tested = drawn.counted(counts, COUNTED[joined.metric], groups)
-    else:
-        rows = {name: [own[row] for row in joined.rows] for name, own in joined.scores.items()}
-        tested = drawn.means(rows, groups)
-    return tested.within(*score_bounds(joined.metric, joined.signature))
+    rows = {name: np.asarray(own)[joined.rows] for name, own in (joined.counts or joined.scores).items()}
+    of_tests = {"resamples": test_resamples, "seed": how["seed"], "groups": groups}
+    bounds = score_bounds(joined.metric, joined.signature)
+    return compute_tests(rows, names, joined.counted, bounds, of_tests, {**how, "groups": groups})
 
 
 def _compare_metric(
@@ -381,22 +387,20 @@ def _pair(
     too_few = not stats.can_be_significant(test.n_differing, n_tests, level)
     winner = names[0] if (test.difference > 0) == higher else names[1]
     is_apart = stats.is_significant(adjusted, level) and test.difference != 0 and not too_few
-    outcomes = _outcomes(joined.row_differences.between(*names), higher)
-    undefined = len(joined.scores[names[0]]) - test.n_items
+    apart = joined.row_differences.between(*names)
+    wins, losses, ties = (int(np.count_nonzero(found)) for found in (apart > 0, apart < 0, apart == 0))
+    outcomes = (wins, losses, ties) if higher else (losses, wins, ties)
+    low, high, few = _ends(interval)
+    undefined = len(joined.keys) - test.n_items
     return SystemPair(
-        *(*names, test.difference, *_ends(interval), test.pvalue, adjusted, *outcomes, test.n_items, undefined),
-        *(test.n_differing, too_few, winner if is_apart else None, interval is not None and interval.of_few),
+        *(*names, test.difference, low, high, test.pvalue, adjusted, *outcomes, test.n_items, undefined),
+        *(test.n_differing, too_few, winner if is_apart else None, few),
     )
 
 
-def _outcomes(apart: npt.NDArray[np.float64], higher_is_better: bool) -> tuple[int, int, int]:
-    """Return the numbers of rows in which the first system is better, the second is better, and the scores tie."""
-    above, below, ties = (int(np.count_nonzero(found)) for found in (apart > 0, apart < 0, apart == 0))
-    return (above, below, ties) if higher_is_better else (below, above, ties)
-
-
-def _ends(interval: stats.Interval | None) -> tuple[float | None, float | None]:
-    return (None, None) if interval is None else (interval.low, interval.high)
+def _ends(interval: stats.Interval | None) -> tuple[float | None, float | None, bool]:
+    """Return the ends of an interval, and whether it must be marked."""
+    return (None, None, False) if interval is None else (interval.low, interval.high, interval.of_few)
 
 
 def _systems(
@@ -407,15 +411,12 @@ def _systems(
     decided = {name for pair in pairs if not pair.too_few for name in (pair.first, pair.second)}
     systems = []
     for name in order:
-        scores, known = joined.scores[name], joined.known[name]
         mine = tuple(number for number, members in enumerate(groups, 1) if name in members)
-        rows = np.asarray(scores) if joined.counts is None else joined.counts[name]
-        own = value_of_rows(find_counts(joined.metric, joined.signature), rows)
-        counts = len(joined.rows), sum(map(math.isnan, known))
-        ends = tested.values[name], *_ends(tested.intervals[name])
-        interval = tested.intervals[name]
-        marks = 1 in mine and name in decided, interval is not None and interval.of_few
-        systems.append(System(name, *ends, *counts, own, worst[name], mine, *marks))
+        low, high, few = _ends(tested.intervals[name])
+        counts = len(joined.rows), sum(map(math.isnan, joined.known[name]))
+        own = value_of_rows(joined.counted, np.asarray((joined.counts or joined.scores)[name]))
+        bold = 1 in mine and name in decided
+        systems.append(System(name, tested.values[name], low, high, *counts, own, worst[name], mine, bold, few))
     return tuple(systems)
 
 

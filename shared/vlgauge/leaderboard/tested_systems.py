@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from vlgauge import stats
-from vlgauge.core.results import mean_of_defined
-from vlgauge.families.aggregation import CountBasedMetric
+from vlgauge.core.catalog import Bounds
+from vlgauge.families.aggregation import CountBasedMetric, value_of_rows
 from vlgauge.leaderboard.common_rows import Scores
 
 Floats = npt.NDArray[np.float64]
@@ -28,92 +28,52 @@ class Tested:
     intervals: Mapping[str, stats.Interval | None]
     pairs: Mapping[tuple[str, str], tuple[stats.PairedTest, stats.Interval | None]]
 
-    def within(self, least: float | None, greatest: float | None) -> Tested:
-        """Return a copy with intervals clipped to the possible range of values and of their differences.
 
-        Args:
-            least: Minimum value. None without a minimum.
-            greatest: Maximum value. None without a maximum.
-        """
-        width = None if least is None or greatest is None else greatest - least
-        own, apart = (least, greatest), (None if width is None else -width, width)
-        return Tested(
-            self.values,
-            {name: ends and ends.within(own, self.values[name]) for name, ends in self.intervals.items()},
-            {pair: (test, ends and ends.within(apart, test.difference)) for pair, (test, ends) in self.pairs.items()},
-        )
+def compute_tests(
+    rows: Mapping[str, Floats],
+    names: Sequence[tuple[str, str]],
+    counted: CountBasedMetric | None,
+    bounds: Bounds,
+    of_tests: Mapping[str, Any],
+    of_intervals: Mapping[str, Any],
+) -> Tested:
+    """Return values, intervals and tests. Tests treat noise in summed counts as noise in a row.
 
-
-@dataclass(frozen=True)
-class Drawn:
-    """Settings of the resampling, and the pairs of systems."""
-
-    names: Sequence[tuple[str, str]]
-    level: float
-    resamples: int
-    test_resamples: int
-    seed: int
-
-    def means(self, scores: Scores, labels: Sequence[object] | None) -> Tested:
-        """Return intervals and tests of means.
-
-        Args:
-            scores: Scores by name of the system, of rows that every system defines.
-            labels: Label per row. Rows with the same label are sampled together. None if rows are sampled
-                independently.
-        """
-        columns = [np.asarray(column, dtype=np.float64) for column in scores.values()]
-        pairs = self._pairs(scores)
-        tests = stats.paired_tests(columns, pairs, resamples=self.test_resamples, seed=self.seed, groups=labels)
-        columns += [stats.differences(columns[first], columns[second]) for first, second in pairs]
-        ends = iter(
-            stats.bootstrap_intervals(
-                columns, level=self.level, resamples=self.resamples, seed=self.seed, groups=labels
-            )
-        )
-        return Tested(
-            {name: mean_of_defined(column) for name, column in scores.items()},
-            {name: next(ends) for name in scores},
-            {pair: (test, next(ends)) for pair, test in zip(self.names, tests, strict=True)},
-        )
-
-    def counted(
-        self, counts: Mapping[str, Floats], metric: CountBasedMetric, labels: Sequence[object] | None
-    ) -> Tested:
-        """Return intervals and tests of a statistic of summed counts. Tests treat noise in the sums as noise in a row.
-
-        Args:
-            counts: Counts by name of the system, shape ``(n_rows, n_counts)``, of rows that every system defines.
-            metric: Metric that computes the value from the summed counts.
-            labels: Label per row. None if rows are sampled independently.
-        """
-        every, pairs = list(counts.values()), self._pairs(counts)
-        tests = stats.count_statistic_tests(
-            *(every, pairs, metric.without_noise), resamples=self.test_resamples, seed=self.seed, groups=labels
-        )
+    Args:
+        rows: Scores by name of the system, shape ``(n_rows,)``, or counts, shape ``(n_rows, n_counts)``, of rows that
+            every system defines.
+        names: Pairs of systems.
+        counted: Metric that computes the value from the summed counts. None for means of scores.
+        bounds: Minimum and maximum of the values, to which intervals are clipped. None without such a bound.
+        of_tests: Number of samples, seed and groups of the tests.
+        of_intervals: The same of the intervals, and their level.
+    """
+    every, index = list(rows.values()), {name: number for number, name in enumerate(rows)}
+    pairs = [(index[first], index[second]) for first, second in names]
+    if counted is None:
+        tests = stats.paired_tests(every, pairs, **of_tests)
+        apart = [stats.differences(every[first], every[second]) for first, second in pairs]
+        intervals = stats.bootstrap_intervals([*every, *apart], **of_intervals)
+    else:
+        tests = stats.count_statistic_tests(every, pairs, counted.without_noise, **of_tests)
+        contrasts = [*((number,) for number in range(len(every))), *pairs]
         # Values include the noise of a corpus without a match, as the metric reports it, and so do their intervals.
-        ends = iter(
-            stats.count_statistic_intervals(
-                every,
-                [*((number,) for number in range(len(every))), *pairs],
-                metric.value,
-                of_differences=metric.without_noise,
-                level=self.level,
-                resamples=self.resamples,
-                seed=self.seed,
-                groups=labels,
-            )
+        intervals = stats.count_statistic_intervals(
+            every, contrasts, counted.value, of_differences=counted.without_noise, **of_intervals
         )
-        return Tested(
-            {name: stats.count_statistic(own, metric.value) for name, own in counts.items()},
-            {name: next(ends) for name in counts},
-            {pair: (test, next(ends)) for pair, test in zip(self.names, tests, strict=True)},
-        )
-
-    def _pairs(self, systems: Iterable[str]) -> list[tuple[int, int]]:
-        """Return the pairs as indices of systems."""
-        index = {name: number for number, name in enumerate(systems)}
-        return [(index[first], index[second]) for first, second in self.names]
+    values = {name: value_of_rows(counted, own) for name, own in rows.items()}
+    least, greatest = bounds
+    width = None if least is None or greatest is None else greatest - least
+    of_pairs = (None if width is None else -width, width)
+    ends = iter(intervals)
+    return Tested(
+        values,
+        {name: (own := next(ends)) and own.within(bounds, value) for name, value in values.items()},
+        {
+            pair: (test, (own := next(ends)) and own.within(of_pairs, test.difference))
+            for pair, test in zip(names, tests, strict=True)
+        },
+    )
 
 
 class RowDifferences:

@@ -3,12 +3,9 @@
 from vlgauge.stats.intervals import FEW, FEW_MARK, FEW_NOTE, METHOD, Interval, bootstrap_interval, bootstrap_intervals
 from vlgauge.stats.paired import PairedTest, differences, holm, paired_test, paired_tests
 from vlgauge.stats.permutation import (
-    PVALUE_MODES,
-    SIGNS,
     TOLERANCE,
     Partitions,
     SetTest,
-    check_partition_count,
     compute_calibrated_harmonic_pvalue,
     expected_log_pvalues,
     harmonic_mean_pvalue,
@@ -19,10 +16,8 @@ from vlgauge.stats.permutation import (
 from vlgauge.stats.resampling import (
     RESAMPLES,
     bootstrap_pvalue,
-    check_resampling,
     compute_grouped_intervals,
     compute_grouped_samples,
-    least_bootstrap_pvalue,
     percentile_interval,
 )
 from vlgauge.stats.scores import LARGEST
@@ -30,7 +25,6 @@ from vlgauge.stats.significance import (
     LEAST_SAMPLES,
     alpha,
     can_be_significant,
-    check_enough_resamples,
     default_resamples,
     is_significant,
     min_resamples,
@@ -44,9 +38,7 @@ __all__ = [
     "LARGEST",
     "LEAST_SAMPLES",
     "METHOD",
-    "PVALUE_MODES",
     "RESAMPLES",
-    "SIGNS",
     "TOLERANCE",
     "Interval",
     "PairedTest",
@@ -58,9 +50,6 @@ __all__ = [
     "bootstrap_intervals",
     "bootstrap_pvalue",
     "can_be_significant",
-    "check_enough_resamples",
-    "check_partition_count",
-    "check_resampling",
     "compute_calibrated_harmonic_pvalue",
     "compute_grouped_intervals",
     "compute_grouped_samples",
@@ -73,7 +62,6 @@ __all__ = [
     "harmonic_mean_pvalue",
     "holm",
     "is_significant",
-    "least_bootstrap_pvalue",
     "mean_log_pvalue",
     "min_resamples",
     "paired_test",

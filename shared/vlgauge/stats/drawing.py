@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.core.errors import UsageError
+from vlgauge.core.validation import check_int
 
 Floats = npt.NDArray[np.float64]
 
@@ -143,42 +144,21 @@ def is_unlabeled(label: object) -> bool:
     return label is None or (isinstance(label, float) and math.isnan(label)) or not str(label).strip()
 
 
-def check_level(level: float) -> None:
-    """Check that a level is between 0 and 1.
+def check_resampling(level: float, resamples: int, *, least: int = 1) -> None:
+    """Check the level and the number of samples of intervals.
+
+    Raises:
+        ValueError: If `level` is not between 0 and 1, or `resamples` is below `least` or too large for an array.
+    """
+    if not 0.0 < level < 1.0:
+        raise UsageError.about("level", f"must be between 0 and 1, got {level}")
+    check_resamples(resamples, least)
+
+
+def check_resamples(resamples: int, least: int = 1) -> None:
+    """Check that a number of samples is an integer from `least` to the largest number that fits into an array.
 
     Raises:
         ValueError: If it is not.
     """
-    if not 0.0 < level < 1.0:
-        raise UsageError.about("level", f"must be between 0 and 1, got {level}")
-
-
-def check_resamples(resamples: int) -> None:
-    """Check a number of samples.
-
-    Raises:
-        ValueError: If it is below 1 or too large for an array.
-    """
-    if resamples < 1:
-        raise UsageError.about("resamples", f"must be at least 1, got {resamples}")
-    check_not_too_many(resamples)
-
-
-def check_not_too_many(resamples: int) -> None:
-    """Check that a number of samples is not too large for an array.
-
-    Raises:
-        ValueError: If it is above `MOST_RESAMPLES`.
-    """
-    if resamples > MOST_RESAMPLES:
-        raise UsageError.about("resamples", f"must be at most {MOST_RESAMPLES:,}, got {resamples}")
-
-
-def check_seed(seed: int) -> None:
-    """Check that a seed is not negative.
-
-    Raises:
-        ValueError: If it is below 0.
-    """
-    if seed < 0:
-        raise UsageError.about("seed", f"must be at least 0, got {seed}")
+    check_int("resamples", resamples, least, MOST_RESAMPLES)

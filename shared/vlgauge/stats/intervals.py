@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.stats.drawing import check_labels, check_level, check_resamples, draw_sums, unit_sums
+from vlgauge.stats.drawing import check_labels, check_resampling, draw_sums, unit_sums
 from vlgauge.stats.scores import Floats, finite_or_nan, side_by_side
 from vlgauge.stats.threads import one_blas_thread
 
@@ -147,8 +147,7 @@ def bootstrap_intervals(
             greater than 1e300 in absolute value, there is not one label per item, or the lists have different numbers
             of items.
     """
-    check_level(level)
-    check_resamples(resamples)
+    check_resampling(level, resamples)
     values = side_by_side([finite_or_nan("scores", column) for column in columns])
     # The interval of the differences b - a mirrors that interval for a - b only if both are sampled with the same sign.
     signs = np.array([choose_sign(column[~np.isnan(column)]) for column in values.T])

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.results import mean_of_defined
+from vlgauge.core.validation import check_choice, check_int
 from vlgauge.stats.intervals import bootstrap_interval
 
 Floats = npt.NDArray[np.float64]
@@ -74,11 +75,9 @@ def partitions(
     Raises:
         ValueError: If `pvalue` is unknown, a size or `draws` is below 1, or there are too many partitions for "exact".
     """
-    if pvalue not in PVALUE_MODES:
-        raise UsageError.about("pvalue", f"must be one of {', '.join(map(repr, PVALUE_MODES))}, got {pvalue!r}")
+    check_choice("pvalue", pvalue, PVALUE_MODES)
     for name, value in (("n", n), ("m", m), ("draws", draws)):
-        if value < 1:
-            raise UsageError.about(name, f"must be at least 1, got {value}")
+        check_int(name, value, 1)
     count = math.comb(n + m, n)
     if pvalue == "exact":
         check_partition_count(n, m, max_partitions)
@@ -312,9 +311,7 @@ class SetTest:
         Raises:
             ValueError: If `extreme` is unknown.
         """
-        if extreme not in SIGNS:
-            raise UsageError.about("extreme", f"must be one of {', '.join(map(repr, SIGNS))}, got {extreme!r}")
-        self.sign = SIGNS[extreme]
+        self.sign = SIGNS[check_choice("extreme", extreme, tuple(SIGNS))]
         self.seed = seed
         self.pvalues = np.full(n_rows, np.nan)
         self.expected_log_pvalues = np.full(n_rows, np.nan)

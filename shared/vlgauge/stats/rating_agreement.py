@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.core.errors import UsageError
+from vlgauge.core.validation import check_choice
 from vlgauge.stats import FEW, RESAMPLES, compute_grouped_intervals
 from vlgauge.stats.drawing import check_labels
 from vlgauge.stats.rank_correlation import (
@@ -123,11 +124,8 @@ def agreement(
         ValueError: If there is not one rating or one label per score, a number is infinite, or a coefficient is
             unknown.
     """
-    unknown = [name for name in coefficients if name not in COEFFICIENTS]
-    if unknown:
-        raise UsageError.about(
-            "coefficients", f"must be one or several of {', '.join(COEFFICIENTS)}, got {unknown[0]!r}"
-        )
+    for name in coefficients:
+        check_choice("coefficients", name, COEFFICIENTS)
     first, second = np.asarray(scores, dtype=np.float64), np.asarray(ratings, dtype=np.float64)
     if first.shape != second.shape or first.ndim != 1:
         raise UsageError.about(

@@ -8,27 +8,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.core.errors import UsageError
 from vlgauge.core.progress import Progress, progress_bar
-from vlgauge.stats.drawing import check_level, check_not_too_many
+from vlgauge.stats.drawing import check_resampling
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
 
 RESAMPLES = 1000
 """Default number of bootstrap samples."""
-
-
-def check_resampling(level: float, resamples: int) -> None:
-    """Check the level and the number of samples of intervals.
-
-    Raises:
-        ValueError: If `level` is not between 0 and 1, or `resamples` is negative or too large.
-    """
-    check_level(level)
-    if resamples < 0:
-        raise UsageError.about("resamples", f"must be at least 0 (0 for no interval), got {resamples}")
-    check_not_too_many(resamples)
 
 
 def compute_grouped_intervals(
@@ -61,7 +48,7 @@ def compute_grouped_intervals(
     Raises:
         ValueError: If `level` or `resamples` is out of range.
     """
-    check_resampling(level, resamples)
+    check_resampling(level, resamples, least=0)
     samples = compute_grouped_samples(statistic, groups, read=read, resamples=resamples, seed=seed, progress=progress)
     return [percentile_interval(column, level) for column in samples.T]
 

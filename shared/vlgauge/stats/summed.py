@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.core.errors import UsageError
-from vlgauge.stats.drawing import check_labels, check_level, check_resamples, every_sign, random_signs, unit_sums
+from vlgauge.stats.drawing import check_labels, check_resamples, check_resampling, every_sign, random_signs, unit_sums
 from vlgauge.stats.intervals import Interval, choose_sign, effect_intervals
 from vlgauge.stats.paired import Ints, PairedTest, differences, sign_tests
 from vlgauge.stats.scores import LARGEST, Floats
@@ -74,8 +74,7 @@ def count_statistic_intervals(
         ValueError: If `level` or `resamples` is out of range, the systems have different items, or there is not one
             label per item.
     """
-    check_level(level)
-    check_resamples(resamples)
+    check_resampling(level, resamples)
     stacked = _stack_counts(counts, groups)
     defined = np.array([_find_defined(own) for own in stacked])  # systems x items
     adds = (stacked != 0).any(axis=2)  # items with an effect, which have a count above zero

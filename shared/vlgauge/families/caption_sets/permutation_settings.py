@@ -7,6 +7,7 @@ from vlgauge import stats
 from vlgauge.core.validation import check_choice, check_int
 from vlgauge.families.caption_sets.vectors import CaptionSets, groups_of_equal_sizes
 from vlgauge.families.set_sizes import TEST_SETTINGS
+from vlgauge.stats.permutation import PVALUE_MODES, check_partition_count
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +30,7 @@ class PermutationSettings:
 
     def __post_init__(self) -> None:
         if self.pvalue is not None:
-            check_choice("pvalue", self.pvalue, stats.PVALUE_MODES)
+            check_choice("pvalue", self.pvalue, PVALUE_MODES)
         # The range of the seed is that of the generator of `evaluate`.
         limits = {"max_partitions": (1,), "permutations": (1, 10**9), "chunk_bytes": (1,), "seed": (0, 2**32 - 1)}
         for name, ends in limits.items():
@@ -68,4 +69,4 @@ class PermutationSettings:
         """
         if self.pvalue == "exact":
             for n, m, _ in groups_of_equal_sizes(predictions, references, minimum=minimum):
-                stats.check_partition_count(n, m, self.max_partitions)
+                check_partition_count(n, m, self.max_partitions)

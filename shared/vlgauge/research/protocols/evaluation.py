@@ -16,14 +16,14 @@ from vlgauge.core.signatures import format_signature
 from vlgauge.stats import (
     RESAMPLES,
     bootstrap_pvalue,
-    check_enough_resamples,
-    check_resampling,
     compute_grouped_samples,
     holm,
-    least_bootstrap_pvalue,
     min_resamples,
     percentile_interval,
 )
+from vlgauge.stats.drawing import check_resampling
+from vlgauge.stats.resampling import least_bootstrap_pvalue
+from vlgauge.stats.significance import check_enough_resamples
 from vlgauge.version import __version__
 
 Floats = npt.NDArray[np.float64]
@@ -222,7 +222,7 @@ def judge(
             significant with so few `resamples`, or `against` is not a key of `scores`.
         TypeError: If a score is not a number.
     """
-    check_resampling(level, resamples or 0)
+    check_resampling(level, resamples or 0, least=0)
     if against is not None and against not in scores:
         raise UsageError.about("against", f"must be one of {', '.join(scores)}, got {against!r}")
     values = {name: task.item_values(own) for name, own in scores.items()}
