@@ -19,7 +19,7 @@ from vlgauge.core.catalog import (
     metric_reading,
     metric_title,
 )
-from vlgauge.research.studies.published import PAPERS, list_published_tables
+from vlgauge.research.studies.published import list_papers, list_published_tables
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -88,7 +88,7 @@ def published() -> str:
         "# Tables and figures of the papers\n\n`vlgauge verify` recomputes what can be recomputed, and `vlgauge verify "
         "--list` prints this list with the published values.\n"
     ]
-    for paper, title in PAPERS.items():
+    for paper, title in list_papers().items():
         parts.append(f"## {title}\n")
         for one in (each for each in list_published_tables() if each.paper == paper):
             lines = [f"**{one.table}**: {one.about}. *{CHECKED[one.checked]}*: {one.why}."]

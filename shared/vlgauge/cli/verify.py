@@ -15,7 +15,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.results import plain, printable, to_json
 from vlgauge.core.validation import nearest
 from vlgauge.leaderboard.table import Cell, Table, render
-from vlgauge.research.studies.published import PAPERS, PublishedRow, PublishedTable, list_published_tables, rows
+from vlgauge.research.studies.published import PublishedRow, PublishedTable, list_papers, list_published_tables, rows
 from vlgauge.research.verification import Data, Finding, Tools, Unchecked, metric_of, verify_all
 
 DIFFERS, LACKS = 1, 3
@@ -182,7 +182,7 @@ def _print_list(options: argparse.Namespace) -> int:
         [
             Cell(text)
             for text in (
-                *(PAPERS[one.paper], one.table, one.about, _command(one), one.needs or "-"),
+                *(list_papers()[one.paper], one.table, one.about, _command(one), one.needs or "-"),
                 *("; ".join(_list_published(one, SHOWN)) or "-", one.checked, one.why),
             )
         ]
@@ -194,7 +194,7 @@ def _print_list(options: argparse.Namespace) -> int:
 
 def _in_lines(one: PublishedTable) -> str:
     """Describe a table or figure with one fact per line, because its texts are too long for columns."""
-    lines = [f"{PAPERS[one.paper]}, {one.table}: {one.about}"]
+    lines = [f"{list_papers()[one.paper]}, {one.table}: {one.about}"]
     lines += [f"  command: {_command(one)}"] if one.command else []
     lines += [f"  needs: {one.needs}"] if one.needs else []
     if published := _list_published(one, SHOWN):

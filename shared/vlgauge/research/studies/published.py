@@ -17,21 +17,6 @@ from vlgauge.core.signatures import parse_signature
 from vlgauge.models.clip.architectures import TABLE
 
 FILE = DATA / "published.json"
-PAPERS = {
-    "groovist": "Surikuchi et al., 2023",
-    "rovist": "Wang et al., 2022",
-    "stylem": "Li and Harrison, 2022",
-    "distribution": "Chan et al., 2024",
-    "pac_s": "Sarto et al., 2023",
-    "fleur": "Lee et al., 2024",
-    "factual": "Li et al., 2023",
-    "pac_s_plus": "Sarto et al., 2025",
-    "specs": "Chen et al., 2025",
-    "polos": "Wada et al., 2024",
-    "deneb": "Matsuda et al., 2024",
-    "dn": "Zhou et al., 2023",
-    "dsg": "Cho et al., 2024",
-}
 # Families whose scores do not depend on the number of references per row.
 REFERENCE_FREE = ("clip_s", "pac_s", "length", "groovist", "rovist_vg", "rovist_c")
 
@@ -41,7 +26,7 @@ class PublishedTable:
     """Table or figure of a paper, or output of its authors' code.
 
     Attributes:
-        paper: Key of `PAPERS`.
+        paper: Key of `list_papers`.
         table: Name such as "Table 1".
         about: Content of the table.
         command: Command that recomputes it. None if there is no such command.
@@ -65,7 +50,7 @@ class PublishedRow:
     """Row of a published table.
 
     Attributes:
-        paper: Key of `PAPERS`.
+        paper: Key of `list_papers`.
         table: Name such as "Table 1".
         protocol: Name of a protocol or of another check.
         rules: Rules of the protocol, which must match those of our scores.
@@ -97,7 +82,7 @@ class PublishedRow:
     @property
     def source(self) -> str:
         """Paper and table in which the row is published."""
-        return f"{PAPERS[self.paper]}, {self.table}"
+        return f"{list_papers()[self.paper]}, {self.table}"
 
     def text(self, column: str) -> str:
         """Format a value with the published number of digits, or "-" if there is none."""
@@ -107,6 +92,21 @@ class PublishedRow:
 @cache
 def _content() -> Any:
     return json.loads(FILE.read_text("utf-8"))
+
+
+def list_papers() -> dict[str, str]:
+    """Return the authors and year of each paper, by its key."""
+    return dict(_content()["papers"])
+
+
+def published_files(protocol: str) -> list[str]:
+    """Return the names of the published files that a protocol reads."""
+    return list(_content()["protocols"][protocol]["files"])
+
+
+def source_of_files(protocol: str) -> str:
+    """Return where the files of a protocol are published, as the continuation of a sentence."""
+    return str(_content()["protocols"][protocol]["source"])
 
 
 def list_published_tables() -> list[PublishedTable]:

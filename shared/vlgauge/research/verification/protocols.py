@@ -9,7 +9,7 @@ from vlgauge.research.protocols import PROTOCOLS
 from vlgauge.research.protocols.corpora import read_corpus
 from vlgauge.research.protocols.evaluation import Task, judge
 from vlgauge.research.protocols.scoring import LENGTH, TaskScores, length_scores, metric_scores, read_released_scores
-from vlgauge.research.studies.published import REFERENCE_FREE, PublishedRow
+from vlgauge.research.studies.published import REFERENCE_FREE, PublishedRow, published_files, source_of_files
 from vlgauge.research.verification.findings import (
     TEXT_METRICS,
     UNABLE,
@@ -22,42 +22,7 @@ from vlgauge.research.verification.findings import (
     metric_of,
 )
 
-# Files that each protocol reads.
-FILES = {
-    "flickr8k_expert": ["flickr8k.json"],
-    "flickr8k_cf": ["crowdflower_flickr8k.json"],
-    "composite": ["test.parquet"],
-    "polaris": ["polaris_test.csv"],
-    "nebula": ["nebula_test.csv"],
-    "pascal50s": ["pair_pascal.mat", "consensus_pascal.mat"],
-    "abstract50s": ["consensus_abstract.mat", "abstract50S.mat"],
-    "foil": ["foilv1.0_test_2017.json", "captions_val2014.json"],
-    "vatex_eval": ["candidates_list.pkl", "gts_list.pkl", "human_scores.pkl", "video_ids.pkl"],
-    "activitynet_foil": [
-        *("final_right_video_sentences.json", "final_foil_video_sentences.json"),
-        *("anet_entities_test_1.json", "anet_entities_test_2.json"),
-    ],
-    "thumb": ["mscoco_THumB-1.0.jsonl", "mscoco_references.json"],
-    "dsg_tifa160": [
-        *("tifa160-likert-anns.csv", "dsg-1k-anns.csv"),
-        *("mplug_dsg.csv", "instructblip_dsg.csv", "pali17b_dsg.csv"),
-    ],
-}
 CORPORA = {"vatex_eval": "vatex_train_en_annotations.json", "activitynet_foil": "train.json"}
-SOURCES = {
-    "flickr8k_expert": "it is in the repository Yebin46/FLEUR, and in the download of jmhessel/clipscore",
-    "flickr8k_cf": "it is in the repository Yebin46/FLEUR, and in the download of jmhessel/clipscore",
-    "composite": "it is the dataset yuwd/Composite of the Hub",
-    "polaris": "it is in polaris.zip of keio-smilab24/Polos, and in the dataset yuwd/Polaris of the Hub",
-    "nebula": "it is in the dataset Ka2ukiMatsuda/Nebula of the Hub",
-    "pascal50s": "they are on the CIDEr website",
-    "abstract50s": "they are on the CIDEr website",
-    "foil": "they are on the websites of FOIL and COCO",
-    "vatex_eval": "they are in the download of ShiYaya/emscore",
-    "activitynet_foil": "they are in the download of ShiYaya/emscore",
-    "thumb": "they are in the folder mscoco of the repository jungokasai/THumB",
-    "dsg_tifa160": "they are in the repository j-min/DSG",
-}
 # Metrics whose regions were not published.
 NEED_REGIONS = ("groovist", "rovist_vg")
 
@@ -68,13 +33,14 @@ def check_protocols(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]:
         wanted = tools.select_rows(name)
         regions = [row for row in wanted if row.metric in NEED_REGIONS]
         if regions:
-            how = f"vlgauge protocol {name} {' '.join(FILES[name])} --unanimous --metric METRIC, with your own regions"
+            files = " ".join(published_files(name))
+            how = f"vlgauge protocol {name} {files} --unanimous --metric METRIC, with your own regions"
             yield Unchecked(regions, "the regions of the images are not published", how)
         for rules, found in _by_rules([row for row in wanted if row not in regions]):
             try:
                 task = _task(name, rules, data)
             except UNABLE as error:
-                yield Unchecked(found, str(error), f"{SOURCES[name]}; --data FOLDER")
+                yield Unchecked(found, str(error), f"{source_of_files(name)}; --data FOLDER")
                 continue
             for (metric, settings), own in _by_metric(found).items():
                 work = partial(_compare_values, own, metric, dict(settings), task, data, tools)
@@ -130,7 +96,7 @@ def _task(name: str, rules: Mapping[str, Any], data: Data) -> Task:
     kind = "videos" if name in CORPORA else "images"
     if (folder := getattr(data, kind)) is not None:
         given[kind] = folder
-    return PROTOCOLS[name](data.all_of(FILES[name]), **given)
+    return PROTOCOLS[name](data.all_of(published_files(name)), **given)
 
 
 def _compare_values(
