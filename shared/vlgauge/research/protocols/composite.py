@@ -10,12 +10,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from vlgauge.core.errors import UsageError
 from vlgauge.inputs.tables.caption_files import parse_list
-from vlgauge.research.protocols.files import FilePath, Folder, columns_of, entry, one_file, placed_rows, texts, tidy
-from vlgauge.research.protocols.ratings import RatedCaptions
+from vlgauge.research.protocols.files import FilePath, Folder, entry, one_file, placed_rows, texts, tidy
+from vlgauge.research.protocols.ratings import RatedCaptions, RatedRow, rated_captions
 
 ENDINGS = ("", ".jpg")
 
@@ -55,22 +53,18 @@ def read_rated_table(
         ValueError: If a column is missing, a cell has another type, or no row has a rating.
         OSError: If the file cannot be read.
     """
-    folder = Folder(images, path)
-    rows = [(row, place, _rating(row, place)) for row, place in placed_rows(path)]
-    rated = [one for one in rows if not math.isnan(one[-1])]
-    predictions, known, seen, groups = [], [], [], []
-    for row, place, _ in rated:
+    folder, rows, n_undefined = Folder(images, path), [], 0
+    for row, place in placed_rows(path):
+        rating = _rating(row, place)
+        if math.isnan(rating):
+            n_undefined += 1
+            continue
         caption = tidy(entry(row, "mt", str, place))
         image = str(entry(row, "imgid", (str, int), place))
-        predictions.append(caption)
-        known.append([text for text in _references(row, place) if not own_removed or text != caption])
-        seen.append(_embed(row) or folder.image(image, ENDINGS))
-        groups.append(image)
-    columns = columns_of(predictions, known, references, images=seen)
-    rules = {"references": "all" if references is None else references, "ratings": "rows"}
-    left_out = {"ratings that are NaN": len(rows) - len(rated)}
-    found = np.array([rating for *_, rating in rated], dtype=np.float64).reshape(-1, 1)
-    return RatedCaptions(name, columns, groups, rules, found, left_out=left_out)
+        known = [text for text in _references(row, place) if not own_removed or text != caption]
+        rows.append(RatedRow(caption, known, _embed(row) or folder.image(image, ENDINGS), image, [rating]))
+    left_out = {"ratings that are NaN": n_undefined}
+    return rated_captions(name, rows, references, {"ratings": "rows"}, left_out=left_out)
 
 
 def _rating(row: Mapping[str, Any], place: str) -> float:

@@ -329,6 +329,13 @@ def task_signature(name: str, rules: Mapping[str, Any]) -> str:
     return format_signature(name, {"v": __version__, **rules})
 
 
+def percent_by_kind(values: Floats, kinds: Ints, n_kinds: int) -> Floats:
+    """Compute the mean of the values of each kind in percent, shape ``(n_kinds,)``. NaN for a kind without values."""
+    with np.errstate(invalid="ignore"):
+        sums = np.bincount(kinds, weights=values, minlength=n_kinds)
+        return 100 * sums / np.bincount(kinds, minlength=n_kinds)
+
+
 def check_scores(scores: Sequence[float], n_rows: int) -> Floats:
     """Convert scores to an array, shape ``(n_rows,)``, float64. None becomes NaN.
 

@@ -4,20 +4,15 @@ Both contain ``{id: {"image_path", "ground_truth": [texts], "human_judgement": [
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from vlgauge.core.errors import UsageError
-from vlgauge.research.protocols.files import FilePath, Folder, columns_of, entry, one_file, read_json, texts, tidy
-from vlgauge.research.protocols.ratings import RatedCaptions
+from vlgauge.research.protocols.files import FilePath, Folder, entry, one_file, read_json, texts, tidy
+from vlgauge.research.protocols.ratings import RatedCaptions, RatedRow, rated_captions
 
 EXPERT_FILE, CF_FILE = "flickr8k.json", "crowdflower_flickr8k.json"
-
-Judgement = tuple[str, str, list[str], str, float]
-"""Image id, its path, references, caption, rating."""
 
 
 def read_flickr8k_expert(
@@ -48,17 +43,16 @@ def read_flickr8k_expert(
     if average and unanimous:
         raise UsageError.about("average", "cannot be combined with `unanimous`")
     path = one_file(files, EXPERT_FILE)
-    judgements = list(_judgements(path))
-    rated = [row for row in judgements if not math.isnan(row[-1])]
-    left_out = {"ratings that are NaN": len(judgements) - len(rated)}
-    rows = rated
+    rows, left_out = _rated_rows(path, images)
     if average or unanimous:
-        by_caption = _by_caption(rated)
-        kept = [own for own in by_caption if average or len({row[-1] for row in own}) == 1]
-        rows = [(*own[0][:-1], math.fsum(row[-1] for row in own) / len(own)) for own in kept]
+        by_caption: dict[tuple[str, str], list[RatedRow]] = {}
+        for row in rows:
+            by_caption.setdefault((row.group, row.caption), []).append(row)
+        kept = [own for own in by_caption.values() if average or len({row.ratings[0] for row in own}) == 1]
+        rows = [replace(own[0], ratings=[math.fsum(row.ratings[0] for row in own) / len(own)]) for own in kept]
         left_out |= {"captions on which the raters disagree": len(by_caption) - len(kept)} if unanimous else {}
     rules = {"ratings": "averaged" if average else "unanimous" if unanimous else "rows"}
-    return _task("flickr8k_expert", rows, Folder(images, path), references, rules, left_out)
+    return rated_captions("flickr8k_expert", rows, references, rules, left_out=left_out)
 
 
 def read_flickr8k_cf(
@@ -78,46 +72,27 @@ def read_flickr8k_cf(
         OSError: If the file cannot be read.
     """
     path = one_file(files, CF_FILE)
-    judgements = list(_judgements(path))
-    rated = [
-        (name, image, [text for text in known if text != caption], caption, rating)
-        for name, image, known, caption, rating in judgements
-        if not math.isnan(rating)
-    ]
-    for name, *_, rating in rated:
-        if not 0 <= rating <= 1:
-            raise UsageError.about(str(path), f"must have shares from 0 to 1 as ratings, got {rating} for {name!r}")
-    left_out = {"ratings that are NaN": len(judgements) - len(rated)}
-    return _task("flickr8k_cf", rated, Folder(images, path), references, {"ratings": "shares"}, left_out)
+    found, left_out = _rated_rows(path, images)
+    rows = [replace(row, references=[text for text in row.references if text != row.caption]) for row in found]
+    for row in rows:
+        if not 0 <= row.ratings[0] <= 1:
+            problem = f"must have shares from 0 to 1 as ratings, got {row.ratings[0]} for {row.group!r}"
+            raise UsageError.about(str(path), problem)
+    return rated_captions("flickr8k_cf", rows, references, {"ratings": "shares"}, left_out=left_out)
 
 
-def _judgements(path: Path) -> Iterator[Judgement]:
+def _rated_rows(path: Path, images: FilePath | None) -> tuple[list[RatedRow], dict[str, int]]:
+    """Return a row per rating that is not NaN, and the number of the others by reason."""
+    folder, rows, n_undefined = Folder(images, path), [], 0
     for name, record in read_json(path).items():
         place = f"`{path}`, {name!r},"
-        image = entry(record, "image_path", str, place)
+        image = folder.image(entry(record, "image_path", str, place))
         known = texts(entry(record, "ground_truth", list, place), f"'ground_truth' of {place}")
         for judgement in entry(record, "human_judgement", list, place):
             caption = tidy(entry(judgement, "caption", str, place))
-            yield name, image, known, caption, float(entry(judgement, "rating", (int, float), place))
-
-
-def _by_caption(rows: Sequence[Judgement]) -> list[list[Judgement]]:
-    found: dict[tuple[str, str], list[Judgement]] = {}
-    for row in rows:
-        found.setdefault((row[0], row[3]), []).append(row)
-    return list(found.values())
-
-
-def _task(
-    name: str,
-    rows: Sequence[Judgement],
-    folder: Folder,
-    references: int | None,
-    rules: dict[str, Any],
-    left_out: dict[str, int],
-) -> RatedCaptions:
-    seen = [folder.image(image) for _, image, *_ in rows]
-    columns = columns_of([row[3] for row in rows], [row[2] for row in rows], references, images=seen)
-    ratings = np.array([row[4] for row in rows], dtype=np.float64).reshape(-1, 1)
-    fields = {"references": "all" if references is None else references, **rules}
-    return RatedCaptions(name, columns, [row[0] for row in rows], fields, ratings, left_out=left_out)
+            rating = float(entry(judgement, "rating", (int, float), place))
+            if math.isnan(rating):
+                n_undefined += 1
+            else:
+                rows.append(RatedRow(caption, known, image, name, [rating]))
+    return rows, {"ratings that are NaN": n_undefined}

@@ -7,15 +7,14 @@ Both are lists of objects in the repository DavidMChan/aloha. ``hat-trainval.jso
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from vlgauge.core.errors import UsageError
 from vlgauge.research.protocols.evaluation import Floats, Ints, Sampled
-from vlgauge.research.protocols.files import FilePath, Folder, columns_of, entry, one_file, placed_rows, texts, tidy
-from vlgauge.research.protocols.ratings import RatedCaptions, RatingRule
+from vlgauge.research.protocols.files import FilePath, Folder, entry, one_file, placed_rows, texts, tidy
+from vlgauge.research.protocols.ratings import RatedCaptions, RatedRow, RatingRule, rated_captions
 from vlgauge.stats.rank_correlation import RankTable
 
 HAT_FILE, NOCAPS_FILE = "hat-trainval.json", "nocaps-val-foil.json"
@@ -78,11 +77,11 @@ def read_hat(
         OSError: If the file cannot be read.
     """
     path = one_file(files, HAT_FILE)
-    rows = [
-        (entry(row, "caption", str, place), [float(not entry(row, "contains_hallucination", bool, place))], row, place)
-        for row, place in placed_rows(path)
-    ]
-    return _task("hat", rows, path, images, references)
+    folder, rows = Folder(images, path), []
+    for row, place in placed_rows(path):
+        is_right = not entry(row, "contains_hallucination", bool, place)
+        rows.append(_labeled_row(row, "caption", [float(is_right)], folder, place))
+    return rated_captions("hat", rows, references, {}, FOUND)
 
 
 def read_nocaps_foil(
@@ -102,27 +101,17 @@ def read_nocaps_foil(
         OSError: If the file cannot be read.
     """
     path = one_file(files, NOCAPS_FILE)
-    rows = []
+    folder, rows = Folder(images, path), []
     for row, place in placed_rows(path):
         domain = entry(row, "domain", str, place)
         if domain not in DOMAINS:
             raise UsageError(f"{place} must have one of {', '.join(DOMAINS)} as 'domain', got {domain!r}")
         for key, label in (("baseline", 1.0), ("foil", 0.0)):
-            rows.append((entry(row, key, str, place), [label, float(DOMAINS.index(domain))], row, place))
-    return _task("nocaps_foil", rows, path, images, references)
+            rows.append(_labeled_row(row, key, [label, float(DOMAINS.index(domain))], folder, place))
+    return rated_captions("nocaps_foil", rows, references, {}, FOUND)
 
 
-def _task(
-    name: str,
-    rows: Sequence[tuple[str, list[float], Any, str]],
-    path: Path,
-    images: FilePath | None,
-    references: int | None,
-) -> RatedCaptions:
-    folder = Folder(images, path)
-    names = [entry(row, "image_path", str, place) for _, _, row, place in rows]
-    known = [texts(entry(row, "references", list, place), place) for _, _, row, place in rows]
-    predictions = [tidy(caption) for caption, *_ in rows]
-    columns = columns_of(predictions, known, references, images=[folder.image(one) for one in names])
-    rules = {"references": "all" if references is None else references}
-    return RatedCaptions(name, columns, names, rules, np.array([labels for _, labels, *_ in rows]), FOUND)
+def _labeled_row(row: Any, key: str, labels: list[float], folder: Folder, place: str) -> RatedRow:
+    caption, image = tidy(entry(row, key, str, place)), entry(row, "image_path", str, place)
+    known = texts(entry(row, "references", list, place), place)
+    return RatedRow(caption, known, folder.image(image), image, labels)

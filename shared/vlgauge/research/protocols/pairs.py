@@ -3,13 +3,14 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from vlgauge.core.validation import check_choice
-from vlgauge.research.protocols.evaluation import Draws, Floats, Ints, Sampled, Task, check_scores
+from vlgauge.research.protocols.evaluation import Draws, Floats, Ints, Sampled, Task, check_scores, percent_by_kind
 
 VOTE_TIES = ("half", "random")
 SCORE_TIES = ("wrong", "half", "second")
@@ -99,6 +100,16 @@ class CaptionPairs(Task):
     draws: int = 1
     ties: Ties = Ties()
 
+    @cached_property
+    def _names(self) -> list[str]:
+        """Kinds in the order of the first pair of each."""
+        return list(dict.fromkeys(self.kinds))
+
+    @cached_property
+    def _kinds(self) -> Ints:
+        """Index of the kind of each pair, shape ``(n_pairs,)``."""
+        return np.array([self._names.index(kind) for kind in self.kinds], dtype=np.intp)
+
     def item_values(self, scores: Sequence[float]) -> Floats:
         """Compute the credit of the scores for each pair, averaged over the draws, shape ``(n_pairs,)``."""
         return np.asarray(np.mean(self.values_of_draws(scores), axis=0))
@@ -130,8 +141,7 @@ class CaptionPairs(Task):
         """
         if self.draws < 2:
             return {}
-        names = list(dict.fromkeys(self.kinds))
-        kinds = np.array([names.index(self.kinds[i]) for i in items.tolist()], dtype=np.intp)
+        names, kinds = self._names, self._kinds[items]
         variances = self.values_of_draws(scores)[:, items].var(axis=0, ddof=1)
         counts = np.bincount(kinds, minlength=len(names))
         with np.errstate(invalid="ignore"):
@@ -149,20 +159,15 @@ class CaptionPairs(Task):
         Returns:
             Percent by name of the kind and "mean", or "accuracy" for a single kind.
         """
-        names = list(dict.fromkeys(self.kinds))
         found = self.create_sampler(values, items)(np.arange(len(items)))
-        return dict(zip([*names, "mean"] if len(names) > 1 else ["accuracy"], found, strict=True))
+        return dict(zip([*self._names, "mean"] if len(self._names) > 1 else ["accuracy"], found, strict=True))
 
     def create_sampler(self, values: Floats, items: Ints) -> Sampled:
         """Return a function that computes the values of `figures_of` for positions in `items`."""
-        names = list(dict.fromkeys(self.kinds))
-        kinds = np.array([names.index(self.kinds[i]) for i in items.tolist()], dtype=np.intp)
-        own = values[items]
+        kinds, own = self._kinds[items], values[items]
 
         def accuracies(drawn: Ints) -> list[float]:
-            counts = np.bincount(kinds[drawn], minlength=len(names))
-            sums = np.bincount(kinds[drawn], weights=own[drawn], minlength=len(names))
-            each = [100 * right / n if n else math.nan for right, n in zip(sums.tolist(), counts.tolist(), strict=True)]
+            each = percent_by_kind(own[drawn], kinds[drawn], len(self._names)).tolist()
             return [*each, math.fsum(each) / len(each)] if len(each) > 1 else each
 
         return accuracies

@@ -1,13 +1,14 @@
 """Captions with human ratings: rank correlation of scores and ratings."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from vlgauge.research.protocols.evaluation import Floats, Ints, Sampled, Task, check_scores
+from vlgauge.research.protocols.files import columns_of
 from vlgauge.stats.rating_agreement import coefficient, create_sampler
 
 _ANNOTATED = ("tau_b", "spearman")
@@ -67,6 +68,25 @@ CORRELATIONS = correlation_rule("spearman", "tau_b")
 
 
 @dataclass(frozen=True)
+class RatedRow:
+    """Caption with its ratings.
+
+    Attributes:
+        caption: The caption.
+        references: References of the caption.
+        seen: Image or video.
+        group: Name of the image or video, which the intervals resample.
+        ratings: Ratings, shape ``(n_annotators,)``.
+    """
+
+    caption: str
+    references: list[str]
+    seen: Any
+    group: str
+    ratings: Sequence[float]
+
+
+@dataclass(frozen=True)
 class RatedCaptions(Task):
     """Task with rated captions.
 
@@ -96,3 +116,34 @@ class RatedCaptions(Task):
         """Return a function that computes the values of `figures_of` for positions in `items`."""
         groups = [self.groups[i] for i in items.tolist()]
         return self.rule.sampled(values[items], self.ratings[items], groups)
+
+
+def rated_captions(
+    name: str,
+    rows: Sequence[RatedRow],
+    references: int | None,
+    rules: Mapping[str, Any],
+    rule: RatingRule = TAUS,
+    *,
+    seen: str = "images",
+    left_out: Mapping[str, int] | None = None,
+) -> RatedCaptions:
+    """Build a task from its rows.
+
+    Args:
+        name: Name of the protocol.
+        rows: Rated captions.
+        references: Number of references per row, from the first one. None for all, 0 for none.
+        rules: Fields of the signature in addition to the references.
+        rule: Functions that compute the figures from scores and ratings.
+        seen: Column of the images or videos.
+        left_out: Number of rows that are left out, by reason.
+
+    Raises:
+        ValueError: If there are no rows, or the number of references is negative.
+    """
+    known = [row.references for row in rows]
+    columns = columns_of([row.caption for row in rows], known, references, **{seen: [row.seen for row in rows]})
+    fields = {"references": "all" if references is None else references, **rules}
+    ratings = np.array([row.ratings for row in rows], dtype=np.float64)
+    return RatedCaptions(name, columns, [row.group for row in rows], fields, ratings, rule, left_out=left_out or {})

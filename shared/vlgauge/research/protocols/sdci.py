@@ -13,7 +13,7 @@ import numpy as np
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import check_float
-from vlgauge.research.protocols.evaluation import Floats, Ints, Sampled, Task, check_scores
+from vlgauge.research.protocols.evaluation import Floats, Ints, Sampled, Task, check_scores, percent_by_kind
 from vlgauge.research.protocols.files import (
     FilePath,
     Folder,
@@ -28,7 +28,6 @@ from vlgauge.research.protocols.files import (
 ENDINGS = ("", ".jpg", ".png")
 # Positive: the longer caption is better. Negative: the caption is better than its variant with a wrong detail.
 KINDS = ("positive", "negative", "authors' positive", "authors' negative")
-_AVERAGES = {"average": (0, 1), "authors' average": (2, 3)}
 
 
 def growth_rates(right: Floats, wrong: Floats) -> tuple[float, float]:
@@ -111,12 +110,8 @@ class GrowingCaptions(Task):
         kinds, own = items % len(KINDS), values[items]
 
         def rates(drawn: Ints) -> list[float]:
-            counts = np.bincount(kinds[drawn], minlength=len(KINDS))
-            sums = np.bincount(kinds[drawn], weights=own[drawn], minlength=len(KINDS))
-            with np.errstate(invalid="ignore"):
-                each = (100 * sums / counts).tolist()
-            ours, theirs = ((each[a] + each[b]) / 2 for a, b in _AVERAGES.values())
-            return [*each[:2], ours, *each[2:], theirs]
+            each = percent_by_kind(own[drawn], kinds[drawn], len(KINDS)).tolist()
+            return [*each[:2], (each[0] + each[1]) / 2, *each[2:], (each[2] + each[3]) / 2]
 
         return rates
 

@@ -7,20 +7,9 @@ The two files are in the folder ``mscoco`` of the repository jungokasai/THumB. B
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from vlgauge.core.errors import UsageError
-from vlgauge.research.protocols.files import (
-    FilePath,
-    Folder,
-    columns_of,
-    entry,
-    find_named_files,
-    placed_rows,
-    texts,
-    tidy,
-)
-from vlgauge.research.protocols.ratings import RatedCaptions
+from vlgauge.research.protocols.files import FilePath, Folder, entry, find_named_files, placed_rows, texts, tidy
+from vlgauge.research.protocols.ratings import RatedCaptions, RatedRow, rated_captions
 
 RATINGS_FILE, REFERENCES_FILE = "mscoco_THumB-1.0.jsonl", "mscoco_references.json"
 
@@ -52,16 +41,12 @@ def read_thumb(
     for row, place in placed_rows(paths[REFERENCES_FILE], "jsonl") if needed else ():
         known[entry(row, "seg_id", str, place)] = texts(entry(row, "refs", list, place), f"'refs' of {place}")
     folder = Folder(images, path)
-    predictions, chosen, seen, ratings, groups = [], [], [], [], []
+    rows = []
     for row, place in placed_rows(path):
         name = entry(row, "seg_id", str, place)
         if needed and name not in known:
             raise UsageError.about(str(paths[REFERENCES_FILE]), f"must have references of 'seg_id' {name!r}, got none")
-        predictions.append(tidy(entry(row, "hyp", str, place)))
-        chosen.append(known.get(name, []))
-        seen.append(folder.image(entry(row, "image", str, place)))
-        ratings.append(float(entry(row, "human_score", (int, float), place)))
-        groups.append(name)
-    columns = columns_of(predictions, chosen, references, images=seen)
-    rules = {"references": "all" if references is None else references, "ratings": "rows"}
-    return RatedCaptions("thumb", columns, groups, rules, np.array(ratings).reshape(-1, 1))
+        caption, image = tidy(entry(row, "hyp", str, place)), folder.image(entry(row, "image", str, place))
+        rating = float(entry(row, "human_score", (int, float), place))
+        rows.append(RatedRow(caption, known.get(name, []), image, name, [rating]))
+    return rated_captions("thumb", rows, references, {"ratings": "rows"})

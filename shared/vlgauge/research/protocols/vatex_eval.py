@@ -13,8 +13,8 @@ import numpy as np
 
 from vlgauge.checkpoints.pickles import read_pickle
 from vlgauge.core.errors import UsageError
-from vlgauge.research.protocols.files import FilePath, Folder, columns_of, find_named_files, texts
-from vlgauge.research.protocols.ratings import ANNOTATORS, RatedCaptions
+from vlgauge.research.protocols.files import FilePath, Folder, find_named_files, texts
+from vlgauge.research.protocols.ratings import ANNOTATORS, RatedCaptions, RatedRow, rated_captions
 
 CAPTIONS_FILE, REFERENCES_FILE = "candidates_list.pkl", "gts_list.pkl"
 RATINGS_FILE, VIDEOS_FILE = "human_scores.pkl", "video_ids.pkl"
@@ -50,16 +50,13 @@ def read_vatex_eval(
         )
     rated = np.flatnonzero(~np.isnan(ratings).any(axis=1)).tolist()
     folder = Folder(videos, paths[VIDEOS_FILE])
-    columns = columns_of(
-        [predictions[i] for i in rated],
-        [_enough(known[i], references, i) for i in rated],
-        references,
-        videos=[folder.video(ids[i]) for i in rated],
-    )
-    rules = {"references": "all" if references is None else references, "ratings": "annotators", "round": 4}
+    chosen = [
+        RatedRow(predictions[i], _enough(known[i], references, i), folder.video(ids[i]), ids[i], ratings[i])
+        for i in rated
+    ]
+    rules = {"ratings": "annotators", "round": 4}
     left_out = {"rows with a rating that is NaN": len(ratings) - len(rated)}
-    groups = [ids[i] for i in rated]
-    return RatedCaptions("vatex_eval", columns, groups, rules, ratings[rated], ANNOTATORS, left_out=left_out)
+    return rated_captions("vatex_eval", chosen, references, rules, ANNOTATORS, seen="videos", left_out=left_out)
 
 
 def _as_list(path: Path) -> list[Any]:

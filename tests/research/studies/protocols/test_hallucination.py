@@ -90,4 +90,6 @@ def test_other_domains(tmp_path):
     with pytest.raises(ValueError, match=r"'domain'.*got 'else'"):
         read_nocaps_foil([path])
     with pytest.raises(ValueError, match="must have 'foil'"):
-        read_nocaps_foil([write(tmp_path, "nocaps-val-foil.json", [{"baseline": "a", "domain": "in-domain"}])])
+        read_nocaps_foil(
+            [write(tmp_path, "nocaps-val-foil.json", [{key: FOIL[0][key] for key in FOIL[0] if key != "foil"}])]
+        )
