@@ -220,7 +220,7 @@ def of_score(name, title):
         (changed(notes="\ud800"), r"`notes` must be a string, got '\ud800'"),
         ("[1]", "`record` must be an object, got [1]"),
         ("{", "FILE must contain JSON"),
-        (changed(undefined=2), "must have one record per metric, signature, model and dataset, got lines 1 and 3 of"),
+        (changed(undefined=2), "must have one record per metric, signature, model and dataset, got line 1 of"),
     ],
 )
 def test_what_is_no_record_is_told_with_its_line(tmp_path, line, message):

@@ -48,10 +48,15 @@ def score_columns(run: Run, metric: str, what: str = "") -> dict[str, list[Any]]
         ValueError: If a column is not a list with one number per row.
     """
     keys = row_keys(run["ids"])
-    counted = find_counts(metric, str(run.get(f"{metric}_signature", "")))
-    counts = () if counted is None else counted.columns
-    names = {"score": f"{metric}_scores", **{name: f"{metric}_{name}" for name in counts}}
+    names = score_keys(metric, str(run.get(f"{metric}_signature", "")))
     return {"id": keys, **{name: numbers(what or key, run.get(key, ()), keys) for name, key in names.items()}}
+
+
+def score_keys(metric: str, signature: str) -> dict[str, str]:
+    """Return the keys of the scores, and of the counts if they are summed, in a run, by column of a file of scores."""
+    counted = find_counts(metric, signature)
+    counts = () if counted is None else counted.columns
+    return {"score": f"{metric}_scores", **{name: f"{metric}_{name}" for name in counts}}
 
 
 def scores_digest(run: Run, metric: str) -> str:

@@ -1,7 +1,5 @@
 """Records of results in JSON Lines format, one object per line, with the origin of each value."""
 
-from __future__ import annotations
-
 import json
 import math
 import os
@@ -124,12 +122,7 @@ def read_all_records(paths: Sequence[str]) -> list[Record]:
     known: dict[Key, tuple[str, Record]] = {}
     for path in paths:
         for record in read_records(path):
-            first, other = known.setdefault(record.key, (path, record))
-            if unlike := _unlike(record, other):
-                raise UsageError(
-                    f"FILE must have one record per metric, signature, model and dataset, {first!r} and {path!r} have "
-                    f"two of {record.metric} for {record.model.id} and {record.dataset.id} with another {unlike}"
-                )
+            _add(known, record, repr(path))
     return [record for _, record in known.values()]
 
 
@@ -151,7 +144,7 @@ def parse_records(content: bytes, path: str | Path) -> list[Record]:
 
 
 def _records(text: str, path: str | Path) -> list[Record]:
-    known: dict[Key, tuple[int, Record]] = {}
+    known: dict[Key, tuple[str, Record]] = {}
     for number, line in limit_rows(_lines(text), FILE, path):
         if len(line) > LONGEST:
             raise UsageError(
@@ -164,13 +157,26 @@ def _records(text: str, path: str | Path) -> list[Record]:
             raise UsageError(
                 f"FILE must contain one record per line, line {number} of {str(path)!r}: {error}"
             ) from None
-        first, other = known.setdefault(record.key, (number, record))
-        if unlike := _unlike(record, other):
-            raise UsageError(
-                f"FILE must have one record per metric, signature, model and dataset, got lines {first} and {number} "
-                f"of {str(path)!r} for {record.metric}, {record.model.id} and {record.dataset.id} with another {unlike}"
-            )
+        _add(known, record, f"line {number} of {str(path)!r}")
     return [record for _, record in known.values()]
+
+
+def _add(known: dict[Key, tuple[str, Record]], record: Record, place: str) -> bool:
+    """Add a record with its place to the known ones, and return whether it is new.
+
+    Raises:
+        UsageError: If a known record of the same result differs in more than the date.
+    """
+    first, other = known.setdefault(record.key, (place, record))
+    others = asdict(other)
+    unlike = [key for key, value in asdict(record).items() if key != "date" and others[key] != value]
+    if unlike:
+        raise UsageError(
+            f"FILE must have one record per metric, signature, model and dataset, got {first} and {place} for "
+            f"{record.metric}, {record.model.id} and {record.dataset.id} with another {' and '.join(unlike)}; remove "
+            "one of them"
+        )
+    return other is record
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
@@ -181,12 +187,6 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
         end = found.end()
         if not found[0].isspace():
             yield number, found[0]
-
-
-def _unlike(one: Record, other: Record) -> str:
-    """Return the attributes in which two records of one result differ, without the date. Empty if they are equal."""
-    others = asdict(other)
-    return " and ".join(key for key, value in asdict(one).items() if key != "date" and others[key] != value)
 
 
 @contextmanager
@@ -237,19 +237,12 @@ def append_records(path: str | Path, records: Iterable[Record]) -> list[Record]:
     target = Path(path)
     with _lock_file(target):
         before = decode_text(read_bytes(target, FILE), FILE, path) if target.exists() else ""
-        known = {record.key: record for record in _records(before, path)}
+        known = {record.key: (f"the one in {str(path)!r}", record) for record in _records(before, path)}
         added = []
         for record in records:
-            other = known.setdefault(record.key, record)
-            if other is record:
+            if _add(known, record, "a new one"):
                 added.append(record)
-                _warn_of_another_signature(record, known.values(), path)
-            elif unlike := _unlike(record, other):
-                raise UsageError(
-                    f"FILE must have one record per metric, signature, model and dataset, {str(path)!r} has one for "
-                    f"{record.metric}, {record.model.id} and {record.dataset.id} with another {unlike}; "
-                    f"remove that line to record this result"
-                )
+                _warn_of_another_signature(record, [one for _, one in known.values()], path)
         if added:
             gap = "\n" if before and not before.endswith("\n") else ""
             write(target, before + gap + "".join(record.line() for record in added), FILE)

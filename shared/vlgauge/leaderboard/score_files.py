@@ -8,10 +8,9 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.files import limits
 from vlgauge.core.results import row_keys
 from vlgauge.core.validation import short_repr
-from vlgauge.families.aggregation import find_counts
 from vlgauge.inputs.sandbox.parquet import parquet_rows
 from vlgauge.leaderboard.record import Record
-from vlgauge.leaderboard.recorded_scores import check_scores, score_columns
+from vlgauge.leaderboard.recorded_scores import check_scores, score_columns, score_keys
 from vlgauge.leaderboard.runs import Run, numbers
 
 MOST_ROWS = 100_000
@@ -62,22 +61,19 @@ def run_of_file(content: bytes, record: Record) -> dict[str, Any]:
     Raises:
         ValueError: If the scores do not match the record.
     """
-    path, metric = score_path(record), record.metric
-    counted = find_counts(metric, record.signature)
-    counts = () if counted is None else counted.columns
+    path, keys = score_path(record), score_keys(record.metric, record.signature)
     with limits(max_rows=MOST_ROWS):
         rows = parquet_rows(content, "the file", path)
-    if not rows or set(rows[0]) != {"id", "score", *counts}:
-        expected = " and ".join(["id", "score", *counts])
+    if not rows or set(rows[0]) != {"id", *keys}:
+        expected = " and ".join(["id", *keys])
         raise UsageError(
             f"{path} must have rows with the columns {expected}, got {short_repr(sorted(rows[0]) if rows else 0)}"
         )
     ids = [row["id"] for row in rows]
     if not all(isinstance(one, str) for one in ids):
         raise UsageError(f"{path} must have strings as ids, got ids of other types")
-    run: dict[str, Any] = {"ids": ids, f"{metric}_signature": record.signature}
-    for name in ("score", *counts):
-        key = f"{metric}_scores" if name == "score" else f"{metric}_{name}"
+    run: dict[str, Any] = {"ids": ids, f"{record.metric}_signature": record.signature}
+    for name, key in keys.items():
         run[key] = numbers(path, [row[name] for row in rows], row_keys(ids))
     check_scores(record, run, what=path, interval=False)
     return run
