@@ -1,7 +1,5 @@
 """Comparison of several systems: means, differences, tests and rank groups over the rows that all of them scored."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Record of a result, and the validation of lines of `results.jsonl`."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Scores of a system on the rows of a dataset, as input of comparisons and records."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

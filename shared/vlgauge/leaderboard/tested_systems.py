@@ -1,7 +1,5 @@
 """Intervals and tests of systems and their pairs, for means or summed counts, and differences of rows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias

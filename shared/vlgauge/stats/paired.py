@@ -1,7 +1,5 @@
 """Paired permutation tests of two systems, and Holm's correction for several pairs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ choices of n candidates among the pooled captions are equally likely. Large stat
 captions are always ordered with the candidates first.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

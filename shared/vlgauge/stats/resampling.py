@@ -1,7 +1,5 @@
 """Bootstrap intervals of arbitrary statistics, with dependent rows sampled together."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 

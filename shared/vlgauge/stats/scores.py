@@ -1,7 +1,5 @@
 """Validation of lists of scores, and matrices of several lists for the same items."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Requirements for significant tests: a level, enough samples, and enough rows that differ."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

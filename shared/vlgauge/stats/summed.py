@@ -1,7 +1,5 @@
 """Intervals and tests of statistics of counts that are summed over all items, such as corpus BLEU."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +17,11 @@ import numpy as np
 from vlgauge.checkpoints.preflight import look_for_all
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import FilePath, read_json
-from vlgauge.families.aggregation import corpus_counts, corpus_interval, corpus_value, find_counts
-from vlgauge.families.ngram.bleu import compute_bleu
+from vlgauge.families.aggregation import COUNTED, corpus_counts, corpus_interval, corpus_value, find_counts
 from vlgauge.research.protocols.evaluation import task_signature
 from vlgauge.research.protocols.files import Folder, coco_captions, columns_of, entry, tidy
 from vlgauge.research.protocols.scoring import check_columns, families_in, spread
-from vlgauge.stats import RESAMPLES, Interval, count_statistic, count_statistic_intervals
+from vlgauge.stats import RESAMPLES, Interval, count_statistic
 
 if TYPE_CHECKING:
     from vlgauge.families.base import Metric
@@ -215,13 +213,13 @@ def _numbers(
     family: str, result: Mapping[str, Any], how: Mapping[str, Any]
 ) -> dict[str, tuple[float, Interval | None]]:
     """Compute the corpus-level values of a family and their intervals, by name."""
-    if family != "bleu":
-        interval = corpus_interval(family, result, **how) if how["resamples"] else None
-        return {family: (corpus_value(family, result), interval)}
-    counts = corpus_counts(family, result)
-    found = {}
-    for order in (1, 4):
-        statistic = partial(compute_bleu, order=order)
-        interval = count_statistic_intervals([counts], [(0,)], statistic, **how)[0] if how["resamples"] else None
-        found[f"bleu_{order}"] = (count_statistic(counts, statistic), interval)
-    return found
+    if family == "bleu":
+        counts = corpus_counts(family, result)
+        values = {name: count_statistic(counts, COUNTED[family].others[name]) for name in ("bleu_1", "bleu_4")}
+    else:
+        values = {family: corpus_value(family, result)}
+    known = {**result, **values}
+    return {
+        name: (value, corpus_interval(name, known, **how) if how["resamples"] else None)
+        for name, value in values.items()
+    }

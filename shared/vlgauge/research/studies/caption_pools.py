@@ -1,7 +1,7 @@
 """Studies that call metrics of caption sets many times on the same captions, which are encoded and compared once."""
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -55,13 +55,27 @@ def share_comparisons(
         yield
 
 
-@contextmanager
-def quietly() -> Iterator[None]:
-    """Suppress the warnings about set sizes, because every row of a study states them."""
-    with warnings.catch_warnings():
-        for words in ("is undefined for all of", "is a mean over sets of"):
-            warnings.filterwarnings("ignore", message=f".* {words}")
-        yield
+def compute_each(
+    metrics: Mapping[str, Any],
+    predictions: CaptionSets,
+    references: CaptionSets,
+    advance: Callable[[int], object] = lambda done: None,
+) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield label, name and result of each metric, without the warnings about set sizes, which every row states.
+
+    Args:
+        metrics: Metrics of caption sets by label.
+        predictions: Candidates of each example.
+        references: References of each example.
+        advance: Called with 1 after each metric.
+    """
+    for label, metric in metrics.items():
+        with warnings.catch_warnings():
+            for words in ("is undefined for all of", "is a mean over sets of"):
+                warnings.filterwarnings("ignore", message=f".* {words}")
+            result = metric.compute(predictions=predictions, references=references)
+        yield label, metric.name, result
+        advance(1)
 
 
 def statistics_of(label: str, name: str, result: Mapping[str, Any]) -> dict[str, str]:

@@ -94,12 +94,9 @@ def _drop_undefined(path: str | Path, pairs: Iterable[tuple[str, Any]], metric: 
     for name, value in pairs:
         if name in found:
             raise UsageError.about(str(path), f"must have each story once, got {name!r} more than once")
-        try:
-            number = math.nan if value in ("", None) else float(value)
-        except (TypeError, ValueError):
-            raise UsageError.about(str(path), f"must have a number for story {name!r}, got {value!r}") from None
+        number = _cell(value, metric, f"{path}[{name!r}]")
         if not math.isnan(number):
-            found[name] = component(number, metric, f"{path}[{name!r}]")
+            found[name] = number
     return found
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from vlgauge.core.errors import UsageError
 from vlgauge.core.results import mean_of_defined
 from vlgauge.core.validation import check_int
-from vlgauge.research.studies.caption_pools import CaptionSets, caption_sets, quietly, share_comparisons
+from vlgauge.research.studies.caption_pools import CaptionSets, caption_sets, compute_each, share_comparisons
 from vlgauge.research.studies.sensitivity import SensitivityRow, rows_of_result
 
 Split = tuple[list[list[str]], list[list[str]]]
@@ -104,10 +104,8 @@ def people_splits(
     with share_comparisons(metrics, references, references):
         for left, right in splits:
             sizes = [(len(ours), len(theirs)) for ours, theirs in zip(left, right, strict=True)]
-            for label, metric in metrics.items():
-                with quietly():
-                    result = metric.compute(predictions=left, references=right)
-                for row in rows_of_result(max(map(len, left)), sizes, label, metric.name, result):
+            for one in compute_each(metrics, left, right):
+                for row in rows_of_result(max(map(len, left)), sizes, *one):
                     found.setdefault(row.metric, []).append(row)
     return [_sum_row(name, rows) for name, rows in found.items()]
 

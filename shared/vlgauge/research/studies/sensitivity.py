@@ -8,7 +8,7 @@ import numpy as np
 
 from vlgauge import stats
 from vlgauge.core.errors import UsageError
-from vlgauge.research.studies.caption_pools import CaptionSets, caption_sets, quietly, share_comparisons, together
+from vlgauge.research.studies.caption_pools import CaptionSets, caption_sets, compute_each, share_comparisons, together
 
 SIGNIFICANT = 0.05
 
@@ -86,11 +86,8 @@ def sensitivity(
         for size in chosen:
             nested = [list(captions[:size]) for captions in predictions]
             counts = [(len(ours), len(theirs)) for ours, theirs in zip(nested, references, strict=True)]
-            for label, metric in metrics.items():
-                with quietly():
-                    result = metric.compute(predictions=nested, references=references)
-                rows += rows_of_result(size, counts, label, metric.name, result)
-                advance(1)
+            for one in compute_each(metrics, nested, references, advance):
+                rows += rows_of_result(size, counts, *one)
     return rows
 
 

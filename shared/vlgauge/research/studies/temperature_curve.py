@@ -9,7 +9,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.research.studies.caption_pools import (
     CaptionSets,
     caption_sets,
-    quietly,
+    compute_each,
     share_comparisons,
     statistics_of,
     together,
@@ -82,11 +82,8 @@ def curve(
     with share_comparisons(metrics, together(*sampled.values(), people), people, pairs=False):
         for temperature, candidates in sampled.items():
             sizes = [(len(ours), len(theirs)) for ours, theirs in zip(candidates, people, strict=True)]
-            for label, metric in metrics.items():
-                with quietly():
-                    result = metric.compute(predictions=candidates, references=people)
-                points += _points(temperature, sizes, label, metric.name, result)
-                advance(1)
+            for one in compute_each(metrics, candidates, people, advance):
+                points += _points(temperature, sizes, *one)
     return points
 
 

@@ -11,7 +11,7 @@ from vlgauge.core.results import mean_of_defined
 from vlgauge.research.studies.caption_pools import (
     CaptionSets,
     caption_sets,
-    quietly,
+    compute_each,
     share_comparisons,
     statistics_of,
     together,
@@ -126,13 +126,11 @@ def unique_versus_correct(
         for k in ks:
             for m in ms:
                 mixed = [_mix_captions(one, k, m, [seed, row, k, m]) for row, one in enumerate(pools)]
-                for label, metric in metrics.items():
-                    with quietly():
-                        result = metric.compute(predictions=mixed, references=kept)
-                    for own, prefix in statistics_of(label, metric.name, result).items():
-                        undefined = sum(score != score for score in result[f"{prefix}_scores"])
-                        cells.append(GridCell(k, m, own, mean_of_defined(result[f"{prefix}_scores"]), undefined))
-                    advance(1)
+                for label, name, result in compute_each(metrics, mixed, kept, advance):
+                    for own, prefix in statistics_of(label, name, result).items():
+                        scores = result[f"{prefix}_scores"]
+                        undefined = sum(score != score for score in scores)
+                        cells.append(GridCell(k, m, own, mean_of_defined(scores), undefined))
     return cells
 
 
