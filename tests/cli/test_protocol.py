@@ -285,7 +285,7 @@ def test_segments_of_videos(here, capsys):
         (("--scores", "s.json"), "`scores` must have one score per row of the protocol, 5, got 2"),
         (("--scores", "words.txt"), "must have a number or an object with 'score' in line 2, got 'good'"),
         (("--scores", "none.json"), "must have a key of scores that ends in _scores, got pac_s"),
-        (("--scores", "texts.json"), "must have numbers or null as scores, got 'a' at position 1"),
+        (("--scores", "texts.json"), "got 'a' in row '1'"),
         (("--scores", "missing.json"), "missing.json: No such file or directory"),
         (("--scores", "s.json", "--output", "no/out.json"), "--output must be a file in an existing folder"),
         (("--scores", "s.json", "--output", "s.json"), "--output must be a different file from FILE"),

@@ -10,6 +10,7 @@ from vlgauge.core.catalog import is_score, metric_facts, metric_of_score
 from vlgauge.core.errors import UsageError
 from vlgauge.families.aggregation import number_title, values_told
 from vlgauge.families.set_sizes import are_of_one_size, comparable_signature, sizes_signed
+from vlgauge.leaderboard.comparison import System
 from vlgauge.leaderboard.record import Record
 from vlgauge.leaderboard.record_groups import LEVEL, RECORD_DIGITS, RecordGroups, column_of, table_of
 from vlgauge.leaderboard.table import Cell, Table, each_by_itself, few_notes, groups_text, mean_text, render
@@ -108,7 +109,7 @@ def records_table(
         ]
         for row, rank in rows.items()
     ]
-    notes += few_notes(column.number(row).few for column in columns for row in column.records)
+    notes += few_notes(one.few for column in columns for one in column.systems.values())
     n_tested = sum(column.is_grouped for column in columns)
     of_groups += [f"{each_by_itself(n_tested, LEVEL)}."] if n_tested > 1 else []
     said = [_summary(records), *unranked.values(), *of_groups, *notes]
@@ -119,18 +120,6 @@ def records_table(
         bold, said = (f"{bold}; {order}", said) if bold else ("", [f"{order}.", *said])
     link = f"{_HUB}/datasets/{records[0].dataset.id}"
     return Table([*header, *_COUNTS], lines, _caption(records[0]), said, bold, link, frozenset(unranked))
-
-
-@dataclass(frozen=True)
-class _Number:
-    """Value with its interval and its number of rows."""
-
-    value: float
-    low: float | None
-    high: float | None
-    few: bool
-    n: int
-    undefined: int
 
 
 @dataclass(frozen=True)
@@ -182,25 +171,18 @@ class _TableColumn:
                 return f"caption sets of different sizes, {sizes}" if sizes else "the sizes of the sets are unknown"
         return ""
 
-    def number(self, row: _Row) -> _Number:
-        """Return the displayed value: over the rows of all models if they were compared, otherwise from the record."""
-        record = self.records[row]
-        if self.is_tested:
-            one = self.known.systems[record.key]
-            return _Number(one.value, one.low, one.high, one.few, one.n, one.undefined)
-        low, high = (record.ci.low, record.ci.high) if record.ci else (None, None)
-        return _Number(record.value, low, high, _is_few(record), record.n, record.undefined)
-
     @cached_property
-    def best(self) -> set[_Row]:
-        """Rows with bold cells: the first rank group, or the best of several values."""
+    def systems(self) -> dict[_Row, System]:
+        """Displayed values: over the rows of all models if they were compared, otherwise from the records.
+
+        Bold values are those of the first rank group, or the best of several values.
+        """
         if self.is_tested:
-            return {row for row, record in self.records.items() if self.known.systems[record.key].bold}
-        if self.fault or len(self.records) < 2:
-            return set()
-        values = {row: self.number(row).value for row in self.records}
-        top = (max if self.first.higher_is_better else min)(values.values())
-        return {row for row, value in values.items() if value == top}
+            return {row: self.known.systems[record.key] for row, record in self.records.items()}
+        values = [record.value for record in self.records.values()]
+        top = max(values) if self.first.higher_is_better else min(values)
+        is_ranked = len(values) > 1 and not self.fault
+        return {row: _system_of(record, is_ranked and record.value == top) for row, record in self.records.items()}
 
     def cells(self, row: _Row) -> list[Cell]:
         """Return the cells of a row: its value, and its rank group if the column has rank groups."""
@@ -210,14 +192,14 @@ class _TableColumn:
             groups = [Cell(groups_text(known) if known else "-", right=True)]
         if record is None:
             return [Cell("-", right=True), *groups]
-        one, link = self.number(row), record.source.url if record.source else ""
+        one, link = self.systems[row], record.source.url if record.source else ""
         text = mean_text(one.value, one.low, one.high, digits=RECORD_DIGITS, few=one.few)
-        return [Cell(text, row in self.best, right=True, link=link), *groups]
+        return [Cell(text, one.bold, right=True, link=link), *groups]
 
 
 def _describe_bold(columns: Sequence[_TableColumn]) -> str:
     """Return the meaning of the bold cells."""
-    bold = [column for column in columns if column.best]
+    bold = [column for column in columns if any(one.bold for one in column.systems.values())]
     titles = " and ".join(column.first.title for column in bold if column.is_tested)
     if all(column.is_tested for column in bold):
         return "the first group"
@@ -269,8 +251,8 @@ def _rank_rows(records: Sequence[Record], sorting: _TableColumn) -> dict[_Row, s
     """Return the ranks of the rows, best first. Rows without a value or a rank come last, in record order."""
     if sorting.fault:
         return {row: "-" for row in [*sorting.records, *map(_row, records)]}
-    values = {row: sorting.number(row).value for row in sorting.records}
-    ordered = sorted(values, key=lambda row: -values[row] if sorting.first.higher_is_better else values[row])
+    values = {row: one.value for row, one in sorting.systems.items()}
+    ordered = sorted(values, key=values.__getitem__, reverse=sorting.first.higher_is_better)
     first: dict[float, int] = {}  # first position of each value
     for place, row in enumerate(ordered, 1):
         first.setdefault(values[row], place)
@@ -278,12 +260,14 @@ def _rank_rows(records: Sequence[Record], sorting: _TableColumn) -> dict[_Row, s
     return ranks | {_row(record): "-" for record in records if _row(record) not in ranks}
 
 
-def _is_few(record: Record) -> bool:
-    """Return whether the interval of a record has so few examples that it must be marked."""
-    return record.ci is not None and (record.ci.groups or record.n) < FEW
+def _system_of(record: Record, bold: bool) -> System:
+    """Return the value of a record as a system that was not compared with others."""
+    ci, n, value = record.ci, record.n, record.value
+    low, high, few = (None, None, False) if ci is None else (ci.low, ci.high, (ci.groups or n) < FEW)
+    return System(record.model.id, value, low, high, n, record.undefined, value, None, (), bold, few)
 
 
 def _count(row: _Row, columns: Sequence[_TableColumn], name: str) -> str:
     """Return the number of defined or undefined rows of a model, or its range if the metrics differ in it."""
-    counts = sorted({getattr(column.number(row), name) for column in columns if row in column.records})
+    counts = sorted({getattr(column.systems[row], name) for column in columns if row in column.records})
     return str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"

@@ -16,7 +16,6 @@ from vlgauge.stats.permutation import (
 from vlgauge.stats.resampling import (
     RESAMPLES,
     bootstrap_pvalue,
-    compute_grouped_intervals,
     compute_grouped_samples,
     percentile_interval,
 )
@@ -51,7 +50,6 @@ __all__ = [
     "bootstrap_pvalue",
     "can_be_significant",
     "compute_calibrated_harmonic_pvalue",
-    "compute_grouped_intervals",
     "compute_grouped_samples",
     "count_statistic",
     "count_statistic_intervals",

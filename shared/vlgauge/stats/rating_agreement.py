@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import check_choice
-from vlgauge.stats import FEW, RESAMPLES, compute_grouped_intervals
-from vlgauge.stats.drawing import check_labels
+from vlgauge.stats import FEW, RESAMPLES, compute_grouped_samples, percentile_interval
+from vlgauge.stats.drawing import check_labels, check_resampling
 from vlgauge.stats.rank_correlation import (
     MAX_CLASSES,
     RankTable,
@@ -132,6 +132,7 @@ def agreement(
             "ratings", f"must have one rating per score, got shapes {second.shape} and {first.shape}"
         )
     check_labels(len(first), groups)
+    check_resampling(level, resamples, least=0)
     for name, values in (("scores", first), ("ratings", second)):
         if np.isinf(values).any():
             raise UsageError.about(name, f"must be finite or NaN, got {values[np.isinf(values)][0]}")
@@ -143,20 +144,14 @@ def agreement(
     if is_constant(first) or is_constant(second):
         nothing = Correlation(math.nan, math.nan, math.nan, math.nan)
         return Agreement(dict.fromkeys(coefficients, nothing), len(kept), dropped, n_units)
-    intervals = compute_grouped_intervals(
-        create_sampler(first, second, coefficients, labels),
-        labels,
-        read=np.stack([first, second], axis=1),
-        level=level,
-        resamples=resamples,
-        seed=seed,
-    )
+    sampler, values = create_sampler(first, second, coefficients, labels), np.stack([first, second], axis=1)
+    samples = compute_grouped_samples(sampler, labels, read=values, resamples=resamples, seed=seed)
     found = {
         name: Correlation(value, *ends, *tested)
         for name, value, ends, tested in zip(
             coefficients,
             [_exact(name, first, second)[0] for name in coefficients],
-            intervals,
+            [percentile_interval(column, level) for column in samples.T],
             _pvalues(coefficients, first, second),
             strict=True,
         )

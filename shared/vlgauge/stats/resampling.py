@@ -7,48 +7,12 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.core.progress import Progress, progress_bar
-from vlgauge.stats.drawing import check_resampling
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
 
 RESAMPLES = 1000
 """Default number of bootstrap samples."""
-
-
-def compute_grouped_intervals(
-    statistic: Callable[[Ints], Sequence[float]],
-    groups: Sequence[object],
-    *,
-    read: Floats | None = None,
-    level: float = 0.95,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-    progress: Progress = False,
-) -> list[tuple[float, float]]:
-    """Compute percentile bootstrap intervals of arbitrary statistics, sampling groups of rows with replacement.
-
-    For means, `bootstrap_interval` is faster. Samples for which a statistic is undefined, such as a correlation of
-    ratings that are all equal, are left out of its interval.
-
-    Args:
-        statistic: Function from row indices, repeated as sampled, to one or more numbers.
-        groups: Label per row. Rows with the same label, such as the captions of one image, are sampled together.
-        read: Values of each row that the statistic uses. See `compute_grouped_samples`.
-        level: Coverage of the intervals, in (0, 1).
-        resamples: Number of samples. 0 computes no intervals.
-        seed: Seed of the samples.
-        progress: Progress bar setting. See `vlgauge.core.progress.progress_bar`.
-
-    Returns:
-        Lower and upper end per statistic. NaN without samples, or for fewer than two groups.
-
-    Raises:
-        ValueError: If `level` or `resamples` is out of range.
-    """
-    check_resampling(level, resamples, least=0)
-    samples = compute_grouped_samples(statistic, groups, read=read, resamples=resamples, seed=seed, progress=progress)
-    return [percentile_interval(column, level) for column in samples.T]
 
 
 def compute_grouped_samples(
@@ -61,6 +25,8 @@ def compute_grouped_samples(
     progress: Progress = False,
 ) -> Floats:
     """Compute statistics of bootstrap samples of whole groups of rows.
+
+    See `percentile_interval` for intervals. For means, `bootstrap_interval` is faster.
 
     Args:
         statistic: Function from row indices, repeated as sampled, to one or more numbers.

@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+
 _HELD = threading.Lock()
 
 
@@ -13,10 +15,10 @@ _HELD = threading.Lock()
 def one_blas_thread() -> Iterator[None]:
     """Run the linear algebra of numpy on one thread inside the block.
 
-    Without threadpoolctl, nothing changes. The number of threads belongs to the whole process, and the context that set
+    The number of threads belongs to the whole process, and the context that set
     it must restore it. Therefore a context that is entered while another one is active changes nothing.
     """
-    if _controller() is None or not _HELD.acquire(blocking=False):
+    if not _HELD.acquire(blocking=False):
         yield
         return
     try:
@@ -28,9 +30,5 @@ def one_blas_thread() -> Iterator[None]:
 
 @lru_cache(maxsize=1)
 def _controller() -> Any:
-    """Return the controller of the loaded linear algebra libraries, cached. None without threadpoolctl."""
-    try:
-        from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
-    except ImportError:
-        return None
+    """Return the controller of the loaded linear algebra libraries, cached."""
     return ThreadpoolController()

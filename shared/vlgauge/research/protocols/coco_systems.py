@@ -17,7 +17,8 @@ import numpy as np
 from vlgauge.checkpoints.preflight import look_for_all
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import FilePath, read_json
-from vlgauge.families.aggregation import COUNTED, corpus_counts, corpus_interval, corpus_value, find_counts
+from vlgauge.families.aggregation import COUNTED, corpus_counts, corpus_interval, corpus_value
+from vlgauge.leaderboard.recorded_scores import score_keys
 from vlgauge.research.protocols.evaluation import task_signature
 from vlgauge.research.protocols.files import Folder, coco_captions, columns_of, entry, tidy
 from vlgauge.research.protocols.scoring import check_columns, families_in, spread
@@ -193,8 +194,7 @@ def _family_values(
     """
     # All results were computed by the same metric.
     signature = str(next(iter(results.values()))[f"{family}_signature"]) if results else ""
-    counted = find_counts(family, signature)
-    keys = [f"{family}_scores", *(f"{family}_{column}" for column in (() if counted is None else counted.columns))]
+    keys = list(score_keys(family, signature).values())
     of_rows = {name: {key: spread(result[key], *rows[name]) for key in keys} for name, result in results.items()}
     undefined = {name: np.isnan(own[keys[0]]) for name, own in of_rows.items()}
     common = np.flatnonzero(~np.any(list(undefined.values()), axis=0)).tolist()

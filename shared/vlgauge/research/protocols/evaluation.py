@@ -1,9 +1,8 @@
 """Results of every protocol: figures of each metric, and differences between metrics."""
 
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import reduce
 from itertools import combinations
 from typing import Any, ClassVar
@@ -236,17 +235,14 @@ def judge(
     found = {name: task.figures_of(values[name], own) for name, own in common.items()}
     samples = _samples(task, values, common, resamples, seed)
 
-    def ends(drawn: Floats) -> Iterator[tuple[float, float]]:
-        return (percentile_interval(column, level) for column in drawn.T)
-
     signature = task_signature(task.name, {**task.rules, "level": level, "resamples": resamples, "seed": seed})
     evaluations = {}
     for name, items in common.items():
         own = defined[name]
         evaluations[name] = Evaluation(
             {
-                figure: Figure(value, *end)
-                for (figure, value), end in zip(found[name].items(), ends(samples[name]), strict=True)
+                figure: Figure(value, *percentile_interval(column, level))
+                for (figure, value), column in zip(found[name].items(), samples[name].T, strict=True)
             },
             n=len(items),
             n_groups=len({task.groups[i] for i in items.tolist()}),
@@ -257,15 +253,14 @@ def judge(
             drawn=task.draws_of(scores[name], own),
         )
     differences = []
-    for first, second in pairs:
-        apart = samples[first] - samples[second]
-        n = min(len(common[first]), len(common[second]))
-        for i, (figure, end) in enumerate(zip(found[first], ends(apart), strict=True)):
+    for column, figure in enumerate(next(iter(found.values()), {})):
+        apart = [samples[first][:, column] - samples[second][:, column] for first, second in pairs]
+        pvalues = [bootstrap_pvalue(own) for own in apart]
+        for (first, second), own, *tested in zip(pairs, apart, pvalues, holm(pvalues), strict=True):
             value = found[first][figure] - found[second][figure]
-            differences.append(
-                Difference(value, *end, first, second, figure, bootstrap_pvalue(apart[:, i]), math.nan, n)
-            )
-    return Judgement(evaluations, _adjust(differences), len(pairs), resamples, level)
+            n = min(len(common[first]), len(common[second]))
+            differences.append(Difference(value, *percentile_interval(own, level), first, second, figure, *tested, n))
+    return Judgement(evaluations, differences, len(pairs), resamples, level)
 
 
 def _common(every: Sequence[Ints]) -> Ints:
@@ -313,15 +308,6 @@ def _samples(
     groups = [task.groups[i] for i in items.tolist()]
     drawn = compute_grouped_samples(statistic, groups, resamples=resamples, seed=seed, progress=None)
     return dict(zip(common, np.hsplit(drawn, len(common)), strict=True))
-
-
-def _adjust(differences: Sequence[Difference]) -> list[Difference]:
-    found = []
-    for figure in dict.fromkeys(one.figure for one in differences):
-        of = [one for one in differences if one.figure == figure]
-        adjusted = holm([one.pvalue for one in of])
-        found += [replace(one, adjusted_pvalue=pvalue) for one, pvalue in zip(of, adjusted, strict=True)]
-    return found
 
 
 def task_signature(name: str, rules: Mapping[str, Any]) -> str:

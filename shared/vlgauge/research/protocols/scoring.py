@@ -17,6 +17,7 @@ from vlgauge.core.files import parse_json, read_text
 from vlgauge.core.signatures import format_signature
 from vlgauge.core.validation import check_choice
 from vlgauge.families.ngram.bleu import COUNT_COLUMNS, coco_bleu, counts_of_columns
+from vlgauge.leaderboard.runs import numbers
 from vlgauge.version import __version__
 
 if TYPE_CHECKING:
@@ -188,14 +189,8 @@ def _line(line: str, number: int, path: Path) -> Any:
 
 
 def _numbers(values: Any, path: Path) -> list[float]:
-    if not isinstance(values, list):
-        values = [values]
-    for position, value in enumerate(values):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
-            raise UsageError.about(
-                str(path), f"must have numbers or null as scores, got {value!r} at position {position}"
-            )
-    return [math.nan if value is None else float(value) for value in values]
+    cells = values if isinstance(values, list) else [values]
+    return numbers(str(path), cells, list(map(str, range(len(cells)))))
 
 
 def _present(columns: Mapping[str, list[Any]], missing: str) -> list[int]:

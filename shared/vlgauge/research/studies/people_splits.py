@@ -11,7 +11,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.results import mean_of_defined
 from vlgauge.core.validation import check_int
 from vlgauge.research.studies.caption_pools import CaptionSets, caption_sets, compute_each, share_comparisons
-from vlgauge.research.studies.sensitivity import SensitivityRow, rows_of_result
+from vlgauge.research.studies.sensitivity import SensitivityRow, human_split, rows_of_result
 
 Split = tuple[list[list[str]], list[list[str]]]
 
@@ -69,12 +69,10 @@ def equal_splits(references: CaptionSets, size: int | None = None, seed: int = 0
     least = 4 if size is None else 2 * size
     if most < least:
         raise UsageError.about("references", f"must have {least} captions of an image for two groups, got {most}")
+    if size is None:
+        return [human_split(references, seed, least)]
     rng = np.random.default_rng(seed)
     dealt = [[texts[i] for i in rng.permutation(len(texts)).tolist()] for texts in references]
-    if size is None:
-        half = [len(texts) // 2 if len(texts) >= least else 0 for texts in dealt]
-        left = [texts[:k] for texts, k in zip(dealt, half, strict=True)]
-        return [(left, [texts[k:] if k else [] for texts, k in zip(dealt, half, strict=True)])]
     groups = [[texts[start : start + size] for texts in dealt] for start in range(0, most - size + 1, size)]
     full = [[texts if len(texts) == size else [] for texts in group] for group in groups]
     return list(combinations(full, 2))

@@ -144,19 +144,24 @@ def rows_of_result(
     return rows
 
 
-def human_split(references: CaptionSets, seed: int = 0) -> tuple[list[list[str]], list[list[str]]]:
+def human_split(references: CaptionSets, seed: int = 0, least: int = 2) -> tuple[list[list[str]], list[list[str]]]:
     """Split the human captions of each image at random into one half, rounded down, and the rest (Appendix B.4).
 
     A suitable metric finds no difference between them: the mean of ln p is close to its expectation for these sizes.
 
+    Args:
+        references: Captions of each image.
+        seed: Seed of the random order.
+        least: Minimum number of captions of an image.
+
     Returns:
-        Candidates and references. Both are empty lists for examples with fewer than two captions.
+        Candidates and references. Both are empty lists for images with fewer captions.
     """
     rng = np.random.default_rng(seed)
     candidates: list[list[str]] = []
     others: list[list[str]] = []
     for texts in references:
-        order, k = rng.permutation(len(texts)), len(texts) // 2
+        order, k = rng.permutation(len(texts)), len(texts) // 2 if len(texts) >= least else 0
         candidates.append([texts[i] for i in order[:k]])
         others.append([texts[i] for i in order[k:]] if k else [])
     return candidates, others
