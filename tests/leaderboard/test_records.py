@@ -213,7 +213,10 @@ def of_score(name, title):
         (changed(dataset__split=None), "`dataset.split` must be a string, got None"),
         (changed(signature="x|y"), "`signature` must be the signature of a result"),
         (changed(date="20 Nov 2026"), "`date` must be an ISO 8601 date, such as 2026-11-20, got '20 Nov 2026'"),
-        (changed(source__url="ftp://x"), "`source.url` must begin with https:// and contain no spaces, got 'ftp://x'"),
+        (
+            changed(source__url="ftp://x"),
+            "`source.url` must be a URL that begins with https://, without spaces, got 'ftp://x'",
+        ),
         (changed(source__url=...), "`source` lacks url"),
         (changed(source__user="me"), "`source` must have a user or an org, not both"),
         (changed(notes=3), "`notes` must be a string, got 3"),

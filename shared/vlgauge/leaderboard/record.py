@@ -58,20 +58,11 @@ def _signature(name: str, value: Any) -> str:
     return str(value)
 
 
-def _date(name: str, value: Any) -> str:
+def _is_date(value: Any) -> bool:
     try:
-        datetime.fromisoformat(_text(name, value))
+        return isinstance(value, str) and datetime.fromisoformat(value) is not None
     except ValueError:
-        raise InvalidRecordError(
-            f"`{name}` must be an ISO 8601 date, such as 2026-11-20, got {short_repr(value)}"
-        ) from None
-    return str(value)
-
-
-def _address(name: str, value: Any) -> str:
-    if not re.fullmatch(r"https?://[^\s<>\"]+", _text(name, value)):
-        raise InvalidRecordError(f"`{name}` must begin with https:// and contain no spaces, got {short_repr(value)}")
-    return str(value)
+        return False
 
 
 def _or_null(check: Check) -> Check:
@@ -99,6 +90,8 @@ _count = _must_be("an integer of at least 0", lambda value: type(value) is int a
 _id = _matching(_REPOSITORY, "an id of the Hub, owner/name")
 _revision = _matching("[0-9a-f]{40}", "a commit of 40 hexadecimal digits or null")
 _sha256 = _matching("[0-9a-f]{64}", "a digest of 64 hexadecimal digits or null")
+_date = _must_be("an ISO 8601 date, such as 2026-11-20", _is_date)
+_address = _matching(r"https?://[^\s<>\"\ud800-\udfff]+", "a URL that begins with https://, without spaces")
 _direction = _must_be("true or false", lambda value: isinstance(value, bool))
 _schema = _must_be(f"{SCHEMA}, the only supported version", lambda one: one == SCHEMA and not isinstance(one, bool))
 
