@@ -17,11 +17,11 @@ from vlgauge.core.validation import check_choice, check_int, nearest, warn
 from vlgauge.families.aggregation import CountBasedMetric, corpus_counts, find_counts, score_bounds, value_of_rows
 from vlgauge.leaderboard.common_rows import Scores, common_rows, describe_undefined, rank_names, worst_values
 from vlgauge.leaderboard.joined_runs import (
+    check_set_sizes,
     common_signature,
     join_rows,
     labels_in_order,
     labels_of_runs,
-    name_compared_value,
     scores_in_order,
 )
 from vlgauge.leaderboard.runs import Run
@@ -294,9 +294,11 @@ class _Joined:
 
 def _join(metric: str, runs: Mapping[str, Run], orders: Mapping[str, Sequence[int]], keys: Sequence[str]) -> _Joined:
     signature = common_signature(metric, runs)
-    kind = name_compared_value(metric, signature, runs, orders)
+    counted = find_counts(metric, signature)
+    if counted is None and score_facts(metric).compares_sets:
+        check_set_sizes(metric, runs, orders)
     scores = {name: scores_in_order(metric, name, run, orders[name], len(keys)) for name, run in runs.items()}
-    counts, counted = None, find_counts(metric, signature)
+    counts = None
     if counted is not None:
         counts = {name: corpus_counts(metric, run, f"runs[{name!r}]")[orders[name]] for name, run in runs.items()}
     rows = common_rows(metric, _get_known(scores, counts), keys)
@@ -308,7 +310,7 @@ def _join(metric: str, runs: Mapping[str, Run], orders: Mapping[str, Sequence[in
                 "defined for every system, because all counts are zero",
                 f"leave {name} out",
             )
-    return _Joined(metric, kind, signature, scores, counts, rows, keys)
+    return _Joined(metric, "score" if counted is None else "corpus", signature, scores, counts, rows, keys)
 
 
 def _get_known(scores: Scores, counts: Mapping[str, npt.NDArray[np.float64]] | None) -> Scores:

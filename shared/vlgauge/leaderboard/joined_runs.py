@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from vlgauge.core.catalog import metric_of_score, score_facts
+from vlgauge.core.catalog import metric_of_score
 from vlgauge.core.errors import UsageError
 from vlgauge.core.results import mean_of_defined, row_keys
 from vlgauge.core.signatures import describe_differences, parse_signature
@@ -141,36 +141,27 @@ def common_signature(metric: str, runs: Mapping[str, Run]) -> str:
     Raises:
         ValueError: If a system has no signature, or two signatures differ. The message names the fields that differ.
     """
-    found: dict[str, str] = {}
-    for name, run in runs.items():
-        found[name] = str(run.get(f"{metric}_signature", ""))
-        if parse_signature(found[name])[0] != metric:
+    found = {name: str(run.get(f"{metric}_signature", "")) for name, run in runs.items()}
+    first, signature = next(iter(found.items()))
+    for name, other in found.items():
+        if parse_signature(other)[0] != metric:
             raise UsageError.about("runs", f"must have a signature of {metric} for every system, {name} has none")
-    (first, signature), *others = found.items()
-    for name, other in others:
-        if without_sizes(other) == without_sizes(signature):
-            continue
-        unlike = describe_differences(without_sizes(signature), without_sizes(other)) or "order"
-        raise UsageError.about(
-            "runs",
-            f"must have been scored in the same way by {metric}, {first} and {name} differ in {unlike}",
-            "score both with the same settings and version",
-        )
+        if without_sizes(other) != without_sizes(signature):
+            unlike = describe_differences(without_sizes(signature), without_sizes(other)) or "order"
+            raise UsageError.about(
+                "runs",
+                f"must have been scored in the same way by {metric}, {first} and {name} differ in {unlike}",
+                "score both with the same settings and version",
+            )
     return signature if len(set(found.values())) == 1 else comparable_signature(signature)
 
 
-def name_compared_value(
-    metric: str, signature: str, runs: Mapping[str, Run], orders: Mapping[str, Sequence[int]]
-) -> str:
-    """Return the kind of the compared value: "corpus" if counts are summed, otherwise "score".
+def check_set_sizes(metric: str, runs: Mapping[str, Run], orders: Mapping[str, Sequence[int]]) -> None:
+    """Check that the caption sets of each row have equal sizes in every system. Warn if the sizes are unknown.
 
     Raises:
         ValueError: If caption sets have unequal sizes.
     """
-    if find_counts(metric, signature) is not None:
-        return "corpus"
-    if not score_facts(metric).compares_sets:
-        return "score"
     sizes = {
         name: sizes_used(metric_of_score(metric), [run["sizes"][row] for row in orders[name]])
         for name, run in runs.items()
@@ -180,23 +171,22 @@ def name_compared_value(
     for name, other in others:
         if other != own:
             raise UsageError(_unequal(metric, sizes, first, name))
-    if len(sizes) < len(runs):
-        set_sizes = {name: sizes_signed(str(run[f"{metric}_signature"])) for name, run in runs.items()}
-        known = sorted(set(filter(None, set_sizes.values())))
-        if known and not (len(known) == 1 and are_bound(known[0])):
-            raise UsageError.about(
-                "runs",
-                f"must have sets of equal sizes per row for every system by {metric}, which the signatures do not "
-                f"contain, got {' and '.join(known)}",
-                _REMEDY,
-            )
-        if all(set_sizes.values()):
-            return "score"
+    if len(sizes) == len(runs):
+        return
+    set_sizes = {name: sizes_signed(str(run[f"{metric}_signature"])) for name, run in runs.items()}
+    known = sorted(set(filter(None, set_sizes.values())))
+    if known and not (len(known) == 1 and are_bound(known[0])):
+        raise UsageError.about(
+            "runs",
+            f"must have sets of equal sizes per row for every system by {metric}, which the signatures do not "
+            f"contain, got {' and '.join(known)}",
+            _REMEDY,
+        )
+    if not all(set_sizes.values()):
         warn(
             f"the scores of {metric} can only be compared if every system has the same number of captions per row, "
             "but the files contain no sizes; score again with `vlgauge score`"
         )
-    return "score"
 
 
 def _unequal(metric: str, sizes: Mapping[str, Sequence[tuple[int, ...]]], first: str, other: str) -> str:

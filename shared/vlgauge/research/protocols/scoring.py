@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from vlgauge.checkpoints.preflight import look_for_all
 from vlgauge.core.catalog import metric_names
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import parse_json, read_text
 from vlgauge.core.signatures import format_signature
 from vlgauge.core.validation import check_choice
-from vlgauge.families.ngram.bleu import COUNT_COLUMNS, coco_bleu, counts_of_columns
+from vlgauge.families.aggregation import corpus_counts
+from vlgauge.families.ngram.bleu import compute_bleu
 from vlgauge.leaderboard.runs import numbers
 from vlgauge.version import __version__
 
@@ -85,9 +84,11 @@ def metric_scores(
     n = len(columns["predictions"])
     found: list[TaskScores] = []
     for metric, (own, rows) in zip(metrics, checked, strict=True):
-        found += [
-            TaskScores(name, spread(values, rows, n), signature) for name, values, signature in _families(metric, own)
-        ]
+        result = metric.compute(**own) or {}
+        scores = {name: result[f"{name}_scores"] for name in families_in(result)}
+        for name, values in (_bleu_scores(result) if metric.name == "bleu" else scores).items():
+            signature = result.get(f"{name}_signature", result.get("bleu_signature", ""))
+            found.append(TaskScores(name, spread(values, rows, n), signature))
     return found
 
 
@@ -120,13 +121,6 @@ def _own_columns(metric: Metric, columns: Mapping[str, list[Any]]) -> dict[str, 
     return own
 
 
-def _families(metric: Metric, columns: Mapping[str, list[Any]]) -> list[tuple[str, list[float], str]]:
-    if metric.name == "bleu":
-        return _bleu(metric, columns)
-    result = metric.compute(**columns) or {}
-    return [(name, result[f"{name}_scores"], result.get(f"{name}_signature", "")) for name in families_in(result)]
-
-
 def families_in(result: Mapping[str, Any]) -> list[str]:
     """Return the names of the scores in a result that are evaluated as metrics.
 
@@ -141,12 +135,9 @@ def families_in(result: Mapping[str, Any]) -> list[str]:
     return [name for name in names if not any(name.startswith(f"{whole}_") for whole in wholes)]
 
 
-def _bleu(metric: Metric, columns: Mapping[str, list[Any]]) -> list[tuple[str, list[float], str]]:
-    result = metric.compute(**columns) or {}
-    # axes: caption, count; NaN for undefined captions
-    table = np.array([result[f"bleu_{name}"] for name in COUNT_COLUMNS], dtype=np.float64).T
-    orders = coco_bleu(counts_of_columns(table)).T.tolist()
-    return [(f"bleu_{order}", orders[order - 1], result["bleu_signature"]) for order in (1, 4)]
+def _bleu_scores(result: Mapping[str, Any]) -> dict[str, list[float]]:
+    counts = corpus_counts("bleu", result)
+    return {f"bleu_{order}": compute_bleu(counts, order).tolist() for order in (1, 4)}
 
 
 def read_scores(path: Path) -> list[TaskScores]:
