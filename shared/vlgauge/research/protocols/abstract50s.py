@@ -8,6 +8,7 @@ whose sentences include most of the 48 references of the pair.
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from vlgauge.core.errors import UsageError
@@ -40,14 +41,11 @@ def read_abstract50s(
     rules = Rules(references, draws, Ties(vote_ties, score_ties, seed))
     paths = find_named_files(files, [VOTES_FILE], optional=[SENTENCES_FILE])
     pairs = read_votes(paths[VOTES_FILE])
-    kinds = ["pairs"] * len(pairs)
     if SENTENCES_FILE not in paths:
-        # Pairs of one image share its references, which identify the image as well as a name.
-        groups = ["\n".join(sorted(pair.references)) for pair in pairs]
-        return build_voted_task("abstract50s", pairs, [], groups, kinds, rules)
+        return build_voted_task("abstract50s", pairs, rules)
     names = _pictures(pairs, paths[SENTENCES_FILE])
-    folder = Folder(images, paths[SENTENCES_FILE])
-    return build_voted_task("abstract50s", pairs, [folder.image(name) for name in names], names, kinds, rules)
+    named = [replace(pair, image=name) for pair, name in zip(pairs, names, strict=True)]
+    return build_voted_task("abstract50s", named, rules, Folder(images, paths[SENTENCES_FILE]))
 
 
 def _pictures(pairs: Sequence[VotedPair], path: Path) -> list[str]:

@@ -7,6 +7,7 @@ Alternatively, it uses ``pascal_50s.json`` of FLEUR's code, ``{kind: [{"image", 
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from vlgauge.core.errors import UsageError
@@ -54,22 +55,22 @@ def read_pascal50s(
         if draws not in (None, "fixed"):
             raise UsageError.about("draws", f"is not supported for a file with selected references, got {draws!r}")
         rules = Rules(references, "fixed", Ties(vote_ties, score_ties, seed))
-        names, kinds, pairs = _fleur(Path(files[0]))
+        pairs = _fleur(Path(files[0]))
     else:
         rules = Rules(references, DRAWS if draws is None else draws, Ties(vote_ties, score_ties, seed))
         paths = find_named_files(files, [PAIRS_FILE, VOTES_FILE])
-        names, kinds, pairs = _read_published(paths[PAIRS_FILE], paths[VOTES_FILE])
+        pairs = _read_published(paths[PAIRS_FILE], paths[VOTES_FILE])
     folder = Folder(images, Path(files[0]) / PAIRS_FILE if Path(files[0]).is_dir() else Path(files[0]))
-    return build_voted_task("pascal50s", pairs, [folder.image(name) for name in names], names, kinds, rules)
+    return build_voted_task("pascal50s", pairs, rules, folder)
 
 
-def _read_published(pairs_path: Path, votes_path: Path) -> tuple[list[str], list[str], list[VotedPair]]:
+def _read_published(pairs_path: Path, votes_path: Path) -> list[VotedPair]:
     read = read_matlab(pairs_path, ["new_input", "category"])
     voted = read_votes(votes_path)
     if not len(read["new_input"]) == len(read["category"]) == len(voted):
         counts = f"{len(read['new_input'])}, {len(read['category'])} and {len(voted)}"
         raise UsageError(f"`{pairs_path}` and `{votes_path}` must have the same pairs and kinds, got {counts}")
-    names, kinds, pairs = [], [], []
+    pairs = []
     for number, (item, category, pair) in enumerate(zip(read["new_input"], read["category"], voted, strict=True)):
         place = f"pair {number} of `{pairs_path}`"
         fields = members(item)
@@ -79,10 +80,8 @@ def _read_published(pairs_path: Path, votes_path: Path) -> tuple[list[str], list
         kind = KINDS.get(int(number_of(category, place)))
         if kind is None:
             raise UsageError(f"{place} must have a category from 1 to 4, got {category}")
-        names.append(name)
-        kinds.append(kind)
-        pairs.append(_in_order(pair, (first, second), place))
-    return names, kinds, pairs
+        pairs.append(replace(_in_order(pair, (first, second), place), kind=kind, image=name))
+    return pairs
 
 
 def _in_order(pair: VotedPair, captions: tuple[str, str], place: str) -> VotedPair:
@@ -90,11 +89,11 @@ def _in_order(pair: VotedPair, captions: tuple[str, str], place: str) -> VotedPa
         return pair
     if pair.captions != captions[::-1]:
         raise UsageError(f"{place} must have the captions of the votes, got {captions} and {pair.captions}")
-    return VotedPair(captions, (pair.votes[1], pair.votes[0]), pair.references)
+    return replace(pair, captions=captions, votes=(pair.votes[1], pair.votes[0]))
 
 
-def _fleur(path: Path) -> tuple[list[str], list[str], list[VotedPair]]:
-    names, kinds, pairs = [], [], []
+def _fleur(path: Path) -> list[VotedPair]:
+    pairs = []
     content = read_json(path)
     for kind in sorted(content, key=lambda kind: [*KINDS.values(), kind].index(kind)):
         for number, record in enumerate(entry(content, kind, list, f"`{path}`")):
@@ -104,7 +103,6 @@ def _fleur(path: Path) -> tuple[list[str], list[str], list[VotedPair]]:
             if label not in (0, 1) or len(captions) != 2:
                 raise UsageError(f"{place} must have two captions and label 0 or 1, got {len(captions)} and {label}")
             known = texts(record.get("references", []), f"'references' of {place}")
-            names.append(entry(record, "image", str, place))
-            kinds.append(kind)
-            pairs.append(VotedPair((captions[0], captions[1]), (1 - label, label), known))
-    return names, kinds, pairs
+            image = entry(record, "image", str, place)
+            pairs.append(VotedPair((captions[0], captions[1]), (1 - label, label), known, kind, image))
+    return pairs

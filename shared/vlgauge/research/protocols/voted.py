@@ -10,7 +10,7 @@ import numpy as np
 from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import plain_number
 from vlgauge.inputs.tables.matlab import members, number_of, read_matlab, text_of
-from vlgauge.research.protocols.files import columns_of
+from vlgauge.research.protocols.files import Folder, columns_of
 from vlgauge.research.protocols.pairs import CaptionPairs, Ties
 
 N_VOTES = 48
@@ -21,11 +21,26 @@ Draws = int | Literal["fixed"]
 
 @dataclass(frozen=True)
 class VotedPair:
-    """Two captions of an image, the votes for each, and the references that the annotators saw."""
+    """Two captions of an image.
+
+    Attributes:
+        captions: The captions.
+        votes: Number of votes for each caption.
+        references: References that the annotators saw.
+        kind: Kind of the pair, such as "HC".
+        image: Name of the image. Empty if it is unknown.
+    """
 
     captions: tuple[str, str]
     votes: tuple[int, int]
     references: list[str]
+    kind: str = "pairs"
+    image: str = ""
+
+    @property
+    def group(self) -> str:
+        """Name of the image or, if it is unknown, its references, which all pairs of an image share."""
+        return self.image or "\n".join(sorted(self.references))
 
 
 @dataclass(frozen=True)
@@ -86,18 +101,12 @@ def _build_pair(triplets: Iterable[object], place: str) -> VotedPair:
     return VotedPair(captions.pop(), (votes[1.0], votes[-1.0]), references)
 
 
-def build_voted_task(
-    name: str,
-    pairs: Sequence[VotedPair],
-    images: Sequence[object],
-    groups: Sequence[str],
-    kinds: Sequence[str],
-    rules: Rules,
-) -> CaptionPairs:
-    """Build the task of the pairs, with the references of every draw. Images are optional."""
+def build_voted_task(name: str, pairs: Sequence[VotedPair], rules: Rules, folder: Folder | None = None) -> CaptionPairs:
+    """Build the task of the pairs, with the references of every draw. Without a folder, it has no images."""
     drawn = _draws(pairs, rules)
     predictions = [caption for pair in pairs for caption in pair.captions] * len(drawn)
-    seen = {"images": [image for image in images for _ in range(2)] * len(drawn)} if images else {}
+    images = [] if folder is None else [folder.image(pair.image) for pair in pairs for _ in range(2)]
+    seen = {"images": images * len(drawn)} if images else {}
     known = [row for draw in drawn for row in draw for _ in range(2)]
     columns = columns_of(predictions, known, rules.references, **seen)
     votes = np.array([pair.votes for pair in pairs], dtype=np.int64).reshape(-1, 2)
@@ -109,6 +118,7 @@ def build_voted_task(
         "ties": rules.ties.scores,
         **({"choice_seed": rules.ties.seed} if is_random else {}),
     }
+    groups, kinds = [pair.group for pair in pairs], [pair.kind for pair in pairs]
     return CaptionPairs(name, columns, groups, fields, votes, kinds, draws=len(drawn), ties=rules.ties)
 
 
