@@ -161,8 +161,8 @@ def test_stories_are_scored_first(files, capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["model.jsonl", "short.jsonl"], "must have a human story for each story of the model, none for 'b'"),
-        (["short.jsonl", "human.csv"], "as many stories as `predictions`, got 3 and 1; the model has none for 'b'"),
+        (["model.jsonl", "short.jsonl"], "must have the stories of `predictions`, got 'b' in only one of the two"),
+        (["short.jsonl", "human.csv"], "must have the stories of `predictions`, got 'b' in only one of the two"),
         (
             ["model.jsonl", "other.jsonl"],
             "HUMAN must have the scores groovist, .*, lacks 'groovist' .there is: id, story",

@@ -134,8 +134,8 @@ def test_plain_scores_ask_how_many_are_right_and_trm_also_how_many_differ(trm):
             {"per_side": 2},
             r"^`references`.*2 captions.*got 0",
         ),
-        ([["a"]], {"uniques": [0]}, r"^`uniques`.*from 1 to 10.*got 0"),
-        ([["a"]], {"corrects": [11]}, r"^`corrects`.*from 0 to 10.*got 11"),
+        ([["a"]], {"uniques": [0]}, r"^`uniques`.*at least 1, got 0"),
+        ([["a"]], {"corrects": [11]}, r"^`corrects`.*at most 10, got 11"),
     ],
 )
 def test_grids_that_are_refused(captions, given, message):

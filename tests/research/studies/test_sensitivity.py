@@ -184,7 +184,7 @@ def test_the_command_prints_writes_and_draws(file, tmp_path, capsys):
         (["--metrics", "trx"], "must be one of the installed metrics"),
         (["--sizes", "1;2"], "--sizes must be integers separated by commas, got '1;2'"),
         (["--sizes", "0"], "`sizes`"),
-        (["--sizes", "999"], "`sizes` must be at most"),
+        (["--sizes", "999"], "`sizes` must be an integer of at most"),
         (["--output", "nowhere/rows.json"], "--output must be a file in an existing folder"),
         (["--plot", "nowhere/picture.png"], "--plot must be a file in an existing folder"),
         (["--plot", "rows.gif"], "--plot must end in one of .png, .svg, .pdf, got 'rows.gif'"),

@@ -8,7 +8,7 @@ from typing import Any
 from vlgauge.core import files
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import FilePath
-from vlgauge.core.validation import short_repr
+from vlgauge.core.validation import check_int, short_repr
 from vlgauge.inputs.sandbox.parquet import parquet_rows
 from vlgauge.inputs.tables.files import read_rows, rows_called
 
@@ -165,8 +165,8 @@ def columns_of(
     """
     if not predictions:
         raise UsageError("DATA must have at least one row, got none")
-    if count is not None and count < 0:
-        raise UsageError.about("references", f"must be a number of references per row, 0 for none, got {count}")
+    if count is not None:
+        check_int("references", count, 0)
     columns: dict[str, list[Any]] = {"predictions": predictions, **seen}
     return columns if count == 0 else {**columns, "references": [row[:count] for row in references]}
 

@@ -141,19 +141,11 @@ def pair_rows(model: Mapping[str, Scores], human: Mapping[str, Scores], *, commo
     """
     shared = [name for name in model if name in human]
     n_left_out = len(model) + len(human) - 2 * len(shared)
-    if not common:
-        missing = next((name for name in model if name not in human), None)
-        if missing is not None:
-            raise UsageError.about(
-                "references", f"must have a human story for each story of the model, none for {missing!r}"
-            )
-        if n_left_out:
-            extra = next(name for name in human if name not in model)
-            raise UsageError.about(
-                "references",
-                f"must have as many stories as `predictions`, got {len(human)} and {len(model)}",
-                f"the model has none for {extra!r}",
-            )
+    if n_left_out and not common:
+        other = next(name for name in (*model, *human) if (name in model) != (name in human))
+        raise UsageError.about(
+            "references", f"must have the stories of `predictions`, got {other!r} in only one of the two"
+        )
     if not shared:
         raise UsageError("`predictions` and `references` must have a common story, got none")
     return PairedRows(shared, [model[name] for name in shared], [human[name] for name in shared], n_left_out)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from vlgauge.core.errors import UsageError
+from vlgauge.core.validation import check_int
 from vlgauge.inputs.text.story_idf import IdfTable
 from vlgauge.research.studies.groovist_analyses import Details, read_signed_theta
 from vlgauge.stats import Interval, PairedTest, bootstrap_intervals, paired_test
@@ -122,10 +122,7 @@ def random_stories(n_stories: int, n_random: int, seed: int) -> list[list[int]]:
     Raises:
         ValueError: If `n_random` is below 1 or exceeds the number of other stories.
     """
-    if not 1 <= n_random < n_stories:
-        raise UsageError.about(
-            "n_random", f"must be from 1 to {n_stories - 1}, the number of other stories, got {n_random}"
-        )
+    check_int("n_random", n_random, 1, n_stories - 1)
     rng = np.random.default_rng(seed)
     drawn = [rng.choice(n_stories - 1, size=n_random, replace=False) for _ in range(n_stories)]
     return [[int(other) + (other >= i) for other in others] for i, others in enumerate(drawn)]

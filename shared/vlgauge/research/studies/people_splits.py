@@ -63,8 +63,8 @@ def equal_splits(references: CaptionSets, size: int | None = None, seed: int = 0
     Raises:
         ValueError: If `size` is below 1, or no image has enough captions for two groups.
     """
-    if size is not None and size < 1:
-        raise UsageError.about("size", f"must be at least 1, got {size}")
+    if size is not None:
+        check_int("size", size, 1)
     most = max(map(len, references), default=0)
     least = 4 if size is None else 2 * size
     if most < least:

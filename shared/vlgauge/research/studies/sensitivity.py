@@ -8,6 +8,7 @@ import numpy as np
 
 from vlgauge import stats
 from vlgauge.core.errors import UsageError
+from vlgauge.core.validation import check_int
 from vlgauge.research.studies.caption_pools import CaptionSets, caption_sets, compute_each, share_comparisons, together
 
 SIGNIFICANT = 0.05
@@ -77,10 +78,7 @@ def sensitivity(
     largest = max((len(captions) for captions in predictions), default=0)
     chosen = list(range(1, largest + 1)) if sizes is None else list(sizes)
     for size in chosen:
-        if size < 1:
-            raise UsageError.about("sizes", f"must be at least 1, got {size}")
-        if size > largest:
-            raise UsageError.about("sizes", f"must be at most {largest}, the largest number of candidates, got {size}")
+        check_int("sizes", size, 1, largest)
     rows = []
     with share_comparisons(metrics, together(predictions, references), references):
         for size in chosen:

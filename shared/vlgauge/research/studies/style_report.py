@@ -5,7 +5,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from vlgauge.core.errors import UsageError
-from vlgauge.core.validation import warn
+from vlgauge.core.validation import check_int, warn
 from vlgauge.families.style import StyleTable
 from vlgauge.families.style.fitting import check_mask
 from vlgauge.research.studies.style_agreement import (
@@ -54,7 +54,7 @@ def style_report(
     out = None if held_out is None else check_mask(held_out)
     labels = {"": (list(styles), list(test[1]) if test else [])}
     if shuffle_seed is not None:
-        rng = _generator("shuffle_seed", shuffle_seed)
+        rng = np.random.default_rng(check_int("shuffle_seed", shuffle_seed, 0))
         own, others = (rng.permutation(np.array(part, dtype=object)).tolist() for part in labels[""])
         labels["shuffled: "] = (own, others)
     rows = {}
@@ -94,15 +94,9 @@ def split_by_group(groups: Sequence[Hashable], share: float, seed: int = 0) -> l
     if len(distinct) < 2:
         raise UsageError.about("groups", f"must be at least 2, including a held-out one, got {len(distinct)}")
     count = min(max(1, round(share * len(distinct))), len(distinct) - 1)
-    chosen = _generator("seed", seed).permutation(len(distinct))[:count]
+    chosen = np.random.default_rng(check_int("seed", seed, 0)).permutation(len(distinct))[:count]
     out = {distinct[i] for i in chosen.tolist()}
     return [group in out for group in groups]
-
-
-def _generator(name: str, seed: int) -> np.random.Generator:
-    if not hasattr(seed, "__index__") or seed < 0:
-        raise UsageError.about(name, f"must be an integer of at least 0, got {seed!r}")
-    return np.random.default_rng(seed)
 
 
 def _where(labelled: Labelled, mask: Sequence[bool], wanted: bool) -> Labelled:

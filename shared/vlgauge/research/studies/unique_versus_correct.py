@@ -8,6 +8,7 @@ import numpy as np
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.results import mean_of_defined
+from vlgauge.core.validation import check_int
 from vlgauge.research.studies.caption_pools import (
     CaptionSets,
     caption_sets,
@@ -57,8 +58,7 @@ def pools_of(references: CaptionSets, per_side: int = PER_SIDE, seed: int = 0) -
         ValueError: If `per_side` is below 2, no image has enough captions, or there are too few captions of other
             images.
     """
-    if per_side < 2:
-        raise UsageError.about("per_side", f"must be at least 2, got {per_side}")
+    check_int("per_side", per_side, 2)
     most = max(map(len, references), default=0)
     if most < 2 * per_side:
         raise UsageError.about(
@@ -116,8 +116,7 @@ def unique_versus_correct(
     ms = list(range(per_side + 1)) if corrects is None else list(corrects)
     for name, values, least in (("uniques", ks, 1), ("corrects", ms, 0)):
         for value in values:
-            if not least <= value <= per_side:
-                raise UsageError.about(name, f"must be from {least} to {per_side}, the number per side, got {value}")
+            check_int(name, value, least, per_side)
     pools = pools_of(caption_sets("references", references), per_side, seed)
     kept = [one.references for one in pools]
     everything = together(kept, [one.correct for one in pools], [one.incorrect for one in pools])

@@ -79,7 +79,7 @@ def test_files(tmp_path):
     (tmp_path / "text.json").write_text("{not json", "utf-8")
     assert "text.json` must contain JSON, got " in refusal("flickr8k_cf", [tmp_path / "text.json"])
     assert "folder of images or videos must exist, got '" in refusal("flickr8k_expert", [path], images=tmp_path / "no")
-    assert "`references` must be a number of references" in refusal("flickr8k_expert", [path], references=-1)
+    assert "`references` must be an integer of at least 0" in refusal("flickr8k_expert", [path], references=-1)
     made.write(tmp_path / "no_rows.json", {})
     for name in ("flickr8k_expert", "flickr8k_cf", "pascal50s"):
         assert refusal(name, [tmp_path / "no_rows.json"]) == "DATA must have at least one row, got none"
@@ -144,7 +144,7 @@ def test_foil_of_coco_without_captions(tmp_path):
         ({"draws": 0}, "`draws` must be at least 1, or 'fixed' for the first references, got 0"),
         ({"draws": "all"}, "`draws` must be at least 1, or 'fixed'"),
         ({"references": 49}, "`references` must be at most 48, as many as pair 0 has, got 49"),
-        ({"references": -1}, "`references` must be a number of references per row"),
+        ({"references": -1}, "`references` must be an integer of at least 0"),
         ({"vote_ties": "a"}, "`vote_ties` must be"),
         ({"score_ties": "first"}, "`score_ties` must be"),
     ],
