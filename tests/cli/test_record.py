@@ -159,7 +159,7 @@ def test_a_record_is_compared_with_its_scores(stories, capsys):
     rewritten(stories, n=3, undefined=0)
     code, out, err = checked(capsys, "results.jsonl", "--scores", "org/teller=scores.csv")
     assert (code, out) == (2, "")
-    assert "must have 3 scores and 0 undefined ones, got 2 and 1" in err
+    assert "must have the number of scores of the record, 3, got 2" in err
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def test_large_metadata_of_a_parquet_file_of_scores_are_refused(tmp_path, monkey
 
 
 CHANGES = {
-    "n": ({"n": 5, "undefined": 0}, r"5 scores.*0 undefined.*got 4"),
+    "n": ({"n": 5, "undefined": 0}, r"number of scores.*5, got 4"),
     "value": (
         {"value": 0.5},
         r"0\.5.*got 0\.40625",
@@ -178,7 +178,7 @@ def test_every_file_of_a_model_belongs_to_a_record():
     assert [(one.record.dataset.split, one.run) for one in found] == [("val", runs[1]), ("test", runs[0])]
     with pytest.raises(ValueError, match=r"once.*org/teller"):
         scores_of_records(records, {"org/teller": [runs[0], runs[0]]})
-    with pytest.raises(ValueError, match=r"4 scores.*1 undefined.*got 2"):
+    with pytest.raises(ValueError, match=r"number of scores of the record, 4, got 2"):
         scores_of_records(records, {"org/teller": [made_run([0.1, 0.2])]})
     with pytest.raises(ValueError, match=r"got none.*org/teller"):
         scores_of_records(records, {"org/teller": [made_run([0.1], "trm")]})

@@ -87,18 +87,15 @@ def check_scores(record: Record, run: Run, *, what: str = "", interval: bool = T
         raise UsageError(f"{called} must have been computed as recorded, but differ in {unlike}")
     score_columns(run, metric, what)
     rows = row_counts(metric, run)
-    if (rows.n, rows.undefined) != (record.n, record.undefined):
-        raise UsageError(
-            f"{called} must have {record.n} scores and {record.undefined} undefined ones, got {rows.n} and "
-            f"{rows.undefined}: {_UNLIKE}"
-        )
-    if not is_same_mean(value := corpus_value(metric, run), record.value):
-        raise UsageError(f"{called} must have the value of the record, {record.value:.6g}, got {value:.6g}: {_UNLIKE}")
-    if record.scores_sha256 not in (None, digest := scores_digest(run, metric)):
-        raise UsageError(
-            f"{called} must have the digest in the record, {str(record.scores_sha256)[:16]}, got "
-            f"{digest[:16]}: they were modified, or are of other rows"
-        )
+    for what, recorded, own in (
+        ("number of scores", record.n, rows.n),
+        ("number of undefined scores", record.undefined, rows.undefined),
+        ("value", record.value, corpus_value(metric, run)),
+        ("digest", record.scores_sha256, scores_digest(run, metric)),
+    ):
+        is_equal = is_same_mean(own, recorded) if what == "value" else recorded in (None, own)
+        if not is_equal:
+            raise UsageError(f"{called} must have the {what} of the record, {recorded}, got {own}: {_UNLIKE}")
     unchecked = _interval_fault(record, run, called) if interval else "not requested"
     return Checked(record, run, unchecked)
 
