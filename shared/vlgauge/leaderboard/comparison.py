@@ -241,7 +241,7 @@ def compare(
     test_resamples = resamples or enough
     keys, orders = join_rows(runs)
     labels = labels_of_runs(runs, keys) if groups is None else labels_in_order(groups, keys)
-    how = {"level": level, "resamples": resamples or stats.LEAST_SAMPLES, "seed": seed}
+    how: dict[str, Any] = {"level": level, "resamples": resamples or stats.LEAST_SAMPLES, "seed": seed}
     joined = [_join(metric, runs, orders, keys) for metric in metrics]
     tested = [_test_metric(one, names, labels, test_resamples, how) for one in joined]
     every = _correct_pairs(joined, tested, names, family, level)

@@ -69,11 +69,10 @@ def eval_results(records: Sequence[Record], *, lower_is_better: str = "skip") ->
         )
         own = entries.setdefault((record.model.id, file_name(record.dataset.name)), {})
         _put_once(own, (record.dataset.id, task), entry, record)
+    contents = {key: _yaml(eval_result_entries_to_yaml([*own.values()])) for key, own in entries.items()}
     return [
-        Export(
-            "model", model, f".eval_results/vlgauge-{name}.yaml", _yaml(eval_result_entries_to_yaml([*own.values()]))
-        )
-        for (model, name), own in entries.items()
+        Export("model", model, f".eval_results/vlgauge-{name}.yaml", content)
+        for (model, name), content in contents.items()
     ]
 
 
@@ -105,15 +104,8 @@ def model_index(records: Sequence[Record]) -> list[Export]:
         task = "Visual storytelling" if sibling.metric.startswith(_STORIES) else "Image captioning"
         results.setdefault(record.model.id, []).append(_eval_result(record, task))
     names = {record.model.id: record.model.name for record in reversed(records)}
-    return [
-        Export(
-            "model",
-            model,
-            "README.md",
-            f"---\n{_yaml(ModelCardData(model_name=names[model], eval_results=own).to_dict())}---\n",
-        )
-        for model, own in results.items()
-    ]
+    cards = {model: ModelCardData(model_name=names[model], eval_results=own) for model, own in results.items()}
+    return [Export("model", model, "README.md", f"---\n{_yaml(card.to_dict())}---\n") for model, card in cards.items()]
 
 
 def _eval_result(record: Record, task: str) -> EvalResult:
@@ -156,15 +148,9 @@ def eval_yaml(
     found: dict[str, dict[str, Any]] = {}
     for record, task, _ in _rank_from_high(records, lower_is_better):
         on = record.dataset
-        content = found.setdefault(
-            on.id,
-            {
-                "name": on.name,
-                "description": description or f"Generated text for {on.name}, by the metrics of vlgauge",
-                "evaluation_framework": "vlgauge",
-                "tasks": [],
-            },
-        )
+        about = description or f"Generated text for {on.name}, by the metrics of vlgauge"
+        new = {"name": on.name, "description": about, "evaluation_framework": "vlgauge", "tasks": []}
+        content = found.setdefault(on.id, new)
         entry = {"id": task, "config": on.config, "split": on.split}
         if entry not in content["tasks"]:
             content["tasks"].append(entry)
@@ -256,14 +242,12 @@ def _groups(records: Sequence[Record], scored: Sequence[Checked]) -> RecordGroup
 
 
 def _check_no_embedded(records: Iterable[Record], form: str) -> None:
-    for record in records:
-        if record.profile == "embedded":
-            raise UsageError.about(
-                "records",
-                f"must be of the paper profile for {form}, got {record.metric} of {record.model.id} with demo models "
-                "of the embedded profile",
-                "select records with --profile paper",
-            )
+    if demo := next((record for record in records if record.profile == "embedded"), None):
+        raise UsageError.about(
+            "records",
+            f"must be of the paper profile for {form}, got {demo.metric} of {demo.model.id} with demo models",
+            "select records with --profile paper",
+        )
 
 
 def _rank_from_high(records: Sequence[Record], lower_is_better: str) -> list[tuple[Record, str, float]]:

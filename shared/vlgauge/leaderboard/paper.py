@@ -2,16 +2,14 @@
 
 from vlgauge.core.catalog import score_title
 from vlgauge.core.results import printable
-from vlgauge.families.aggregation import values_told
 from vlgauge.leaderboard.comparison import RunComparison
 from vlgauge.leaderboard.table import (
     Cell,
     Numbers,
     Table,
     caveats,
-    describe_draws,
-    describe_intervals,
     describe_tests,
+    describe_values,
     family_caveat,
     lack_others,
     latex_lines,
@@ -49,10 +47,6 @@ def _sentences(comparison: RunComparison, numbers: Numbers) -> list[str]:
     """Return the sentences of the caption, which explain the values, bold cells and marks, and contain every caveat."""
     every = [system for compared in comparison.metrics for system in compared.systems]
     times = "" if numbers.scale == 1 else f" \N{MULTIPLICATION SIGN} {numbers.scale:g}"
-    values = values_told(
-        {one.metric: score_title(one.metric) for one in comparison.metrics},
-        {one.metric: one.signature for one in comparison.metrics},
-    )
     scored = {score_title(one.metric): one.n for one in comparison.metrics if not lack_others(one)}
     n_rows = len(comparison.ids)
     tests = describe_tests(comparison, spoken=True)
@@ -60,7 +54,7 @@ def _sentences(comparison: RunComparison, numbers: Numbers) -> list[str]:
     if not any(system.bold for system in every):
         bold = "Nothing is bold, because too few rows differ for a significant difference."
     return [
-        f"{values}{times}{describe_intervals(comparison, numbers)}; {describe_draws(comparison)}.",
+        describe_values(comparison, numbers, spoken=True, factor=times),
         bold,
         *(f"{n} of {n_rows} rows have a score by {name}." for name, n in scored.items() if n < n_rows),
         *family_caveat(comparison),

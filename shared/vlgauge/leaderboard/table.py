@@ -371,11 +371,6 @@ def describe_draws(comparison: RunComparison) -> str:
     return f"{drawn}, {samples}, seed {comparison.seed}"
 
 
-def describe_intervals(comparison: RunComparison, numbers: Numbers) -> str:
-    """Return the description of the intervals, or an empty string without intervals."""
-    return f" with {100 * comparison.level:g}% bootstrap intervals" if numbers.intervals else ""
-
-
 def caveats(comparison: RunComparison, numbers: Numbers = PLAIN) -> list[str]:
     """Return the caveats about the values, which every format of a table contains."""
     systems = [system for compared in comparison.metrics for system in compared.systems]
@@ -410,11 +405,24 @@ def own_values(comparison: RunComparison, numbers: Numbers = PLAIN) -> list[str]
     return notes
 
 
-def _notes(comparison: RunComparison, numbers: Numbers = PLAIN) -> list[str]:
+def describe_values(comparison: RunComparison, numbers: Numbers, *, spoken: bool = False, factor: str = "") -> str:
+    """Return a sentence about the values, their intervals and the samples.
+
+    Args:
+        comparison: Comparison of the systems.
+        numbers: Number format.
+        spoken: Whether to use the common names of the metrics.
+        factor: Factor of the values.
+    """
     signatures = {compared.metric: compared.signature for compared in comparison.metrics}
-    values = values_told({name: name for name in signatures}, signatures)
+    values = values_told({name: score_title(name) if spoken else name for name in signatures}, signatures)
+    intervals = f" with {100 * comparison.level:g}% bootstrap intervals" if numbers.intervals else ""
+    return f"{values}{factor}{intervals}; {describe_draws(comparison)}."
+
+
+def _notes(comparison: RunComparison, numbers: Numbers = PLAIN) -> list[str]:
     return [
-        f"{values}{describe_intervals(comparison, numbers)}; {describe_draws(comparison)}.",
+        describe_values(comparison, numbers),
         describe_groups(comparison),
         *several_groups(system for compared in comparison.metrics for system in compared.systems),
         *caveats(comparison, numbers),

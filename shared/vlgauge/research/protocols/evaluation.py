@@ -255,11 +255,13 @@ def judge(
     differences = []
     for column, figure in enumerate(next(iter(found.values()), {})):
         apart = [samples[first][:, column] - samples[second][:, column] for first, second in pairs]
-        pvalues = [bootstrap_pvalue(own) for own in apart]
-        for (first, second), own, *tested in zip(pairs, apart, pvalues, holm(pvalues), strict=True):
+        pvalues = [bootstrap_pvalue(sampled) for sampled in apart]
+        adjusted = holm(pvalues)
+        for (first, second), sampled, pvalue, corrected in zip(pairs, apart, pvalues, adjusted, strict=True):
             value = found[first][figure] - found[second][figure]
+            ends = percentile_interval(sampled, level)
             n = min(len(common[first]), len(common[second]))
-            differences.append(Difference(value, *percentile_interval(own, level), first, second, figure, *tested, n))
+            differences.append(Difference(value, *ends, first, second, figure, pvalue, corrected, n))
     return Judgement(evaluations, differences, len(pairs), resamples, level)
 
 
