@@ -320,11 +320,8 @@ def groups_text(system: System) -> str:
 def several_groups(systems: Iterable[System]) -> list[str]:
     """Return an explanation of several groups, if a system is in more than one."""
     found = next((groups_text(system) for system in systems if len(system.groups) > 1), "")
-    return (
-        [f"Group {found}: member of each of these groups, without significant differences within each."]
-        if found
-        else []
-    )
+    note = f"Group {found}: member of each of these groups, without significant differences within each."
+    return [note] if found else []
 
 
 def describe_tests(comparison: RunComparison, *, spoken: bool = False) -> str:

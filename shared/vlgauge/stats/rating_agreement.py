@@ -146,16 +146,10 @@ def agreement(
         return Agreement(dict.fromkeys(coefficients, nothing), len(kept), dropped, n_units)
     sampler, values = create_sampler(first, second, coefficients, labels), np.stack([first, second], axis=1)
     samples = compute_grouped_samples(sampler, labels, read=values, resamples=resamples, seed=seed)
-    found = {
-        name: Correlation(value, *ends, *tested)
-        for name, value, ends, tested in zip(
-            coefficients,
-            [_exact(name, first, second)[0] for name in coefficients],
-            [percentile_interval(column, level) for column in samples.T],
-            _pvalues(coefficients, first, second),
-            strict=True,
-        )
-    }
+    found = {}
+    for name, column, tested in zip(coefficients, samples.T, _pvalues(coefficients, first, second), strict=True):
+        ends = percentile_interval(column, level)
+        found[name] = Correlation(_exact(name, first, second)[0], *ends, *tested)
     return Agreement(found, len(kept), dropped, n_units)
 
 

@@ -13,6 +13,8 @@ from vlgauge.core.validation import check_int
 from vlgauge.research.studies.caption_pools import CaptionSets, caption_sets, compute_each, share_comparisons
 from vlgauge.research.studies.sensitivity import SensitivityRow, human_split, rows_of_result
 
+_MEANS = ("mean_log_pvalue", "expected_mean_log_pvalue", "significant", "z")  # columns that are averaged
+
 Split = tuple[list[list[str]], list[list[str]]]
 
 
@@ -114,12 +116,9 @@ def _sum_row(name: str, rows: list[SensitivityRow]) -> SplitRow:
         metric=name,
         sizes=rows[0].sizes,
         splits=len(rows),
-        mean_log_pvalue=mean_of_defined(logs),
         lowest=min(logs),
         highest=max(logs),
-        expected_mean_log_pvalue=mean_of_defined([row.expected_mean_log_pvalue for row in rows]),
-        significant=mean_of_defined([row.significant for row in rows]),
         rejected=sum(row.pvalue <= 0.05 for row in rows),
-        z=mean_of_defined([row.z for row in rows]),
         undefined=max(row.undefined for row in rows),
+        **{key: mean_of_defined([getattr(row, key) for row in rows]) for key in _MEANS},
     )

@@ -12,6 +12,7 @@ from vlgauge.core.validation import check_int
 from vlgauge.research.studies.caption_pools import CaptionSets, caption_sets, compute_each, share_comparisons, together
 
 SIGNIFICANT = 0.05
+_TESTED = ("pvalue", "excess", "z", "mean_log_pvalue", "expected_mean_log_pvalue")  # as in results of metrics
 
 
 @dataclass(frozen=True)
@@ -124,13 +125,9 @@ def rows_of_result(
                 candidates=candidates,
                 sizes=sizes_in_words(tested or sizes),
                 metric=":".join(filter(None, (label, prefix.removeprefix(name).strip("_")))),
-                pvalue=result[f"{prefix}_pvalue"],
-                excess=result[f"{prefix}_excess"],
                 excess_low=low,
                 excess_high=high,
-                z=result[f"{prefix}_z"],
-                mean_log_pvalue=result[f"{prefix}_mean_log_pvalue"],
-                expected_mean_log_pvalue=result[f"{prefix}_expected_mean_log_pvalue"],
+                **{key: result[f"{prefix}_{key}"] for key in _TESTED},
                 significant=float(np.mean(defined <= SIGNIFICANT)) if defined.size else float("nan"),
                 undefined=len(pvalues) - defined.size,
                 details={

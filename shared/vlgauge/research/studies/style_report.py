@@ -106,11 +106,8 @@ def _where(labelled: Labelled, mask: Sequence[bool], wanted: bool) -> Labelled:
 
 def _measure_held_out(rest: Labelled, out: Labelled, variant: str) -> StyleAgreement:
     if len(set(rest[1])) == 1:
-        raise UsageError.about(
-            "held_out",
-            f"must leave captions of at least two styles for training, got only {rest[1][0]!r}",
-            "hold out fewer, or none",
-        )
+        problem = f"must leave captions of at least two styles for training, got only {rest[1][0]!r}"
+        raise UsageError.about("held_out", problem, "hold out fewer, or none")
     table = StyleTable.fit(*rest, progress=None)
     known = [style in table.captions_per_style for style in out[1]]
     if known and not any(known):
