@@ -27,11 +27,8 @@ def common_rows(metric: str, scores: Scores, keys: Sequence[str]) -> list[int]:
     rows = np.flatnonzero(_find_defined(scores).all(axis=0)).tolist()
     if not rows:
         own = ", ".join(f"{name} {count}" for name, count in _counts(scores).items())
-        raise UsageError.about(
-            "runs",
-            f"must have a row of which every system has a score by {metric}, got none of {len(keys)} rows ({own})",
-            f"leave out {costliest(scores)[0]}",
-        )
+        problem = f"must have a row of which every system has a score by {metric}, got none of {len(keys)} rows ({own})"
+        raise UsageError.about("runs", problem, f"leave out {costliest(scores)[0]}")
     return sorted(rows, key=keys.__getitem__)
 
 

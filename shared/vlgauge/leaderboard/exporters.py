@@ -243,11 +243,8 @@ def _groups(records: Sequence[Record], scored: Sequence[Checked]) -> RecordGroup
 
 def _check_no_embedded(records: Iterable[Record], form: str) -> None:
     if demo := next((record for record in records if record.profile == "embedded"), None):
-        raise UsageError.about(
-            "records",
-            f"must be of the paper profile for {form}, got {demo.metric} of {demo.model.id} with demo models",
-            "select records with --profile paper",
-        )
+        problem = f"must be of the paper profile for {form}, got {demo.metric} of {demo.model.id} with demo models"
+        raise UsageError.about("records", problem, "select records with --profile paper")
 
 
 def _rank_from_high(records: Sequence[Record], lower_is_better: str) -> list[tuple[Record, str, float]]:

@@ -47,11 +47,8 @@ def join_rows(runs: Mapping[str, Run]) -> tuple[list[str], dict[str, list[int]]]
         index = {key: row for row, key in enumerate(own)}
         if len(index) < len(own):
             twice = next(key for row, key in enumerate(own) if index[key] != row)
-            raise UsageError.about(
-                "ids",
-                f"must name each row once, {name} has {short_repr(twice)} more than once",
-                "use a unique id for each row, or remove duplicates",
-            )
+            problem = f"must name each row once, {name} has {short_repr(twice)} more than once"
+            raise UsageError.about("ids", problem, "use a unique id for each row, or remove duplicates")
         keys = keys or own
         if set(keys) != set(own):
             first = next(iter(runs))
@@ -128,8 +125,7 @@ def check_labels_agree(found: Mapping[str, Mapping[str, str]]) -> dict[str, str]
                 raise UsageError.about(
                     "groups",
                     f"must have each row in one group, row {short_repr(key)} is in {short_repr(labels[key])} and, by "
-                    f"{name}, "
-                    f"in {short_repr(label)}",
+                    f"{name}, in {short_repr(label)}",
                     "pass labels by id",
                 )
     return labels
@@ -148,11 +144,8 @@ def common_signature(metric: str, runs: Mapping[str, Run]) -> str:
             raise UsageError.about("runs", f"must have a signature of {metric} for every system, {name} has none")
         if without_sizes(other) != without_sizes(signature):
             unlike = describe_differences(without_sizes(signature), without_sizes(other)) or "order"
-            raise UsageError.about(
-                "runs",
-                f"must have been scored in the same way by {metric}, {first} and {name} differ in {unlike}",
-                "score both with the same settings and version",
-            )
+            problem = f"must have been scored in the same way by {metric}, {first} and {name} differ in {unlike}"
+            raise UsageError.about("runs", problem, "score both with the same settings and version")
     return signature if len(set(found.values())) == 1 else comparable_signature(signature)
 
 
@@ -226,11 +219,8 @@ def scores_in_order(metric: str, name: str, run: Run, order: Sequence[int], n_ro
         and isinstance(mean, (int, float))
         and not is_same_mean(found := mean_of_defined(own), mean)
     ):
-        raise UsageError.about(
-            f"{key} of {name}",
-            f"must have the mean {mean:.6g}, got {found:.6g}",
-            "the file was modified, score again",
-        )
+        problem = f"must have the mean {mean:.6g}, got {found:.6g}"
+        raise UsageError.about(f"{key} of {name}", problem, "the file was modified, score again")
     return tuple(own[row] for row in order)
 
 

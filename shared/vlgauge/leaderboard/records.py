@@ -168,15 +168,16 @@ def _add(known: dict[Key, tuple[str, Record]], record: Record, place: str) -> bo
         UsageError: If a known record of the same result differs in more than the date.
     """
     first, other = known.setdefault(record.key, (place, record))
+    if other is record:
+        return True
     others = asdict(other)
-    unlike = [key for key, value in asdict(record).items() if key != "date" and others[key] != value]
-    if unlike:
+    if unlike := [key for key, value in asdict(record).items() if key != "date" and others[key] != value]:
         raise UsageError(
             f"FILE must have one record per metric, signature, model and dataset, got {first} and {place} for "
             f"{record.metric}, {record.model.id} and {record.dataset.id} with another {' and '.join(unlike)}; remove "
             "one of them"
         )
-    return other is record
+    return False
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
