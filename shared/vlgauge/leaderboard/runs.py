@@ -12,7 +12,7 @@ from vlgauge.core.results import SIDECAR, row_keys
 from vlgauge.core.validation import short_repr
 from vlgauge.inputs.sandbox.parquet import parquet_metadata
 from vlgauge.inputs.tables.files import FILE, Rows, parse_json_file, read_rows, without_blanks
-from vlgauge.leaderboard.run_files import as_kept
+from vlgauge.leaderboard.run_files import WITH_SIDECAR, as_kept
 from vlgauge.stats import LARGEST
 from vlgauge.stats.drawing import is_unlabeled
 
@@ -21,8 +21,6 @@ Run: TypeAlias = Mapping[str, Any]
 
 GROUPS, GROUPED_BY = "groups", "grouped_by"
 """Keys of the label of each row, and of the name of the grouping."""
-
-_TABLES = (".csv", ".jsonl", ".parquet")
 
 
 def read_run(path: str, metrics: Sequence[str]) -> dict[str, Any] | None:
@@ -76,7 +74,7 @@ def _of_table(path: str) -> dict[str, Any] | None:
 def _read_other_values(path: str) -> dict[str, Any] | None:
     if Path(path).suffix.lower() == ".parquet":
         content = _metadata(path)
-    elif Path(path).suffix.lower() in _TABLES and Path(f"{path}{SIDECAR}").is_file():
+    elif Path(path).suffix.lower() in WITH_SIDECAR and Path(f"{path}{SIDECAR}").is_file():
         content = parse_json_file(read_bytes(f"{path}{SIDECAR}", FILE), f"{path}{SIDECAR}")
     else:
         return None

@@ -50,6 +50,14 @@ class Stories:
     regions: Sequence[Any] | None = None
     noun_phrases: Sequence[Any] | None = None
 
+    def columns(self, pairs: Sequence[tuple[int, int]]) -> dict[str, Any]:
+        """Return the arguments of ``compute`` for pairs of image sequences and stories, without noun phrases."""
+        return {
+            "predictions": [self.stories[j] for _, j in pairs],
+            "images": [self.images[i] for i, _ in pairs],
+            "regions": None if self.regions is None else [self.regions[i] for i, _ in pairs],
+        }
+
 
 @dataclass(frozen=True)
 class PairedScores:
@@ -155,7 +163,8 @@ def compare_pairs(
     """
     others = random_stories(len(data.stories), n_random, seed) if n_random else [[] for _ in data.stories]
     metric = load()
-    own, signature = _compare(metric, data)
+    every = data.columns([(i, i) for i in range(len(data.stories))])
+    own, signature = _compare(metric, every, data.noun_phrases)
     theta = read_signed_theta(signature)
     # Phrases and theta are known at this point, so they are passed instead of being extracted or looked up again.
     scorer = load(theta=theta, dataset=None)
@@ -163,30 +172,15 @@ def compare_pairs(
     for chunk in chunks(len(others)):
         pairs = [(i, j) for i in chunk for j in others[i]]
         if pairs:
-            found = iter(_compare(scorer, _recombine(data, own, pairs))[0])
+            phrases = [[phrase["text"] for phrase in own[j]["noun_phrases"]] for _, j in pairs]
+            found = iter(_compare(scorer, data.columns(pairs), phrases)[0])
         random += [[next(found) for _ in others[i]] for i in chunk]
         advance(len(chunk))
     return PairedComparisons(own, random, theta, signature, metric.rescore)
 
 
-def _recombine(data: Stories, own: Sequence[Details], pairs: Sequence[tuple[int, int]]) -> Stories:
-    """Combine the images of the first of each pair with the story of the second."""
-    return Stories(
-        stories=[data.stories[j] for _, j in pairs],
-        images=[data.images[i] for i, _ in pairs],
-        regions=None if data.regions is None else [data.regions[i] for i, _ in pairs],
-        noun_phrases=[[phrase["text"] for phrase in own[j]["noun_phrases"]] for _, j in pairs],
-    )
-
-
-def _compare(metric: Any, data: Stories) -> tuple[list[Details], str]:
-    result = metric.compute(
-        predictions=list(data.stories),
-        images=list(data.images),
-        regions=data.regions,
-        noun_phrases=data.noun_phrases,
-        return_details=True,
-    )
+def _compare(metric: Any, columns: Mapping[str, Any], phrases: Sequence[Any] | None) -> tuple[list[Details], str]:
+    result = metric.compute(**columns, noun_phrases=phrases, return_details=True)
     return [_keep_scores(story["noun_phrases"]) for story in result["groovist_details"]], result["groovist_signature"]
 
 

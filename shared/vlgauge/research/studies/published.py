@@ -99,14 +99,9 @@ def list_papers() -> dict[str, str]:
     return dict(_content()["papers"])
 
 
-def published_files(protocol: str) -> list[str]:
-    """Return the names of the published files that a protocol reads."""
-    return list(_content()["protocols"][protocol]["files"])
-
-
-def source_of_files(protocol: str) -> str:
-    """Return where the files of a protocol are published, as the continuation of a sentence."""
-    return str(_content()["protocols"][protocol]["source"])
+def published_data(protocol: str) -> dict[str, Any]:
+    """Return the data of a protocol: ``files``, their published names, and ``source``, where they are published."""
+    return dict(_content()["protocols"][protocol])
 
 
 def list_published_tables() -> list[PublishedTable]:

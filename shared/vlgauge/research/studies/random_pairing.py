@@ -44,7 +44,7 @@ def noun_pairs(
     random: list[list[float]] = []
     for chunk in chunks(len(data.stories)):
         wanted = [list(dict.fromkeys(chain.from_iterable(nouns[j] for j in (i, *others[i])))) for i in chunk]
-        result = metric.compute(**_columns(data, chunk), nouns=wanted, return_details=True)
+        result = metric.compute(**data.columns([(i, i) for i in chunk]), nouns=wanted, return_details=True)
         for i, story in zip(chunk, result["rovist_vg_details"], strict=True):
             found = {noun["text"]: noun for noun in story["nouns"]}
             # Nouns without a word vector are missing in the details.
@@ -54,7 +54,7 @@ def noun_pairs(
             random.append(scores[1:])
         advance(len(chunk))
     # Signature for extracted nouns. The first story is not encoded again because its embeddings are cached.
-    signature = metric.compute(**_columns(data, range(1)))["rovist_vg_signature"]
+    signature = metric.compute(**data.columns([(0, 0)]))["rovist_vg_signature"]
     return PairedScores(own, random, signature)
 
 
@@ -105,9 +105,3 @@ def sentence_pairs(
             random.append([next(means) for _ in others[i]])
         advance(len(chunk))
     return PairedScores(own, random, signature)
-
-
-def _columns(data: Stories, rows: range) -> dict[str, Any]:
-    some = slice(rows.start, rows.stop)
-    regions = None if data.regions is None else list(data.regions[some])
-    return {"predictions": list(data.stories[some]), "images": list(data.images[some]), "regions": regions}

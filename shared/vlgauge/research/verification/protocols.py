@@ -9,7 +9,7 @@ from vlgauge.research.protocols import PROTOCOLS
 from vlgauge.research.protocols.corpora import read_corpus
 from vlgauge.research.protocols.evaluation import Task, judge
 from vlgauge.research.protocols.scoring import LENGTH, TaskScores, length_scores, metric_scores, read_released_scores
-from vlgauge.research.studies.published import REFERENCE_FREE, PublishedRow, published_files, source_of_files
+from vlgauge.research.studies.published import REFERENCE_FREE, PublishedRow, published_data
 from vlgauge.research.verification.findings import (
     TEXT_METRICS,
     UNABLE,
@@ -33,14 +33,14 @@ def check_protocols(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]:
         wanted = tools.select_rows(name)
         regions = [row for row in wanted if row.metric in NEED_REGIONS]
         if regions:
-            files = " ".join(published_files(name))
+            files = " ".join(published_data(name)["files"])
             how = f"vlgauge protocol {name} {files} --unanimous --metric METRIC, with your own regions"
             yield Unchecked(regions, "the regions of the images are not published", how)
         for rules, found in _by_rules([row for row in wanted if row not in regions]):
             try:
                 task = _task(name, rules, data)
             except UNABLE as error:
-                yield Unchecked(found, str(error), f"{source_of_files(name)}; --data FOLDER")
+                yield Unchecked(found, str(error), f"{published_data(name)['source']}; --data FOLDER")
                 continue
             for (metric, settings), own in _by_metric(found).items():
                 work = partial(_compare_values, own, metric, dict(settings), task, data, tools)
@@ -96,7 +96,7 @@ def _task(name: str, rules: Mapping[str, Any], data: Data) -> Task:
     kind = "videos" if name in CORPORA else "images"
     if (folder := getattr(data, kind)) is not None:
         given[kind] = folder
-    return PROTOCOLS[name](data.all_of(published_files(name)), **given)
+    return PROTOCOLS[name](data.all_of(published_data(name)["files"]), **given)
 
 
 def _compare_values(
