@@ -86,14 +86,14 @@ def check_scores(record: Record, run: Run, *, what: str = "", interval: bool = T
         unlike = describe_differences(record.signature, signature) or "order"
         raise UsageError(f"{called} must have been computed as recorded, but differ in {unlike}")
     score_columns(run, metric, what)
-    rows = row_counts(metric, run)
+    rows, value = row_counts(metric, run), corpus_value(metric, run)
     for what, recorded, own in (
         ("number of scores", record.n, rows.n),
         ("number of undefined scores", record.undefined, rows.undefined),
-        ("value", record.value, corpus_value(metric, run)),
+        ("value", record.value, value),
         ("digest", record.scores_sha256, scores_digest(run, metric)),
     ):
-        is_equal = is_same_mean(own, recorded) if what == "value" else recorded in (None, own)
+        is_equal = is_same_mean(value, record.value) if what == "value" else recorded in (None, own)
         if not is_equal:
             raise UsageError(f"{called} must have the {what} of the record, {recorded}, got {own}: {_UNLIKE}")
     unchecked = _interval_fault(record, run, called) if interval else "not requested"

@@ -153,7 +153,7 @@ def agreement(
     return Agreement(found, len(kept), dropped, n_units)
 
 
-def coefficient(name: str, scores: Sequence[float], ratings: Sequence[float]) -> float:
+def coefficient(name: str, scores: Sequence[float] | Floats, ratings: Sequence[float] | Floats) -> float:
     """Compute a coefficient of the examples with a score and a rating, without an interval and a p-value.
 
     Args:

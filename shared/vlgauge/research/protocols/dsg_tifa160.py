@@ -6,7 +6,7 @@ and ``pali17b_dsg.csv``. The images are in the download of TIFA (Hu et al., 2023
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -97,9 +97,7 @@ def _questions(path: Path, items: set[str]) -> tuple[dict[str, str], dict[str, P
         if captions.setdefault(item, text) != text:
             raise UsageError(f"{place} must have the 'text' of the rows above about {item!r}, got {text!r:.60}")
         own = parents.setdefault(item, {})
-        number = _number(row, "proposition_id", place)
-        if number in own:
-            raise UsageError(f"{place} must have another 'proposition_id' than the rows above, got {number} again")
+        number = _number(row, "proposition_id", place, own)
         own[number] = parents_of(entry(row, "dependency", str, place), place)
     if missing := sorted(items - captions.keys()):
         raise UsageError(f"`{path}` must have the questions of {missing[0]!r}, got none")
@@ -117,9 +115,8 @@ def _scores(
         key = entry(row, "t2i_model", str, place), entry(row, "item_id", str, place)
         if key not in images:
             raise UsageError(f"{place} must be about an image with ratings, got {key[1]!r} of {key[0]!r}")
-        own, number = answers.setdefault(key, {}), _number(row, "question_id", place)
-        if number in own:
-            raise UsageError(f"{place} must have another 'question_id' than the rows above, got {number} again")
+        own = answers.setdefault(key, {})
+        number = _number(row, "question_id", place, own)
         own[number] = entry(row, "answer", str, place) == "yes"
     if not answers:
         raise UsageError(f"`{path}` must have answers with 'dsg_prompt_split' {SPLIT!r}, got none")
@@ -140,8 +137,10 @@ def _scores(
     ]
 
 
-def _number(row: Mapping[str, Any], name: str, place: str) -> int:
+def _number(row: Mapping[str, Any], name: str, place: str, taken: Container[int]) -> int:
     text = entry(row, name, str, place).strip()
     if not is_number(text):
         raise UsageError(f"{place} must have the number of a question as {name!r}, got {text!r:.60}")
-    return int(text)
+    if (number := int(text)) in taken:
+        raise UsageError(f"{place} must have another {name!r} than the rows above, got {number} again")
+    return number
