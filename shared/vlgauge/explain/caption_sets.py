@@ -244,7 +244,7 @@ def caption_cloud(plane: Mapping[str, Any], n: int, *, ellipses: bool = False) -
         "plane",
         n=n,
         n_people=len(points) - n,
-        outlines={side: locate(outline) for side, outline in outlines.items()},
+        outlines={side: " ".join(f"{x:g},{y:g}" for x, y in locate(outline)) for side, outline in outlines.items()},
         variance=sum(plane["variance"]),
         **{side: Counter(locate(own)) for side, own in sides.items()},
     )

@@ -84,6 +84,7 @@ def environment(folder: Path = TEMPLATES) -> Environment:
         finalize=clean_text,
         trim_blocks=True,
         lstrip_blocks=True,
+        auto_reload=False,
     )
     found.filters.update(number=number, signed=format_signed, signs=signs, cut=cut, quoted=quote_word)
     found.globals.update(style=Markup((TEMPLATES / "style.css").read_text("utf-8")), demo_numbers=DEMO_NUMBERS)
