@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from vlgauge.api.row_sources import RowReader
+from vlgauge.api.row_sources import RowReader, SkippedRow
 from vlgauge.api.scored import SystemScores
 from vlgauge.api.systems import GivenSystem, runs_of, score_systems
 from vlgauge.core.errors import UsageError
@@ -72,7 +72,7 @@ def compare_systems(metrics: Sequence[Metric], given: Mapping[str, SystemRows]) 
     Raises:
         UsageError: If the systems have different rows, or no row can be scored.
     """
-    skipped = []
+    skipped: list[SkippedRow] = []
     for rows in given.values():
         if isinstance(rows, RowReader):
             rows.read(rows.source.n_rows or 0)

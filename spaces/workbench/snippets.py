@@ -4,7 +4,7 @@ import json
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from pprint import pformat
 from typing import Any
@@ -56,13 +56,13 @@ def _environment(folder: Path) -> Environment:
     found = Environment(
         loader=FileSystemLoader(folder), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    found.filters |= {"repr": repr, "quote": shlex.quote, "pretty": format_code}
-    found.filters["json"] = partial(json.dumps, ensure_ascii=False)
+    found.filters.update(repr=repr, quote=shlex.quote, pretty=format_code)
+    found.filters["json"] = lambda value: json.dumps(value, ensure_ascii=False)
     found.globals["own_files"] = OWN_FILES
     return found
 
 
-def render_code(template: str, folder: Path = TEMPLATES, **values: Any) -> str:
+def render_code(template: str, folder: Path = TEMPLATES, /, **values: Any) -> str:
     """Render a template of code or Markdown, in which nothing is escaped."""
     return _environment(folder).get_template(f"{template}.jinja").render(values)
 

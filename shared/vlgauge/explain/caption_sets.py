@@ -246,7 +246,8 @@ def caption_cloud(plane: Mapping[str, Any], n: int, *, ellipses: bool = False) -
         n_people=len(points) - n,
         outlines={side: " ".join(f"{x:g},{y:g}" for x, y in locate(outline)) for side, outline in outlines.items()},
         variance=sum(plane["variance"]),
-        **{side: Counter(locate(own)) for side, own in sides.items()},
+        model=Counter(locate(sides["model"])),
+        people=Counter(locate(sides["people"])),
     )
 
 
