@@ -68,7 +68,7 @@ class Dsg(judged.JudgeMetric):
     papers = ("https://arxiv.org/abs/2310.18235",)
     columns = judged.IMAGE_COLUMNS
     has_reference_scores = False
-    source_settings = ("model", "dtype", "questions", "question_model")
+    source_settings = ("questions", "question_model")
     undefined_hint = "no caption has questions; look at `return_details=True`"
     opening = judged.WRITING
 

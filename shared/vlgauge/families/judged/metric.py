@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,8 +24,36 @@ TEXT_COLUMNS: tuple[Column, ...] = (Text("predictions"), References("references"
 """Columns of metrics that ask a language model, which does not see the image."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class JudgeSettings:
+    """Settings of the judge model of a metric, and of its execution.
+
+    Attributes:
+        model: A folder, a Hub id with its commit, or a custom judge. None for the default.
+        batch_size: Number of questions per forward pass.
+        device: Device of the model.
+        dtype: Number format of the model, one of `DTYPES`.
+        device_map: Device map of transformers, for a model that is larger than one device.
+    """
+
+    model: Any = None
+    batch_size: int = 1
+    device: str = "auto"
+    dtype: str = "float32"
+    device_map: str | Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        check_model("model", self.model)
+        object.__setattr__(self, "batch_size", check_int("batch_size", self.batch_size, 1))
+        check_choice("dtype", self.dtype, DTYPES)
+
+    def signature_fields(self) -> dict[str, Any]:
+        """Return {}, because each call adds the identity of the model and its number format."""
+        return {}
+
+
 class JudgeMetric(Metric):
-    """Base class of metrics that ask a model of images and text, once per row.
+    """Base class of metrics that ask a model of images and text, once per row. Its settings are in `JudgeSettings`.
 
     The columns are captions, images and optional references. A metric with other columns overrides `columns`.
 
@@ -34,31 +63,18 @@ class JudgeMetric(Metric):
     """
 
     columns: tuple[Column, ...] = (*IMAGE_COLUMNS, References("references", optional=True))
+    setting_groups = (JudgeSettings,)
     has_reference_scores: ClassVar[bool] = True
     unsigned: ClassVar[tuple[str, ...]] = ("device_map",)
-    source_settings = ("model", "dtype", "tower", "adapter")
+    source_settings = ("tower", "adapter")
+    model: Any
+    batch_size: int
     paper_model: ClassVar[str | None] = LLAVA
     opening: ClassVar[PromptTemplate]
     # Image tower of a model that does not include one. Only vqascore supports such models.
     tower: Any = None
     # Adapter for a LLaVA model. Only fleur supports it.
     adapter: Any = None
-
-    def __init__(
-        self,
-        *args: Any,
-        model: Any = None,
-        batch_size: int = 1,
-        device: str = "auto",
-        dtype: str = "float32",
-        device_map: str | Mapping[str, Any] | None = None,
-        **host: Any,
-    ) -> None:
-        self.model = check_model("model", model)
-        self.batch_size = check_int("batch_size", batch_size, 1)
-        self.device, self.dtype = device, check_choice("dtype", dtype, DTYPES)
-        self.device_map = device_map
-        super().__init__(*args, **host)
 
     @property
     def chosen_model(self) -> Any:
@@ -94,17 +110,10 @@ class JudgeMetric(Metric):
             own: Whether to load a separate copy that will be trained.
             setting: Name of the setting, for error messages.
         """
-        return judge_of(
-            model,
-            profile=self.profile,
-            device=self.device,
-            dtype=self.dtype,
-            device_map=self.device_map,
-            tower=self.tower,
-            adapter=self.adapter,
-            own=own,
-            setting=setting,
-        )
+        chosen: JudgeSettings = self.grouped[JudgeSettings]
+        where: dict[str, Any] = {"device": chosen.device, "dtype": chosen.dtype, "device_map": chosen.device_map}
+        parts = {"tower": self.tower, "adapter": self.adapter}
+        return judge_of(model, profile=self.profile, own=own, setting=setting, **where, **parts)
 
     def signature_extra(self, judge: Judge) -> dict[str, Any]:
         """Return the signature fields of a judge model.
