@@ -290,7 +290,7 @@ class BackboneMetric(Metric):
         self.clip = Backbone.of(self)
         self.columns = self.clip.columns(self.columns)
 
-    def check_sources(self) -> Preflight:
+    def check_sources(self: Any) -> Preflight:
         """Check the requirements of every call, without loading or downloading anything.
 
         Returns:
@@ -298,6 +298,6 @@ class BackboneMetric(Metric):
         """
         return self.clip.check_sources()
 
-    def signature_fields(self) -> dict[str, Any]:
+    def signature_fields(self: Any) -> dict[str, Any]:
         """Return {}, because `_compute` adds the resolved values in the order of the signature."""
         return {}

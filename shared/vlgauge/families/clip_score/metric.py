@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from vlgauge.checkpoints.preflight import Preflight
 from vlgauge.core.errors import UsageError
 from vlgauge.core.results import median_of_defined
 from vlgauge.core.signatures import format_signature, parse_signature
@@ -16,7 +15,7 @@ from vlgauge.families.base.columns import Column, References, Text
 from vlgauge.families.base.metric import Metric
 from vlgauge.families.base.parts import Counts, PartialResult
 from vlgauge.families.base.video_columns import OneImage, Videos
-from vlgauge.families.clip_score.backbone_metric import Backbone, ClipSettings
+from vlgauge.families.clip_score.backbone_metric import Backbone, BackboneMetric, ClipSettings
 from vlgauge.families.clip_score.calibration import Calibration
 from vlgauge.families.clip_score.image_rows import score_images
 from vlgauge.families.clip_score.rows import ScoredRows, TextRows
@@ -58,6 +57,9 @@ class ClipScoreMetric(Metric):
     setting_groups = (ClipSettings,)
     configs = tuple(VARIANTS)
     has_reference_scores = True
+    # Not inherited, because at most one family is between a metric and `Metric`.
+    check_sources = BackboneMetric.check_sources
+    signature_fields = BackboneMetric.signature_fields
     clip: Backbone
     own_w: ClassVar[float]
     calibration: Calibration | None = None
@@ -106,18 +108,6 @@ class ClipScoreMetric(Metric):
     def is_for_other_languages(self, name: str, setting: Any) -> bool:
         """Return whether a setting may support other languages than English. See `Metric.is_for_other_languages`."""
         return may_be_multilingual(setting) if name == "backbone" else super().is_for_other_languages(name, setting)
-
-    def check_sources(self) -> Preflight:
-        """Check the requirements of every call, without loading or downloading anything.
-
-        Returns:
-            A `Preflight` with the problems found so far, which its method `end` raises.
-        """
-        return self.clip.check_sources()
-
-    def signature_fields(self) -> dict[str, Any]:
-        """Return {}, because `_compute` adds the resolved values in the order of the signature."""
-        return {}
 
     def _compute(
         self,
