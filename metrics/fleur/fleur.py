@@ -1,6 +1,7 @@
 """FLEUR: How does a vision-language model grade a caption?"""
 
 import dataclasses
+import json
 import math
 import os
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ import numpy as np
 
 from vlgauge.core import validation  # From: "vlgauge[fleur]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.core.errors import UsageError  # From: "vlgauge[fleur]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core.files import DATA  # From: "vlgauge[fleur]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families import judged  # From: "vlgauge[fleur]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.models import judges  # From: "vlgauge[fleur]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
@@ -51,33 +53,12 @@ Examples:
     True
 """
 
-# Prompt of the authors, which is a constant of the method: https://github.com/Yebin46/FLEUR, fleur.py and reffleur.py.
-_SCALE = (
-    " on a scale of 0.0 to 1.0 based on the given Grading Criteria. (Print Real Number Score ONLY)\n\nGrading Criteria:"
-    "\n\n0.0: The caption does not describe the image at all.\n1.0: The caption accurately and clearly describes the "
-    "image.\n\n"
-)
-_WHY = judges.Question(("Why? Tell me the reason.",), ())
-_CHOOSE = "\n\nScore(Choose a rating from 0.0 to 1.0):"
-_ALONE = f"Your task is to evaluate and rate the caption{_SCALE}Caption: "
-_REFERENCED = f"Your task is to evaluate and rate the candidate caption{_SCALE}Reference Captions: "
-_CANDIDATE = "\n\nCandidate Caption: "
+# Prompts of the authors, which are constants of the method: https://github.com/Yebin46/FLEUR, fleur.py and reffleur.py.
 # EXPERT (https://github.com/hjkim811/EXPERT, expert.py) uses the same formula with another prompt, for a model trained
-# on this prompt.
-_EXPERT = "Evaluate the caption and assign a score on a scale of 0.0 to 1.0.\n\nCaption: "
-_EXPERT_END = "\n\nScore (0.0~1.0):"
-_EXPERT_WHY = (
-    "Provide a brief explanation for the score based on three criteria: Fluency, Relevance, and Descriptiveness.\n\n"
-    "Caption: "
-)
-_EXPERT_WHY_END = (
-    "\n\nEvaluation Criteria:\n- Fluency: Whether the caption is fluent, natural, and grammatically correct.\n- "
-    "Relevance: Whether the sentence correctly describes the visual content and be closely relevant to the image.\n- "
-    "Descriptiveness: Whether the sentence is a precise, informative caption that describes important details of the "
-    "image.\n\nOutput Format:\nFluency: {Provide explanation here.}\nRelevance: {Provide explanation here.}\n"
-    "Descriptiveness: {Provide explanation here.}"
-)
-
+# on this prompt. Captions are inserted between the texts of a prompt.
+PROMPTS = {
+    name: tuple(words) for name, words in json.loads((DATA / "prompts" / "fleur.json").read_text("utf-8")).items()
+}
 PRESETS = ("fleur", "expert")
 LONGEST = 512  # tokens of an answer, as in the released code
 
@@ -161,17 +142,18 @@ class Fleur(judged.JudgeMetric):
         """Build the prompt for a caption, with whitespace normalized, as in the released code."""
         tidy = " ".join(caption.split())
         if self.preset == "expert":
-            return judges.Question((_EXPERT, _EXPERT_END), (tidy,), picture)
+            return judges.Question(PROMPTS["expert"], (tidy,), picture)
         if not references:
-            return judges.Question((_ALONE, _CHOOSE), (tidy,), picture)
+            return judges.Question(PROMPTS["alone"], (tidy,), picture)
+        before, *after = PROMPTS["referenced"]
         between = ("\n",) * (len(references) - 1)
-        return judges.Question((_REFERENCED, *between, _CANDIDATE, _CHOOSE), (*references, tidy), picture)
+        return judges.Question((before, *between, *after), (*references, tidy), picture)
 
     def why(self, question: judges.Question) -> judges.Question:
         """Build the follow-up prompt, which repeats the caption with preset "expert"."""
         if self.preset == "expert":
-            return judges.Question((_EXPERT_WHY, _EXPERT_WHY_END), question.captions)
-        return _WHY
+            return judges.Question(PROMPTS["expert_why"], question.captions)
+        return judges.Question(PROMPTS["why"], ())
 
     def _check_digits(self, judge: judges.Judge) -> None:
         """Raise if the tokens of the judge model have several digits."""

@@ -4,23 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
 
+from vlgauge.inputs.text.word_lists import word_list
+
 # Word list of the authors' code, 122 entries, case-sensitive.
-NEVER_SCORED = frozenset(
-    (
-        *("all", "another", "any", "anybody", "anyone", "anything", "as", "aught", "both", "each", "each other"),
-        *("either", "enough", "everybody", "everyone", "everything", "few", "he", "her", "hers", "herself", "him"),
-        *("himself", "his", "I", "i", "idem", "it", "its", "itself", "many", "me", "mine", "most", "my", "myself"),
-        *("naught", "neither", "no one", "nobody", "none", "nothing", "nought", "one", "one another", "other"),
-        *("others", "ought", "our", "ours", "ourself", "ourselves", "several", "she", "some", "somebody", "someone"),
-        *("something", "somewhat", "such", "suchlike", "that", "thee", "their", "theirs", "theirself", "theirselves"),
-        *("them", "themself", "themselves", "there", "these", "they", "thine", "this", "those", "thou", "thy"),
-        *("thyself", "us", "we", "what", "whatever", "whatnot", "whatsoever", "whence", "where", "whereby"),
-        *("wherefrom", "wherein", "whereinto", "whereof", "whereon", "wherever", "wheresoever", "whereto"),
-        *("whereunto", "wherewith", "wherewithal", "whether", "which", "whichever", "whichsoever", "who", "whoever"),
-        *("whom", "whomever", "whomso", "whomsoever", "whose", "whosever", "whosesoever", "whoso", "whosoever", "ye"),
-        *("yon", "yonder", "you", "your", "yours", "yourself", "yourselves"),
-    )
-)
+NEVER_SCORED = word_list("never_scored_by_groovist")
 
 
 @dataclass(frozen=True)

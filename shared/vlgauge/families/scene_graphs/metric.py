@@ -17,17 +17,14 @@ from vlgauge.families.scene_graphs.rules import GraphParser, RuleParser
 from vlgauge.families.scene_graphs.spice_program import SpiceProgram
 from vlgauge.families.scene_graphs.strange_captions import warn_of_strange
 from vlgauge.inputs.text.noun_phrases import check_source, look_for_phrases
+from vlgauge.inputs.text.word_lists import word_list
 from vlgauge.models.sentences.given import look_for_text_encoder
 
 RULES = "rules"
 GIVEN = "given"
 """Name of the parser in a signature if the call supplies the graphs."""
 
-NO_OBJECTS = frozenset(
-    """area atmosphere backdrop background bottom center centre composition corner detail edge foreground frame front
-    image left lighting middle mood overall part photo photograph picture position right scene scenery sense
-    setting shot side top view""".split()  # noqa: SIM905
-)
+NO_OBJECTS = word_list("nouns_of_no_object")
 """Nouns that name the image or a place in it instead of an object of the scene."""
 
 LONGEST = 2_000

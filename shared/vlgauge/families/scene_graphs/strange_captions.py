@@ -7,14 +7,10 @@ from vlgauge.core.validation import short_repr, warn
 from vlgauge.families.scene_graphs.synsets import synsets
 from vlgauge.inputs.text.language import words
 from vlgauge.inputs.text.scripts import is_in_other_script
+from vlgauge.inputs.text.word_lists import word_list
 
 # Frequent words of captions that have no synset.
-_SMALL_WORDS = frozenset(
-    """a an the this that these those some any each every and or but nor if than then of to from with without into onto
-    over under between among behind beside near by for at on in off up down out around along across through during while
-    as is are was were be being been has have had it its he him his she her hers they them their we us our you your i me
-    my who which what where when there one another others no not what's it's 's""".split()  # noqa: SIM905
-)
+_SMALL_WORDS = word_list("small_words")
 _MARKUP = re.compile(r"</?[A-Za-z][^<>]{0,200}>|<\|[^|<>]{0,40}\|>|&(?:[a-z]{2,8}|#\d{2,6});|\*\*|```")
 # If fewer words are known, the captions contain more than unknown names and typos. In English captions nineteen of
 # twenty words are known.
