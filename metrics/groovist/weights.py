@@ -1,13 +1,12 @@
 """Weights of phrases by the settings: concreteness ratings or idf."""
 
-import os
 from collections.abc import Callable
-from types import NoneType
 from typing import Any
 
 from vlgauge.checkpoints.preflight import Preflight
 from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import check_choice
+from vlgauge.core.validation import check_path
 from vlgauge.core.validation import short_repr
 from vlgauge.inputs.text.concreteness import PhraseWeights
 from vlgauge.inputs.text.concreteness import concreteness_table
@@ -44,9 +43,7 @@ def check_concreteness(concreteness: Any, *, path: Any, idf: Any) -> str | None:
             f"concreteness={short_repr(concreteness)}",
             "pass a fitted file, or the stories of the corpus",
         )
-    if not isinstance(path, (str, os.PathLike, NoneType)):
-        raise UsageError.about("concreteness_path", f"must be the path of a file, got {short_repr(path)}")
-    if path is not None and concreteness != "brysbaert":
+    if check_path("concreteness_path", path) is not None and concreteness != "brysbaert":
         raise UsageError.about(
             "concreteness_path", f"cannot be combined with concreteness={concreteness!r}, got {str(path)!r}"
         )

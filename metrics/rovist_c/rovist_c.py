@@ -106,10 +106,10 @@ class RovistC(base.StoryMetric):
         device: str = "auto",
         **host: Any,
     ) -> None:
-        for name, value in (("model", model), ("base", base)):
-            if not (value is None or isinstance(value, (str, PathLike)) or (name == "model" and callable(value))):
-                kinds = "a folder, a file, a pinned Hub id" + (" or a function" if name == "model" else "")
-                raise UsageError.about(name, f"must be {kinds}, got {type(value).__name__}")
+        kinds = "a folder, a file or a pinned Hub id"
+        if not callable(model):
+            validation.check_path("model", model, f"{kinds}, or a function")
+        validation.check_path("base", base, kinds)
         if not isinstance(coherent_label, str):
             coherent_label = validation.check_int("coherent_label", coherent_label, 0)
         self.model, self.base, self.coherent_label = model, base, coherent_label

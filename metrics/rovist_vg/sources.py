@@ -8,7 +8,6 @@ from vlgauge.checkpoints.files import SourcesMissingError
 from vlgauge.checkpoints.preflight import Preflight
 from vlgauge.core.errors import UsageError
 from vlgauge.core.signatures import local_name
-from vlgauge.core.validation import short_repr
 from vlgauge.inputs.images.lazy_images import PREPROCESSING
 from vlgauge.inputs.text.story_idf import IdfTable
 from vlgauge.inputs.text.story_idf import idf_table
@@ -25,17 +24,6 @@ from vlgauge.models.grounding.model import look_for_model
 SOURCE_SETTINGS = ("checkpoint", "glove_path", "idf", "nouns", "regions", "detector_weights")
 REQUIRED = "required"
 NO_IDF = "none"
-
-
-def check_path(name: str, path: Any) -> Any:
-    """Validate a setting that must be a path or None, without accessing the file, and return it.
-
-    Raises:
-        UsageError: If it is not.
-    """
-    if path is not None and (not isinstance(path, (str, os.PathLike)) or path == ""):
-        raise UsageError.about(name, f"must be the path of a file or folder, or None, got {short_repr(path)}")
-    return path
 
 
 def look_for_idf(preflight: Preflight, idf: Any, profile: str) -> None:

@@ -4,6 +4,7 @@ import difflib
 import inspect
 import math
 import operator
+import os
 import re
 import sys
 import warnings
@@ -130,6 +131,17 @@ def check_bool(name: str, value: Any) -> bool:
     if not isinstance(truth, bool):
         raise UsageError.about(name, f"must be True or False, got {short_repr(value)}")
     return truth
+
+
+def check_path(name: str, value: Any, expected: str = "the path of a file or folder, or None") -> Any:
+    """Check that a setting is a path or None, without accessing the file, and return it.
+
+    Raises:
+        ValueError: If it is not.
+    """
+    if value is not None and (not isinstance(value, (str, os.PathLike)) or value == ""):
+        raise UsageError.about(name, f"must be {expected}, got {short_repr(value)}")
+    return value
 
 
 def as_list(value: Any) -> list[Any] | None:
