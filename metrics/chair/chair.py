@@ -30,11 +30,9 @@ from .formula import recall
 from .objects import VARIANTS
 from .objects import Mention
 from .objects import Table
+from .objects import find_mentions
 from .objects import forms_2018
 from .objects import forms_fixed
-from .objects import mentions_2018
-from .objects import mentions_fixed
-from .objects import mentions_opera
 from .objects import mscoco_table
 from .objects import names_in
 from .objects import object_table
@@ -131,14 +129,14 @@ class Chair(scene_graphs.ObjectMetric):
 
         @cache  # references may occur in many rows, so only their objects are cached
         def objects_of(text: str) -> frozenset[str]:
-            return frozenset(mention.node for mention in find(text, table)[0])
+            return frozenset(mention.node for mention in find(text)[0])
 
         counts, details = np.full((len(predictions), len(COUNTS)), np.nan), []
         pairs = zip(predictions, given, strict=True)
         reported = base.report_progress(pairs, len(predictions), "Scoring captions", self.progress, block=100)
         for row, (caption, own) in enumerate(reported):
             present = None
-            mentions, tokens = find(caption, table)
+            mentions, tokens = find(caption)
             if texts[row] or own is not None:
                 present = frozenset(table.get(name, name) for name in own or ()).union(*map(objects_of, texts[row]))
                 counts[row] = counts_of([one.node for one in mentions], present, len(tokens))
@@ -193,16 +191,13 @@ class Chair(scene_graphs.ObjectMetric):
 
     def _finder(self, table: Table) -> tuple[Callable[..., tuple[list[Mention], list[str]]], str | None]:
         """Return the function that finds the objects of a caption, and the name of its tagger, if it uses one."""
-        find: Callable[..., tuple[list[Mention], list[str]]]
-        forms: Callable[[list[str]], list[str]]
-        find, forms, tagger = mentions_fixed, partial(forms_fixed, table=table), None
-        if self.variant == "2018":
-            find, forms = mentions_2018, forms_2018
-        elif self.variant == "opera":
-            lemmas = scene_graphs.NltkLemmas()
-            find, forms, tagger = partial(mentions_opera, lemmas=lemmas), lemmas, lemmas.identity
+        forms: Any = forms_2018 if self.variant == "2018" else partial(forms_fixed, table=table)
+        if self.variant == "opera":
+            forms = scene_graphs.NltkLemmas()
         # The variant determines which names of the MS-COCO table are found.
-        return (find if self.table is None else partial(find, own=names_in(table, forms))), tagger
+        own = {} if self.table is None else names_in(table, forms)
+        find = partial(find_mentions, table=table, forms=forms, own=own, mended=self.variant == "fixed")
+        return find, getattr(forms, "identity", None)
 
 
 def _check_table(table: Any) -> tuple[tuple[str, ...], ...]:

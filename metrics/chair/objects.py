@@ -88,66 +88,37 @@ def forms_fixed(plain: Sequence[str], table: Table) -> list[str]:
     return [word if word in table else singular(word) for word in plain]
 
 
-def mentions_2018(caption: str, table: Table, own: Table = _NO_NAMES) -> tuple[list[Mention], list[str]]:
-    """Find the objects of a caption as in the authors' code of 2018.
-
-    Args:
-        caption: Caption of the model.
-        table: Node of each word.
-        own: Output of `names_in` for a custom table. Empty for the MS-COCO table.
-
-    Returns:
-        The mentions, and the words after multi-word names were merged.
-    """
-    return _mentions(forms_2018(words(caption.lower())), table, own, longest=2)
-
-
-def mentions_opera(
-    caption: str, table: Table, lemmas: Callable[[list[str]], list[str]], own: Table = _NO_NAMES
+def find_mentions(
+    caption: str,
+    table: Table,
+    forms: Callable[[list[str]], list[str]],
+    own: Table = _NO_NAMES,
+    *,
+    mended: bool = False,
 ) -> tuple[list[Mention], list[str]]:
-    """Find the objects of a caption with the tags and lemmas of NLTK.
+    """Find the objects of a caption.
 
     Args:
         caption: Caption of the model.
         table: Node of each word.
-        lemmas: Function that returns the lemmas of the words of a caption.
+        forms: Function that returns the singulars or lemmas of the words of a caption.
         own: Output of `names_in` for a custom table. Empty for the MS-COCO table.
+        mended: Whether to correct the errors of the authors' code: names may have three words, and all words of a name
+            but the last one are kept unchanged, as in "tennis racket".
 
     Returns:
-        The mentions, and the words after multi-word names were merged.
-    """
-    return _mentions(lemmas(words(caption.lower())), table, own, longest=2)
-
-
-def mentions_fixed(caption: str, table: Table, own: Table = _NO_NAMES) -> tuple[list[Mention], list[str]]:
-    """Find the objects of a caption with the errors of the other variants corrected.
-
-    Words of the table are kept unchanged, and all others are converted to their singular. Names may have three words,
-    and all words of a name but the last one are kept unchanged, as in "tennis racket". The seat of a toilet does not
-    count as a seat.
-
-    Args:
-        caption: Caption of the model.
-        table: Node of each word.
-        own: Output of `names_in` for a custom table. Empty for the MS-COCO table.
-
-    Returns:
-        The mentions, and the words after multi-word names were merged.
+        The mentions, and the words after multi-word names were merged. The seat of a toilet does not count as a seat.
     """
     plain = words(caption.lower())
-    names = merge_names()
-    lemmas = forms_fixed(plain, table)
-    forms = [
-        word if f"{word} {after}" in names else lemma
-        for word, lemma, after in zip(plain, lemmas, [*lemmas, ""][1:], strict=True)
-    ]
-    return _mentions(forms, table, own, longest=3)
-
-
-def _mentions(tokens: Sequence[str], table: Table, own: Table, longest: int) -> tuple[list[Mention], list[str]]:
-    """Return the mentions of a caption, and its words after multi-word names were merged."""
+    tokens = forms(plain)
+    if mended:
+        followers = [*tokens, ""][1:]
+        tokens = [
+            word if f"{word} {after}" in merge_names() else form
+            for word, form, after in zip(plain, tokens, followers, strict=True)
+        ]
     names = {**merge_names(), **own} if own else merge_names()
-    longest = max([longest, *(name.count(" ") + 1 for name in own)])
+    longest = max([3 if mended else 2, *(name.count(" ") + 1 for name in own)])
     spans: list[tuple[str, int, int]] = []
     start = 0
     while start < len(tokens):

@@ -1,5 +1,7 @@
 """Objects of captions in the variants of CHAIR: by hand, and the known mistakes of each variant."""
 
+from functools import partial
+
 import pytest
 
 import vlgauge
@@ -11,8 +13,10 @@ TABLE, MENDED = objects.mscoco_table(), objects.mscoco_table(True)
 
 
 def named(caption, variant="2018"):
-    find = objects.mentions_2018 if variant == "2018" else objects.mentions_fixed
-    return [(one.word, one.node) for one in find(caption, MENDED if variant == "fixed" else TABLE)[0]]
+    mended = variant == "fixed"
+    forms = partial(objects.forms_fixed, table=MENDED) if mended else objects.forms_2018
+    found, _ = objects.find_mentions(caption, MENDED if mended else TABLE, forms, mended=mended)
+    return [(one.word, one.node) for one in found]
 
 
 def test_table():
@@ -67,14 +71,14 @@ def test_singular_of_2018(word, found):
 
 def test_opera_takes_the_lemmas_that_it_is_given():
     lemmas = {"busses": "bus", "hot": "hot", "dogs": "dog"}
-    found, words = objects.mentions_opera("busses hot dogs", TABLE, lambda tokens: [lemmas[one] for one in tokens])
+    found, words = objects.find_mentions("busses hot dogs", TABLE, lambda tokens: [lemmas[one] for one in tokens])
     assert [one.node for one in found] == ["bus", "hot dog"]
     assert words == ["bus", "hot dog"]
     assert [(one.start, one.end) for one in found] == [(0, 1), (1, 3)]
 
 
 def test_counts_by_hand():
-    mentions = objects.mentions_2018("a dog and a puppy by a cat", TABLE)[0]
+    mentions = objects.find_mentions("a dog and a puppy by a cat", TABLE, objects.forms_2018)[0]
     counts = formula.counts_of([one.node for one in mentions], frozenset({"dog", "chair"}), 8)
     # Three mentions, the cat invented; of dog and chair the dog is found; dog and cat are named.
     assert counts == (1, 3, 1, 2, 2, 8)
