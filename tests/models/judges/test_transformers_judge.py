@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tiny_judges
 import torch
+from transformers.modeling_outputs import BaseModelOutputWithPooling
 
 from vlgauge.inputs.images.lazy_images import WholeImage
 from vlgauge.models.judges import PromptTemplate, Question, picture_features
@@ -325,15 +326,18 @@ def test_a_batch_of_which_some_pictures_are_kept(tmp_path):
 
 
 def test_two_threads_see_a_picture_once():
-    features = picture_features.ImageFeatureCache(torch.nn.Linear(1, 1))
+    model = torch.nn.Linear(1, 1)
 
-    def slow():
+    def slow(pixel_values):
         time.sleep(0.2)
-        return torch.ones(1, 2, 3)
+        return BaseModelOutputWithPooling(pooler_output=torch.ones(1, 2, 3))
+
+    model.get_image_features = slow
+    features = picture_features.ImageFeatureCache(model)
 
     def see(_):
-        with torch.no_grad():
-            return features.tokens(b"picture", slow)
+        with torch.no_grad(), features.of([b"picture"]):
+            return model.get_image_features(pixel_values=torch.zeros(1, 3)).pooler_output
 
     with ThreadPoolExecutor(2) as pool:
         found = list(pool.map(see, range(2)))

@@ -44,6 +44,7 @@ def load_clip_t5(files: JudgeFiles, tower: JudgeFiles, dtype: Any, device: str) 
     """
     import torch
     import transformers
+    from transformers.modeling_outputs import BaseModelOutputWithPooling
 
     if (kind := files.config.get("mm_projector_type")) != _PROJECTOR:
         raise UsageError(f"its layers between image and text must be {_PROJECTOR}, got {kind!r}")
@@ -80,9 +81,9 @@ def load_clip_t5(files: JudgeFiles, tower: JudgeFiles, dtype: Any, device: str) 
     model.add_module("mm_projector", between)
     layer = int(files.config.get("mm_vision_select_layer", _LAYER))
 
-    def sight(pixels: torch.Tensor) -> torch.Tensor:
-        seen = seeing(pixels.to(between[0].weight.device, dtype), output_hidden_states=True).hidden_states[layer]
-        return between(seen[:, 1:])  # skip the class token
+    def sight(pixel_values: torch.Tensor) -> Any:
+        seen = seeing(pixel_values.to(between[0].weight.device, dtype), output_hidden_states=True).hidden_states[layer]
+        return BaseModelOutputWithPooling(pooler_output=between(seen[:, 1:]))  # skip the class token
 
     def embedded(before: Sequence[int], seen: torch.Tensor | None, after: Sequence[int]) -> torch.Tensor:
         words = model.get_input_embeddings()
@@ -91,9 +92,10 @@ def load_clip_t5(files: JudgeFiles, tower: JudgeFiles, dtype: Any, device: str) 
             halves.insert(1, seen.to(words.weight.device))
         return torch.cat(halves, dim=1)
 
+    model.get_image_features = sight  # as in the models of transformers, so that features are cached
     pictures = transformers.AutoImageProcessor.from_pretrained(str(tower.folder), backend="pil", **common)
     tokenizer = transformers.AutoTokenizer.from_pretrained(str(files.folder), trust_remote_code=False, **common)
-    return Parts("clip_t5", model, tokenizer, SimpleNamespace(image_processor=pictures), sight, embedded)
+    return Parts("clip_t5", model, tokenizer, SimpleNamespace(image_processor=pictures), embedded)
 
 
 def _state(files: JudgeFiles) -> dict[str, torch.Tensor]:

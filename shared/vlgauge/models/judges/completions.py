@@ -111,7 +111,10 @@ def read_completion(response: Any, longest: int) -> Completion:
     Raises:
         InvalidResponseError: If the response does not have this form.
     """
-    choice = _first(response, "choices")
+    choices = response.get("choices") if isinstance(response, dict) else None
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        raise InvalidResponseError("returned JSON that is not a chat completion")
+    choice = choices[0]
     message = choice.get("message")
     text = message.get("content") if isinstance(message, dict) else None
     if not isinstance(text, str):
@@ -141,13 +144,6 @@ def read_completion(response: Any, longest: int) -> Completion:
     )
     written = _HALF_A_LETTER.sub("\N{REPLACEMENT CHARACTER}", text).strip()
     return Completion(written, tuple(tokens), reason == "stop", names)
-
-
-def _first(response: Any, name: str) -> dict[str, Any]:
-    rows = response.get(name) if isinstance(response, dict) else None
-    if not isinstance(rows, list) or not rows or not isinstance(rows[0], dict):
-        raise InvalidResponseError("returned JSON that is not a chat completion")
-    return rows[0]
 
 
 def _token(row: Any) -> TokenLogprobs:

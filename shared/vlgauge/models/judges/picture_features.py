@@ -80,31 +80,6 @@ class ImageFeatureCache:
         finally:
             self._keys.reset(token)
 
-    def tokens(self, key: bytes, make: Callable[[], torch.Tensor]) -> torch.Tensor:
-        """Return the cached tokens of one image, or compute and cache them.
-
-        Args:
-            key: Key of the image. Empty to bypass the cache.
-            make: Function that computes the tokens.
-
-        Returns:
-            Tokens, shape ``(1, n_tokens, width)``.
-        """
-        import torch
-
-        if not key or torch.is_grad_enabled():
-            return make()
-        with self._lock:
-            self._forget_older()
-            if key not in self._kept:
-                self.passes += 1
-                made = make()
-                self._keep(key, _Seen(made[0].cpu()))
-                self._limit_size()
-                return made
-            self._kept.move_to_end(key)
-            return self._kept[key].tokens[None]
-
     def _features(self, *args: Any, **named: Any) -> Any:
         """Return the features of the images, computing only the missing ones."""
         import torch
@@ -165,12 +140,9 @@ class ImageFeatureCache:
 
         self._like = like
         for i, key in enumerate(keys):
-            self._keep(key, _Seen(tokens[i].cpu(), tuple(layer[i].cpu() for layer in layers)))
+            self._kept[key] = _Seen(tokens[i].cpu(), tuple(layer[i].cpu() for layer in layers))
+            self._n_bytes += self._kept[key].n_bytes
         return True
-
-    def _keep(self, key: bytes, seen: _Seen) -> None:
-        self._kept[key] = seen
-        self._n_bytes += seen.n_bytes
 
     def _forget_older(self) -> None:
         """Clear the cache if the weights were changed in place, for example by training."""

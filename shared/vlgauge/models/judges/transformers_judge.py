@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -45,7 +45,6 @@ class Parts:
         model: The model in evaluation mode, on its device.
         tokenizer: The tokenizer.
         processor: Processor of text and images. None for a text-only model.
-        sight: For CLIP-FlanT5: function that encodes the pixels of an image.
         embedded: For CLIP-FlanT5: function that returns the encoder inputs for the two halves of a prompt and the
             encoded image.
     """
@@ -54,7 +53,6 @@ class Parts:
     model: Any
     tokenizer: Any
     processor: Any = None
-    sight: Callable[[torch.Tensor], torch.Tensor] | None = None
     embedded: Callable[[Sequence[int], torch.Tensor | None, Sequence[int]], torch.Tensor] | None = None
 
 
@@ -115,6 +113,7 @@ class LoadedJudge:
             decoder_start_token_id=getattr(self._model.config, "decoder_start_token_id", None),
         )
         self._digits = [self._special.plain_ids(str(digit))[-1] for digit in range(10)]
+        self._digit_of = {token: self._digits.index(token) for token in self._digits}
         # Tokenizers are not thread-safe ("Already borrowed").
         self._lock = threading.Lock()
 
@@ -142,7 +141,7 @@ class LoadedJudge:
         if len(set(self._digits)) < 10:
             return False
         numbers = " ".join([*(f"0.{decimals:02d}" for decimals in range(100)), "100", "7392"])
-        found = [digit for token in self._special.plain_ids(numbers) for digit in self._digit(token)]
+        found = [self._digit_of[token] for token in self._special.plain_ids(numbers) if token in self._digit_of]
         return found == [int(sign) for sign in numbers if sign.isdigit()]
 
     def opening(self, opening: PromptTemplate) -> str:
@@ -169,14 +168,8 @@ class LoadedJudge:
         Raises:
             ValueError: If an image cannot be read, or a prompt is too long.
         """
-
-        def answered(batch: Sequence[_Prepared]) -> list[Answer]:
-            return self._generate(batch, longest)
-
-        keys = [question.key for question in questions]
-        return self._ask(
-            questions, keys, lambda i: self._prepare(questions[i], opening), answered, batch_size, progress
-        )
+        keys, work = [question.key for question in questions], partial(self._generate, longest=longest)
+        return self._ask(questions, keys, lambda i: self._prepare(questions[i], opening), work, batch_size, progress)
 
     def chances(
         self,
@@ -295,7 +288,7 @@ class LoadedJudge:
         end = next((i for i, one in enumerate(ids) if one in self._stops), len(ids))
         own = ids[:end]
         text = self._tokenizer.decode(own, skip_special_tokens=False).strip()
-        at = np.array([next(iter(self._digit(one)), -1) for one in own], dtype=np.int64)
+        at = np.array([self._digit_of.get(one, -1) for one in own], dtype=np.int64)
         return Answer(text, at, digits[:end], end < len(ids))
 
     def log_chances(self, batch: Sequence[_Prepared]) -> list[torch.Tensor]:
@@ -342,11 +335,8 @@ class LoadedJudge:
                 found[name] = pad_rows([value[0] for value in values], filler, "left" if left else "right")
             else:
                 found[name] = torch.cat(values)
-        return {name: self._place(value) for name, value in found.items()}
-
-    def _place(self, value: torch.Tensor) -> torch.Tensor:
-        dtype = self._model.dtype if value.is_floating_point() else value.dtype
-        return value.to(self._model.device, dtype)
+        kinds = {name: self._model.dtype if value.is_floating_point() else value.dtype for name, value in found.items()}
+        return {name: value.to(self._model.device, kinds[name]) for name, value in found.items()}
 
     # -- one question ------------------------------------------------------------------------------------------------
     def _prepare(
@@ -413,10 +403,13 @@ class LoadedJudge:
 
         before = f"{opening.system} USER: "
         after = f"\n{text} ASSISTANT:" if inputs else f"{text} ASSISTANT:"
-        if self._parts.embedded is not None and self._parts.sight is not None:
+        if self._parts.embedded is not None:
             # Both halves of a T5 prompt have an end token, including the half before the image.
             tokens = [self._tokenizer(half)["input_ids"] for half in (before, after + opening.end)]
-            seen = self._features.tokens(key, partial(self._parts.sight, inputs["pixel_values"])) if inputs else None
+            seen = None
+            if inputs:
+                with self._features.of([key]):
+                    seen = self._model.get_image_features(pixel_values=inputs["pixel_values"]).pooler_output
             embeds = self._parts.embedded(tokens[0], seen, tokens[1])
             mask = torch.ones(embeds.shape[:2], dtype=torch.long)
             found = _Prepared({"inputs_embeds": embeds, "attention_mask": mask})
@@ -487,7 +480,10 @@ class LoadedJudge:
                 for role, words in (("assistant", replied), ("user", again)):
                     said: Any = words if self._parts.processor is None else [{"type": "text", "text": words}]
                     turns.append({"role": role, "content": said})
-            prompt = self._fill(source, turns)
+            # Otherwise, the first token of a thinking model would be part of a thought.
+            more = {"enable_thinking": False} if "enable_thinking" in str(self._template) else {}
+            with self._template_told():
+                prompt = source.apply_chat_template(turns, tokenize=False, add_generation_prompt=True, **more)
             if text.strip() not in prompt:
                 raise UsageError.about(
                     "model",
@@ -516,13 +512,6 @@ class LoadedJudge:
                 raise UsageError("it omits the image")
         return {name: value for name, value in found.items() if self._takes(name)}
 
-    def _fill(self, source: Any, turns: Sequence[Mapping[str, Any]]) -> str:
-        # Otherwise, the first token of a thinking model would be part of a thought.
-        more = {"enable_thinking": False} if "enable_thinking" in str(self._template) else {}
-        with self._template_told():
-            prompt: str = source.apply_chat_template(turns, tokenize=False, add_generation_prompt=True, **more)
-        return prompt
-
     @contextmanager
     def _template_told(self) -> Iterator[None]:
         """Add the name of the model to errors of its template, which is a program and may raise any exception."""
@@ -538,9 +527,6 @@ class LoadedJudge:
 
     def _takes(self, name: str) -> bool:
         return name in ("input_ids", "attention_mask", *inspect.signature(self._model.forward).parameters)
-
-    def _digit(self, token: int) -> list[int]:
-        return [self._digits.index(token)] if token in self._digits else []
 
 
 def pad_to_square(image: Image.Image, mean: Sequence[float]) -> Image.Image:
