@@ -1,5 +1,7 @@
 """Location, identity, size and license of judge models."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -81,14 +83,8 @@ def find_judge(model: str, setting: str = "model") -> JudgeFiles:
             "pass an adapter of a LLaVA to fleur as `adapter`, or merge the two, for example with "
             "`merge_and_unload` of peft, and pass the saved folder",
         )
-    identity = source.identify(folder)
-    if identity is None:
-        files = sorted(path for pattern in (*FILES, PICKLED) for path in folder.glob(pattern))
-        if folder not in _HASHED:
-            _HASHED.add(folder)
-            announce(f"Hashing {len(files)} files of {folder.name}")
-        return JudgeFiles(folder.name, local_name(joint_digest(files)), folder, config)
-    return JudgeFiles(source.repository, identity, folder, config)
+    files = sorted(path for pattern in (*FILES, PICKLED) for path in folder.glob(pattern))
+    return _describe(source, folder, config, files)
 
 
 def find_adapter(adapter: str) -> JudgeFiles:
@@ -117,10 +113,17 @@ def find_adapter(adapter: str) -> JudgeFiles:
         raise UsageError.about(
             "adapter", f"must have settings in adapter_config.json, got a file without them in {str(folder)!r}"
         )
-    identity = source.identify(folder)
-    if identity is None:
-        return JudgeFiles(folder.name, local_name(joint_digest([folder / name for name in here])), folder, config)
-    return JudgeFiles(source.repository, identity, folder, config)
+    return _describe(source, folder, config, [folder / name for name in here])
+
+
+def _describe(source: FolderSource, folder: Path, config: dict[str, Any], files: Sequence[Path]) -> JudgeFiles:
+    """Return the files of a model, which is named by its commit on the Hub or otherwise by a digest."""
+    if (identity := source.identify(folder)) is not None:
+        return JudgeFiles(source.repository, identity, folder, config)
+    if folder not in _HASHED:
+        _HASHED.add(folder)
+        announce(f"Hashing {len(files)} files of {folder.name}")
+    return JudgeFiles(folder.name, local_name(joint_digest(files)), folder, config)
 
 
 def judge_source(model: str, setting: str = "model") -> FolderSource:
@@ -187,8 +190,5 @@ def count_stored_numbers(folder: Path) -> int:
     for path in sorted(folder.glob("*.safetensors")):
         with safe_open(path, framework="numpy") as file:
             for name in file.keys():  # noqa: SIM118  # no mapping
-                size = 1
-                for length in file.get_slice(name).get_shape():
-                    size *= length
-                total += size
+                total += math.prod(file.get_slice(name).get_shape())
     return total
