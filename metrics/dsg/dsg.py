@@ -3,6 +3,7 @@
 import math
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +14,6 @@ from vlgauge.core.errors import UsageError  # From: "vlgauge[dsg]@git+https://gi
 from vlgauge.families import judged  # From: "vlgauge[dsg]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.models import judges  # From: "vlgauge[dsg]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.models.judges import loading  # From: "vlgauge[dsg]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.models.judges import sources  # From: "vlgauge[dsg]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
 DSG (Davidsonian Scene Graph) splits a caption into its smallest facts and asks a vision-language model a question about
@@ -82,10 +82,8 @@ class Dsg(judged.JudgeMetric):
         max_new_tokens: int = LONGEST,
         **host: Any,
     ) -> None:
-        if not (questions is None or isinstance(questions, (str, os.PathLike))):
-            got = validation.short_repr(questions)
-            raise UsageError.about("questions", f"must be the path of a table, got {got}", "pass a list to `compute`")
-        self.questions = questions
+        expected = "the path of a table, whereas `compute` accepts a list"
+        self.questions = validation.check_path("questions", questions, expected)
         self.question_model = judged.check_model("question_model", question_model)
         if questions is not None and question_model is not None:
             raise UsageError("`questions` cannot be combined with `question_model`")
@@ -103,9 +101,7 @@ class Dsg(judged.JudgeMetric):
         if questions is not None:
             return preflight
         if self.question_model is not None:
-            if not isinstance(self.question_model, judges.Judge):
-                preflight.need(loading.PACKAGES)
-                preflight.look(sources.judge_source(os.fspath(self.question_model), "question_model").look)
+            loading.look_for_model(preflight, "question_model", self.question_model)
         elif self.questions is not None:
             if not os.path.isfile(self.questions):
                 preflight.sources.append(f"`questions` must be the path of a table, got {os.fspath(self.questions)!r}")
@@ -128,13 +124,15 @@ class Dsg(judged.JudgeMetric):
         altered = self.warn_escaped(judge, every) + asking.n_altered
         probabilities = self._probabilities(judge, every)
         scores, details = [], []
-        for graph, unparsed, own in zip(asking.graphs, asking.unparsed, asked, strict=True):
+        unparsed_texts = asking.unparsed or [None] * len(predictions)
+        for graph, unparsed, own in zip(asking.graphs, unparsed_texts, asked, strict=True):
             score, entries = self._score(graph or (), [probabilities[one.key] for one in own])
             scores.append(score)
             details.append({"questions": entries, "unparsed": unparsed})
+        fields = {"questions": asking.source, "prompt": asking.prompt, "max_new_tokens": asking.max_new_tokens}
         return self.result(
             scores,
-            signature_extra={**self.signature_extra(judge), **asking.fields},
+            signature_extra={**self.signature_extra(judge), **fields},
             details=details if return_details else None,
             n_questions=len(every),
             unread=sum(graph is None for graph in asking.graphs),
@@ -162,13 +160,7 @@ class Dsg(judged.JudgeMetric):
         writer = self.load_judge(self.question_model, setting="question_model")
         prompts = [judged.writing_prompt(text) for text in captions]
         n_altered = self.warn_escaped(writer, prompts)
-        answers = writer.answers(
-            prompts,
-            judged.WRITING,
-            longest=self.max_new_tokens,
-            batch_size=self.batch_size,
-            progress=self.progress,
-        )
+        answers = self.ask(writer, prompts)
         # The last line of an answer that reaches the length limit may be incomplete.
         graphs = [judged.parse_graph(answer.text) if answer.ended else None for answer in answers]
         unparsed = [None if graph else answer.text for graph, answer in zip(graphs, answers, strict=True)]
@@ -210,30 +202,25 @@ class Dsg(judged.JudgeMetric):
         return judged.dsg_score(answers, parents) if is_defined else math.nan, entries
 
 
+@dataclass(frozen=True)
 class _Asking:
     """Questions about the captions of a call.
 
-    Args:
+    Attributes:
         graphs: Questions about each caption. None if they could not be generated or parsed.
         source: Source of the questions, for the signature.
         prompt: Version of the prompt for the language model. None without one.
         max_new_tokens: Length limit of its answers. None without one.
-        unparsed: Text of the language model that could not be parsed, by caption.
+        unparsed: Text of the language model that could not be parsed, by caption. None without one.
         n_altered: Number of captions that contain a special token of the language model.
     """
 
-    def __init__(
-        self,
-        graphs: Sequence[judged.QuestionGraph | None],
-        source: str,
-        prompt: str | None = None,
-        max_new_tokens: int | None = None,
-        unparsed: Sequence[str | None] | None = None,
-        n_altered: int = 0,
-    ) -> None:
-        self.graphs, self.n_altered = graphs, n_altered
-        self.unparsed = [None] * len(graphs) if unparsed is None else unparsed
-        self.fields = {"questions": source, "prompt": prompt, "max_new_tokens": max_new_tokens}
+    graphs: Sequence[judged.QuestionGraph | None]
+    source: str
+    prompt: str | None = None
+    max_new_tokens: int | None = None
+    unparsed: Sequence[str | None] | None = None
+    n_altered: int = 0
 
 
 def yes_probability(yes: float, no: float) -> float:

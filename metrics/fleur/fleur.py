@@ -91,11 +91,7 @@ class Fleur(judged.JudgeMetric):
         self.variant = validation.check_choice("variant", variant, VARIANTS)
         self.max_new_tokens = validation.check_int("max_new_tokens", max_new_tokens, 1)
         self.reasons = validation.check_bool("reasons", reasons)
-        if not (adapter is None or isinstance(adapter, (str, os.PathLike))):
-            raise UsageError.about(
-                "adapter", f"must be a folder or a Hub id with its commit, got {validation.short_repr(adapter)}"
-            )
-        self.adapter = adapter
+        self.adapter = validation.check_path("adapter", adapter, "a folder or a Hub id with its commit")
         super().__init__(*args, **host)
 
     def check_sources(self) -> Any:
@@ -180,9 +176,7 @@ class Fleur(judged.JudgeMetric):
             dataclasses.replace(questions[row], replied=str(round(scores[row], 6)), again=self.why(questions[row]))
             for row in rows
         ]
-        answers = judge.answers(
-            asked, self.opening, longest=self.max_new_tokens, batch_size=self.batch_size, progress=self.progress
-        )
+        answers = self.ask(judge, asked)
         for row, answer in zip(rows, answers, strict=True):
             details[row]["reason"] = answer.text
 
@@ -190,9 +184,7 @@ class Fleur(judged.JudgeMetric):
         self, judge: judges.Judge, questions: Sequence[judges.Question]
     ) -> tuple[list[float], list[dict[str, Any]]]:
         """Return the score of each prompt and its details. The score is NaN if the answer contains no number."""
-        answers = judge.answers(
-            questions, self.opening, longest=self.max_new_tokens, batch_size=self.batch_size, progress=self.progress
-        )
+        answers = self.ask(judge, questions)
         self._check_digits(judge)  # a server reports its tokens in its answers only
         scores, details, n_missing = [], [], 0
         for question, answer in zip(questions, answers, strict=True):

@@ -442,7 +442,7 @@ def test_the_demo_judge_prefers_the_right_caption():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"questions": DOG}, r"^`questions` must be the path of a table, got .*; pass a list to `compute`"),
+        ({"questions": DOG}, r"^`questions` must be the path of a table, .*`compute`.*, got "),
         ({"question_model": 5}, r"^`question_model` must be a folder.*got 5"),
         ({"question_model": ""}, r"^`question_model` must be a folder.*got ''"),
         ({"model": ""}, r"^`model` must be a folder.*got ''"),

@@ -14,8 +14,8 @@ from vlgauge.families.base.columns import Column, References, Text
 from vlgauge.families.base.metric import Metric
 from vlgauge.families.base.video_columns import OneImage
 from vlgauge.inputs.images.lazy_images import WholeImage, unique_images
-from vlgauge.models.judges.loading import DTYPES, judge_of, look_for_model
-from vlgauge.models.judges.questions import Judge, PromptTemplate, Question
+from vlgauge.models.judges.loading import DTYPES, PACKAGES, judge_of, look_for_model
+from vlgauge.models.judges.questions import Answer, Judge, PromptTemplate, Question
 from vlgauge.models.judges.sources import LLAVA, other_models
 
 IMAGE_COLUMNS: tuple[Column, ...] = (Text("predictions"), OneImage("images"))
@@ -69,6 +69,7 @@ class JudgeMetric(Metric):
     source_settings = ("tower", "adapter")
     model: Any
     batch_size: int
+    max_new_tokens: int
     paper_model: ClassVar[str | None] = LLAVA
     opening: ClassVar[PromptTemplate]
     # Image tower of a model that does not include one. Only vqascore supports such models.
@@ -83,11 +84,19 @@ class JudgeMetric(Metric):
 
     def check_sources(self) -> Preflight:
         """Return a preflight of the requirements of every call, without loading or downloading anything."""
-        preflight = Preflight(self.name, self.needs[0])
-        lacking = (
-            f"`model` is missing: {self.name} requires a language model; pass a folder or a Hub id, {other_models()}"
-        )
-        look_for_model(preflight, self.chosen_model, self.tower, self.adapter, profile=self.profile, lacking=lacking)
+        preflight, chosen = Preflight(self.name, self.needs[0]), self.chosen_model
+        if isinstance(chosen, Judge):
+            return preflight
+        preflight.need(PACKAGES)
+        if chosen is None and self.profile == "embedded":
+            return preflight
+        if chosen is None:
+            preflight.sources.append(
+                f"`model` is missing: {self.name} requires a language model; pass a folder or a Hub id, "
+                f"{other_models()}"
+            )
+        for setting, value in (("model", chosen), ("tower", self.tower), ("adapter", self.adapter)):
+            look_for_model(preflight, setting, value)
         return preflight
 
     def judge(self, own: bool = False) -> Judge:
@@ -114,6 +123,11 @@ class JudgeMetric(Metric):
         where: dict[str, Any] = {"device": chosen.device, "dtype": chosen.dtype, "device_map": chosen.device_map}
         parts = {"tower": self.tower, "adapter": self.adapter}
         return judge_of(model, profile=self.profile, own=own, setting=setting, **where, **parts)
+
+    def ask(self, judge: Judge, questions: Sequence[Question]) -> list[Answer]:
+        """Return the answers of a judge model, with the setting ``max_new_tokens`` of the metric."""
+        how: dict[str, Any] = {"batch_size": self.batch_size, "progress": self.progress}
+        return judge.answers(questions, self.opening, longest=self.max_new_tokens, **how)
 
     def signature_extra(self, judge: Judge) -> dict[str, Any]:
         """Return the signature fields of a judge model.

@@ -102,31 +102,17 @@ def judge_of(
     return load() if own else pool.get(key, load, f"{files.name} in {dtype}")
 
 
-def look_for_model(
-    preflight: Preflight, model: Any, tower: Any, adapter: Any = None, *, profile: str, lacking: str
-) -> None:
-    """Make a preflight check the requirements of `judge_of`, without loading or downloading anything.
+def look_for_model(preflight: Preflight, setting: str, value: Any) -> None:
+    """Make a preflight check the requirements of a model, a tower or an adapter, without loading or downloading it.
 
     Args:
         preflight: The preflight.
-        model: Model setting. See `judge_of`.
-        tower: Image tower setting. See `judge_of`.
-        adapter: Adapter setting. See `judge_of`.
-        profile: "paper" or "embedded".
-        lacking: Message if no model is set.
+        setting: Name of the setting. See `judge_source`.
+        value: Value of the setting. None and a custom judge have no requirements.
     """
-    if isinstance(model, Judge):
-        return
-    preflight.need(PACKAGES)
-    if profile == "embedded" and model is None:
-        return
-    for setting, value in (("model", model), ("tower", tower)):
-        if value is not None:
-            preflight.look(judge_source(os.fspath(value), setting).look)
-        elif setting == "model":
-            preflight.sources.append(lacking)
-    if adapter is not None:
-        preflight.look(judge_source(os.fspath(adapter), "adapter").look)
+    if value is not None and not isinstance(value, Judge):
+        preflight.need(PACKAGES)
+        preflight.look(judge_source(os.fspath(value), setting).look)
 
 
 def _load_judge(
@@ -141,6 +127,7 @@ def _load_judge(
     with importing('judges require more packages; run: pip install "vlgauge[fleur]"'):
         import torch
         import transformers  # noqa: F401
+
     if device_map is None:
         with loading(*_EXPECTED, files.name):
             numbers = count_stored_numbers(files.folder)
@@ -233,11 +220,10 @@ def check_model_size(name: str, n_numbers: int, dtype: str, device: str) -> None
     """
     free = free_bytes(device)
     needed = n_numbers * BYTES[dtype]
-    if free is not None:
-        announce(
-            f"{name} requires {needed / 1e9:.1f} GB in {dtype} of {free / 1e9:.1f} GB free on {device}", logged=False
-        )
-    if free is not None and needed > free:
+    if free is None:
+        return
+    announce(f"{name} requires {needed / 1e9:.1f} GB in {dtype} of {free / 1e9:.1f} GB free on {device}", logged=False)
+    if needed > free:
         smaller = f"dtype='bfloat16' ({2 * n_numbers / 1e9:.1f} GB), " if BYTES[dtype] > 2 else ""
         raise RejectedModelError.about(
             "model",
