@@ -202,24 +202,26 @@ class Groovist(grounding.GroundingMetric):
         encoder = load_encoder(self.backbone, **own) if features is None else NO_ENCODER
         where, region_source = source.choose(regions, features, len(stories), profile=self.profile)
         self.theta_inputs = ThetaInputs(encoder.identity, self.variant, region_source, phrase_source)
-        theta = choose_theta(self.theta, self.dataset, self.theta_inputs, SCALE, is_published=encoder.is_published)
+        theta, origin = choose_theta(
+            self.theta, self.dataset, self.theta_inputs, SCALE, is_published=encoder.is_published
+        )
         read = encoder.phrases(kept)
         if features is None:
-            evidence = source.encode_stories(read.rows, read.rows_of(kept), where, images, encoder.regions)
+            own_rows = read.rows_of(kept)
+            evidence = grounding.encode_stories(read.rows, own_rows, where, images, encoder.regions, **source.limits)
         else:
-            evidence = source.read_stories(features, kept, images, unit=self.unit)
-        scored = []
+            evidence = grounding.read_stories(features, kept, images, unit=self.unit, **source.limits)
         options: dict[str, Any] = {"variant": self.variant, "penalize": self.penalize}
-        with base.progress_bar(len(stories), "Scoring stories", self.progress) as advance:
-            for texts, compared in zip(kept, evidence, strict=True):
-                scored.append(story_score(compared, list(map(weigh, texts)), theta.value, **options))
-                advance(1)
+        pairs = base.report_progress(
+            zip(kept, evidence, strict=True), len(stories), "Scoring stories", self.progress, block=1
+        )
+        scored = [story_score(seen, list(map(weigh, texts)), theta, **options) for texts, seen in pairs]
         read.warn(kept)
         self.warn_of_images([story.spots for story in scored])
         rows = zip(scored, phrases, stories, strict=True)
         details = [story_details(*row, truncated=read.truncated) for row in rows] if return_details else None
         signature_extra = {**encoder.signed, "regions": region_source, "phrases": phrase_source}
-        signature_extra |= {"concreteness": rated_by, "theta": str(theta)}
+        signature_extra |= {"concreteness": rated_by, "theta": f"{theta}@{origin}"}
         if phrase_source == GIVEN:
             signature_extra |= {"units": None, "placeholders": None}
         scores = [self._normalize(story.score) for story in scored]

@@ -80,17 +80,6 @@ class ThetaInputs:
     phrases: str
 
 
-@dataclass(frozen=True)
-class Theta:
-    """Value of theta for a call, on its own scale, and its origin."""
-
-    value: float
-    origin: str
-
-    def __str__(self) -> str:
-        return f"{self.value}@{self.origin}"
-
-
 def check_theta(theta: Any, dataset: str | None) -> Any:
     """Validate the setting `theta`: None, a finite number, or the path of a fitted one.
 
@@ -190,8 +179,10 @@ def refuse_without_theta() -> NoReturn:
     )
 
 
-def choose_theta(theta: Any, dataset: str | None, inputs: ThetaInputs, scale: float, *, is_published: bool) -> Theta:
-    """Return the theta of a call.
+def choose_theta(
+    theta: Any, dataset: str | None, inputs: ThetaInputs, scale: float, *, is_published: bool
+) -> tuple[float, str]:
+    """Return the theta of a call on its own scale, and its origin.
 
     Args:
         theta: Setting `theta`: a number on the scale of the variant, a file, or None.
@@ -204,7 +195,7 @@ def choose_theta(theta: Any, dataset: str | None, inputs: ThetaInputs, scale: fl
         ValueError: If there is no theta, or if it was fitted with another encoder or variant.
     """
     if isinstance(theta, float):
-        return Theta(theta, "given")
+        return theta, "given"
     if theta is not None:
         fitted = read_theta(theta)
         return _check_fitted(fitted, inputs, "fitted")
@@ -232,10 +223,10 @@ def choose_theta(theta: Any, dataset: str | None, inputs: ThetaInputs, scale: fl
             f"{inputs.regions}; pass their regions as `regions`, or fit another theta with `fit_theta`"
         )
     value = PUBLISHED[dataset]
-    return Theta(value if inputs.variant == "released" else value / scale, dataset)
+    return (value if inputs.variant == "released" else value / scale), dataset
 
 
-def _check_fitted(fitted: FittedTheta, inputs: ThetaInputs, origin: str) -> Theta:
+def _check_fitted(fitted: FittedTheta, inputs: ThetaInputs, origin: str) -> tuple[float, str]:
     """Return a fitted theta, identified by a hash of its record.
 
     A different encoder or variant raises an error, and a different source of regions or phrases causes a warning.
@@ -250,7 +241,7 @@ def _check_fitted(fitted: FittedTheta, inputs: ThetaInputs, origin: str) -> Thet
         before, now = getattr(fitted, name), getattr(inputs, name)
         if before != now:
             warn(f"theta was fitted with {name} {before}, but this call uses {now}; fit it again")
-    return Theta(fitted.theta, f"{origin}-{hashlib.sha256(json.dumps(asdict(fitted)).encode()).hexdigest()[:8]}")
+    return fitted.theta, f"{origin}-{hashlib.sha256(json.dumps(asdict(fitted)).encode()).hexdigest()[:8]}"
 
 
 def pool_theta(

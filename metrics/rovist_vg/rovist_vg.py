@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 
 from vlgauge.checkpoints import preflight  # From: "vlgauge[rovist-vg]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core.validation import (
+    check_path,  # From: "vlgauge[rovist-vg]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+)
 from vlgauge.core.validation import warn  # From: "vlgauge[rovist-vg]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families import base  # From: "vlgauge[rovist-vg]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families import grounding  # From: "vlgauge[rovist-vg]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
@@ -26,7 +29,6 @@ from .nouns import look_up_nouns
 from .nouns import weigh_nouns
 from .sources import REQUIRED
 from .sources import SOURCE_SETTINGS
-from .sources import check_path
 from .sources import load_idf
 from .sources import load_trained
 from .sources import look_for_idf
@@ -143,14 +145,14 @@ class RovistVg(grounding.GroundingMetric):
         idf, idf_source = load_idf(self.idf, self.profile)
         own, evidence, signature_extra = self._compare(named, idf, images, regions, features)
         scores, details, spots = [], [], []
-        with base.progress_bar(len(stories), "Scoring stories", self.progress) as advance:
-            for sentences, found, seen in zip(stories, own, evidence, strict=True):
-                best, cosines = seen.best()
-                scores.append(self._score(cosines, found.idf, self.aggregate))
-                spots.append(seen.spots)
-                if return_details:
-                    details.append(story_details(sentences, found, seen.spots, best, cosines))
-                advance(1)
+        rows = zip(stories, own, evidence, strict=True)
+        reported = base.report_progress(rows, len(stories), "Scoring stories", self.progress, block=1)
+        for sentences, found, seen in reported:
+            best, cosines = seen.best()
+            scores.append(self._score(cosines, found.idf, self.aggregate))
+            spots.append(seen.spots)
+            if return_details:
+                details.append(story_details(sentences, found, seen.spots, best, cosines))
         self.warn_of_images(spots)
         unseen = sum(of.seen.count(False) for of in own)
         if unseen and idf is not None and idf.n_stories is None:
@@ -172,12 +174,14 @@ class RovistVg(grounding.GroundingMetric):
         if features is not None:
             own = [weigh_nouns(words, idf, [False] * len(words), []) for words in named]
             signature_extra = {"enc": GIVEN, "vectors": GIVEN, "regions": region_source, "oov": None}
-            return own, source.read_stories(features, named, images, unit=self.unit), signature_extra
+            given = grounding.read_stories(features, named, images, unit=self.unit, **source.limits)
+            return own, given, signature_extra
         model, vectors = load_trained(self.checkpoint, self.glove_path, profile=self.profile, device=source.device)
         own, distinct, rows = look_up_nouns(named, vectors, idf, self.oov)
         encode = partial(model.regions, batch_size=source.batch_size, progress=False)
         signature_extra = {**sign_model(model, vectors), "regions": region_source}
-        return own, source.encode_stories(model.words(distinct), rows, where, images, encode), signature_extra
+        evidence = grounding.encode_stories(model.words(distinct), rows, where, images, encode, **source.limits)
+        return own, evidence, signature_extra
 
     def _score(self, cosines: np.ndarray, idf: np.ndarray, aggregate: str) -> float:
         """Compute the score of a story from the maximum cosine similarity of each noun. NaN without any."""

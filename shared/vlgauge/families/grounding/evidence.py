@@ -10,7 +10,7 @@ import numpy.typing as npt
 from vlgauge.core.errors import UsageError
 from vlgauge.families.grounding.features import check_features, entries_of, images_of, per_story, unit_vectors
 from vlgauge.inputs.images.lazy_images import Box, LazyImage
-from vlgauge.models.detectors import Region, RegionSource, regions_of
+from vlgauge.models.detectors import RegionSource, regions_of
 from vlgauge.models.detectors.boxes import check_scores, select_regions
 
 STORIES_AT_ONCE = 16  # number of stories whose decoded images are in memory at the same time
@@ -37,6 +37,12 @@ class Spots:
     boxes: list[Box | None]
     scores: list[float | None]
     n_images: int
+
+    @classmethod
+    def of(cls, regions: Sequence[Sequence[Any]], n_images: int) -> "Spots":
+        """Return the positions of regions, each given by its image, rank, box and score."""
+        image, rank, boxes, scores = ([region[i] for region in regions] for i in range(4))
+        return cls(image, rank, boxes, scores, n_images)
 
     @property
     def images_without_regions(self) -> list[int]:
@@ -125,18 +131,8 @@ def encode_stories(
         vectors = encode(pictures) if pictures else np.zeros((0, text.shape[1]))
         ends = np.cumsum([sum(map(len, story)) for story in seen])[:-1]
         for own, part, story in zip(rows[chunk], np.split(vectors, ends), seen, strict=True):
-            yield Evidence(text[list(own)], part, _spots(story))
-
-
-def _spots(images: Sequence[Sequence[Region]]) -> Spots:
-    every = [(j, k, region) for j, image in enumerate(images) for k, region in enumerate(image)]
-    return Spots(
-        image=[j for j, _, _ in every],
-        region=[k for _, k, _ in every],
-        boxes=[region.box for _, _, region in every],
-        scores=[region.score for _, _, region in every],
-        n_images=len(images),
-    )
+            every = [(j, k, one.box, one.score) for j, image in enumerate(story) for k, one in enumerate(image)]
+            yield Evidence(text[list(own)], part, Spots.of(every, len(story)))
 
 
 def read_stories(
@@ -184,7 +180,7 @@ def read_evidence(entry: Any, words: Sequence[str], place: str, *, unit: str, to
     text = unit_vectors([entry["text"][word] for word in words], f"{place}['text']", names=words)
     width = text.shape[1] if words else None
     vectors: list[Floats] = []
-    every: list[tuple[int, int, float | None]] = []  # image, rank within the image, score
+    every: list[tuple[int, int, Box | None, float | None]] = []
     images = images_of(entry, place)
     for j, (regions, scores) in enumerate(images):
         where = f"{place}['images'][{j}]"
@@ -193,15 +189,6 @@ def read_evidence(entry: Any, words: Sequence[str], place: str, *, unit: str, to
         width = rows.shape[1] if len(rows) else width
         best = select_regions(values, top_k=top_k, min_score=min_score)
         vectors += [rows[best]] if best else []
-        every += [(j, k, values[i]) for k, i in enumerate(best)]
-    return Evidence(
-        text=text,
-        regions=np.concatenate(vectors) if vectors else np.zeros((0, width or 0)),
-        spots=Spots(
-            image=[j for j, _, _ in every],
-            region=[k for _, k, _ in every],
-            boxes=[None] * len(every),
-            scores=[score for _, _, score in every],
-            n_images=len(images),
-        ),
-    )
+        every += [(j, k, None, values[i]) for k, i in enumerate(best)]
+    found = np.concatenate(vectors) if vectors else np.zeros((0, width or 0))
+    return Evidence(text, found, Spots.of(every, len(images)))

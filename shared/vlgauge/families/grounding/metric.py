@@ -1,7 +1,7 @@
 """Base class of groovist and rovist_vg, which compare the words of a story with the regions of its images."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -11,7 +11,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import check_float, check_int, valid_unicode, warn
 from vlgauge.families.base import Metric
 from vlgauge.families.base.columns import Images, Story
-from vlgauge.families.grounding.evidence import Encode, Evidence, Floats, Spots, encode_stories, read_stories
+from vlgauge.families.grounding.evidence import Spots
 from vlgauge.families.grounding.features import per_story
 from vlgauge.inputs.text.language import (
     check_placeholders,
@@ -26,7 +26,6 @@ from vlgauge.inputs.text.noun_phrases import check_source as checked_phrases
 from vlgauge.models.clip.backbones import may_be_multilingual
 from vlgauge.models.detectors import (
     GIVEN,
-    RegionSource,
     check_detector_weights,
     check_region_source,
     look_for_regions,
@@ -63,18 +62,21 @@ class RegionSettings:
         object.__setattr__(self, "min_score", check_float("min_score", self.min_score))
         object.__setattr__(self, "batch_size", check_int("batch_size", self.batch_size, 1))
 
-    def signature_fields(self) -> dict[str, Any]:
-        """Return ``top_k`` and ``min_score`` for the signature, without the source, whose identity each call adds."""
+    @property
+    def limits(self) -> dict[str, Any]:
+        """``top_k`` and ``min_score``."""
         return {"top_k": self.top_k, "min_score": self.min_score}
+
+    def signature_fields(self) -> dict[str, Any]:
+        """Return `limits` for the signature, without the source, whose identity each call adds."""
+        return self.limits
 
     def look_for(self, preflight: Preflight, regions: Any, features: Any, *, profile: str) -> None:
         """Make a preflight check the source of regions, if neither regions nor features are passed."""
         if features is None and regions is None:
             look_for_regions(preflight, self.regions, profile=profile, weights=self.detector_weights)
 
-    def choose(
-        self, regions: Any, features: Any, n_stories: int, *, profile: str
-    ) -> tuple[RegionSource | Sequence[Any] | None, str]:
+    def choose(self, regions: Any, features: Any, n_stories: int, *, profile: str) -> tuple[Any, str]:
         """Return the regions or source of regions, and its name for signatures.
 
         Args:
@@ -96,29 +98,6 @@ class RegionSettings:
             return per_story(regions, n_stories, "regions"), GIVEN
         source = region_source(self.regions, profile=profile, weights=self.detector_weights, device=self.device)
         return source, source.identity
-
-    def encode_stories(
-        self, text: Floats, rows: Sequence[Sequence[int]], regions: Any, images: Any, encode: Encode
-    ) -> Iterator[Evidence]:
-        """Yield the embeddings of each story from its images.
-
-        Args:
-            text: Embeddings of all words, shape ``(n_texts, d)``.
-            rows: Rows of `text` of each story.
-            regions: Source of regions, or the regions of each story, from `choose`.
-            images: Images of each story. None if regions were passed.
-            encode: Function from images to embeddings, shape ``(n_images, d)``.
-
-        Raises:
-            ValueError: If images are missing or unreadable, or do not match the regions.
-        """
-        return encode_stories(text, rows, regions, images, encode, top_k=self.top_k, min_score=self.min_score)
-
-    def read_stories(
-        self, features: Any, words: Sequence[Sequence[str]], images: Any, *, unit: str
-    ) -> Iterator[Evidence]:
-        """Yield the embeddings of each story from features. See `vlgauge.families.grounding.evidence.read_stories`."""
-        return read_stories(features, words, images, unit=unit, top_k=self.top_k, min_score=self.min_score)
 
 
 @dataclass(frozen=True, kw_only=True)
