@@ -17,7 +17,6 @@ from vlgauge.models.clip import towers  # From: "vlgauge[polos]@git+https://gith
 from vlgauge.models.rated import models  # From: "vlgauge[polos]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .scoring import find_cut_texts
-from .scoring import place_of
 from .scoring import score
 
 _DESCRIPTION = """\
@@ -124,7 +123,7 @@ class Polos(clip_score.BackboneMetric):
         cut = find_cut_texts(loaded.text, rows)
         if clip.long_text == "error" and cut.any():
             raise UsageError.about(
-                place_of(int(np.argmax(cut)), references),
+                clip_score.place_of(int(np.argmax(cut)), references),
                 f"must have at most {loaded.text.most_tokens} tokens of {loaded.text.identity}, including start "
                 "and end token, got more",
                 "shorten it, or choose another `long_text`",
@@ -137,8 +136,7 @@ class Polos(clip_score.BackboneMetric):
             picture_of,
             released=released,
             half=self.dtype == towers.RELEASED_HALF,
-            on_error=clip.on_error,
-            batch_size=clip.batch_size,
+            clip=clip,
             progress=self.progress,
         )
         clip.warn_of_texts(rows)
@@ -148,21 +146,28 @@ class Polos(clip_score.BackboneMetric):
                 f"{loaded.text.most_tokens} tokens of {loaded.text.identity} and were truncated"
             )
         clip_score.warn_of_images(int(np.count_nonzero(scored.unreadable)), rows.n_rows)
-        names = {
+        signature_extra = {
             "enc": loading.weights_name(loaded.clip, given=clip.weights is not None),
+            "dtype": self.dtype,
+            "prep": lazy_images.PREPROCESSING,
             "text": loaded.text.identity,
             "head": loaded.head.digest[:8],
             "arch": loaded.clip.architecture,
+            "prompt": self.prompt.strip() or "none",
+            "variant": self.variant,
+            "released_batch": released,
+            "long": clip.long_text,
+            "on_error": clip.on_error,
         }
-        extra = {}
+        details = None
         if return_details or clip.details:
-            extra["details"] = [
-                {"values": values, "best_reference": best_of(values), "truncated": long, "special": special}
-                for values, long, special in zip(
-                    scored.values, (cut[: rows.n_rows] | rows.truncated).tolist(), rows.special, strict=True
+            details = [
+                {"values": values, "best_reference": best_of(values), **note, "truncated": note["truncated"] or was_cut}
+                for values, note, was_cut in zip(
+                    scored.values, rows.describe(), cut[: rows.n_rows].tolist(), strict=True
                 )
             ]
-        return self.result(scored.scores.tolist(), signature_extra=self._signature_extra(names), **extra)
+        return self.result(scored.scores.tolist(), signature_extra=signature_extra, details=details)
 
     def _sources(self) -> dict[str, Any]:
         """Return the settings that name models."""
@@ -173,19 +178,6 @@ class Polos(clip_score.BackboneMetric):
             "checkpoint": self.clip.checkpoint,
             "profile": self.profile,
         }
-
-    def _signature_extra(self, names: Mapping[str, str]) -> dict[str, Any]:
-        """Return the signature fields of a call, in their order in the signature."""
-        fields = self.clip.signature_fields({**names, "proj": "own"}) | {"dtype": self.dtype}
-        batch = {"released_batch": self.released_batch_size} if self.variant == "released" else {}
-        made = {name: fields[name] for name in ("enc", "dtype", "prep")} | {
-            "text": names["text"],
-            "head": names["head"],
-            "arch": names["arch"],
-            "prompt": fields["prompt"],
-            "variant": self.variant,
-        }
-        return made | batch | {"long": self.clip.long_text, "on_error": self.clip.on_error}
 
 
 def best_of(values: Sequence[float]) -> int | None:

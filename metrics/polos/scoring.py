@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from vlgauge.families.clip_score import formula
 from vlgauge.families.clip_score import rows
+from vlgauge.families.clip_score.backbone_metric import ClipSettings
 from vlgauge.models.hidden_layers import AllLayersEncoder
 from vlgauge.models.rated.head import PolosRows
 from vlgauge.models.rated.head import pair_values
@@ -41,8 +42,7 @@ def score(
     *,
     released: int | None,
     half: bool,
-    on_error: Any,
-    batch_size: int,
+    clip: ClipSettings,
     progress: Any,
 ) -> PolosScores:
     """Score rows of captions, references and images.
@@ -54,13 +54,12 @@ def score(
         picture_of: Index of the image of each row, shape ``(n,)``.
         released: Rows per batch of the authors' code. None to normalize over single texts.
         half: See `vlgauge.models.rated.head.pair_values`.
-        on_error: ``"nan"`` for undefined scores instead of an error if an image cannot be read.
-        batch_size: Number of items per forward pass.
+        clip: Settings for unreadable images and for the number of items per forward pass.
         progress: See `vlgauge.core.progress`.
     """
-    how = {"batch_size": batch_size, "progress": progress}
+    how = {"batch_size": clip.batch_size, "progress": progress}
     texts, n = read.pieces.texts, read.n_rows
-    seen = models.clip.project(models.clip.image_hidden(pictures, on_error=on_error, **how), "image")
+    seen = models.clip.project(models.clip.image_hidden(pictures, on_error=clip.on_error, **how), "image")
     broken = np.isnan(seen).any(axis=1)
     # Rows of unreadable images become undefined below, so any finite value is valid here.
     v, c = np.where(broken[:, None], 0, seen), clip_texts(models.clip, texts, **how)
@@ -93,13 +92,6 @@ def find_cut_texts(text: AllLayersEncoder, read: rows.TextRows) -> npt.NDArray[n
         Shape ``(n_candidates + n_references,)``, bool.
     """
     return np.array(text.token_ids(read.pieces.texts)[1], dtype=bool)[read.pieces.index]
-
-
-def place_of(number: int, references: Sequence[Sequence[str]]) -> str:
-    """Return the position of a text in the input, such as ``"references[3][2]"``, by its index in all texts."""
-    rows_of = list(enumerate(references))
-    candidates = [f"predictions[{row}]" for row, _ in rows_of]
-    return [*candidates, *(f"references[{row}][{i}]" for row, own in rows_of for i in range(len(own)))][number]
 
 
 def _shortest(read: rows.TextRows, size: int) -> npt.NDArray[np.intp]:

@@ -4,5 +4,14 @@ from vlgauge.families.clip_score.backbone_metric import REFERENCED_COLUMNS, Back
 from vlgauge.families.clip_score.calibration import read_calibration
 from vlgauge.families.clip_score.inputs import INPUTS
 from vlgauge.families.clip_score.metric import ClipScoreMetric
+from vlgauge.families.clip_score.rows import place_of
 
-__all__ = ["INPUTS", "REFERENCED_COLUMNS", "BackboneMetric", "ClipScoreMetric", "read_calibration", "warn_of_images"]
+__all__ = [
+    "INPUTS",
+    "REFERENCED_COLUMNS",
+    "BackboneMetric",
+    "ClipScoreMetric",
+    "place_of",
+    "read_calibration",
+    "warn_of_images",
+]

@@ -154,11 +154,7 @@ class Backbone(ClipSettings):
         found = group_means(each, rows.row_of_unit, rows.n_rows)
         self.warn_of_texts(rows)
         warn_of_images(int(np.count_nonzero(unreadable[picture_of])), rows.n_rows)
-        notes = [
-            {"cosine": cosine, "truncated": flag, "special": special}
-            for cosine, flag, special in zip(found.tolist(), rows.truncated, rows.special, strict=True)
-        ]
-        return found, notes, self.signature_fields(names)
+        return found, rows.describe(cosine=found), self.signature_fields(names)
 
     def unit_vectors(
         self, predictions: Sequence[str], images: Sequence[Any], progress: Progress
@@ -254,20 +250,26 @@ class Backbone(ClipSettings):
         n_texts, most = rows.pieces.n_owners, self.tokens().context
         n_long = int(np.count_nonzero(rows.pieces.is_long))
         handled = "scored sentence by sentence" if self.long_text == "split" else "cut"
-        troubles = {
-            f"of {n_texts} captions and references are empty and were scored as such": rows.n_blank,
-            f"of {n_texts} captions and references have more than {most} tokens and were {handled}": n_long,
-            f"of {n_texts} captions and references {SPELLED}": int(np.count_nonzero(rows.is_special)),
-        }
-        for text, count in troubles.items():
-            if count:
-                warn(f"{count} {text}")
+        texts = f"of {n_texts} captions and references"
+        warn_of_counts(
+            {
+                f"{texts} are empty and were scored as such": rows.n_blank,
+                f"{texts} have more than {most} tokens and were {handled}": n_long,
+                f"{texts} {SPELLED}": int(np.count_nonzero(rows.is_special)),
+            }
+        )
+
+
+def warn_of_counts(troubles: Mapping[str, int]) -> None:
+    """Warn of each kind of problem that occurs, with its count in front of its description."""
+    for text, count in troubles.items():
+        if count:
+            warn(f"{count} {text}")
 
 
 def warn_of_images(n_unreadable: int, n: int) -> None:
     """Warn if some of `n` images could not be read."""
-    if n_unreadable:
-        warn(f"{n_unreadable} of {n} images could not be read; their scores are undefined")
+    warn_of_counts({f"of {n} images could not be read; their scores are undefined": n_unreadable})
 
 
 REFERENCED_COLUMNS: tuple[Column, ...] = (Text("predictions"), OneImage("images"), References("references"))

@@ -1,7 +1,7 @@
 """Scores of rows of captions and images, with details."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -52,12 +52,7 @@ def score_images(
     # A caption that was split is unlike everything only if all of its sentences are.
     unlike = group_means((p == 0) & ((s <= 0) if clamp else (s == 0)), row_of, n) == 1
     with_references = group_means(reference_scores(p, s, clamp=clamp), row_of, n)
-    details: list[dict[str, Any]] = [
-        {"cosine": cosine, "truncated": flag, "special": special}
-        for cosine, flag, special in zip(
-            group_means(cosines, row_of, n).tolist(), rows.truncated, rows.special, strict=True
-        )
-    ]
+    details = rows.describe(cosine=group_means(cosines, row_of, n))
     if rows.has_references:
         numbers = best_references(rows, s, best)
         for row, (number, mean) in enumerate(zip(numbers, group_means(s, row_of, n).tolist(), strict=True)):

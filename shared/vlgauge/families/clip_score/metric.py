@@ -15,11 +15,18 @@ from vlgauge.families.base.columns import Column, References, Text
 from vlgauge.families.base.metric import Metric
 from vlgauge.families.base.parts import Counts, PartialResult
 from vlgauge.families.base.video_columns import OneImage, Videos
-from vlgauge.families.clip_score.backbone_metric import Backbone, BackboneMetric, ClipSettings
+from vlgauge.families.clip_score.backbone_metric import Backbone, BackboneMetric, ClipSettings, warn_of_counts
 from vlgauge.families.clip_score.calibration import Calibration
 from vlgauge.families.clip_score.image_rows import score_images
 from vlgauge.families.clip_score.rows import ScoredRows, TextRows
-from vlgauge.families.clip_score.token_idf import OWN_ROWS, check_idf, count_idf, resolve_idf, sentence_counts
+from vlgauge.families.clip_score.token_idf import (
+    OWN_ROWS,
+    check_idf,
+    choose_rows,
+    count_idf,
+    resolve_idf,
+    sentence_counts,
+)
 from vlgauge.families.clip_score.vectors import ClipVectors
 from vlgauge.families.clip_score.video_rows import score_videos
 from vlgauge.inputs.images.lazy_images import unique_images
@@ -125,7 +132,9 @@ class ClipScoreMetric(Metric):
         return_details = return_details or self.clip.details
         more: dict[str, Any] = {}
         if self.config_name == "image":
-            scored = self._score_images(vectors, rows, seen)
+            pictures, picture_of = unique_images(seen)
+            own: dict[str, Any] = {"prompt": self.prompt, "w": self.w, "clamp": self.variant == "paper"}
+            scored = score_images(vectors, rows, pictures, picture_of, **own, on_error=self.clip.on_error)
         else:
             scored, more = self._score_videos(vectors, rows, seen, return_details)
         if self.calibration is not None:
@@ -167,12 +176,8 @@ class ClipScoreMetric(Metric):
         Raises:
             UsageError: If weights from references were requested and there are none.
         """
-        name = self.idf
-        if name == "auto":
-            name = "references" if counts["sentences"]["references"] else "candidates"
+        name = choose_rows(self.idf, has_references=bool(counts["sentences"]["references"]))
         n = counts["sentences"][name]
-        if not n:
-            raise UsageError("`idf='references'` requires references, got none; pass some, or choose 'candidates'")
         self.idf = count_idf({int(token): df for token, df in counts[name].items()}, n, name)
 
     def combine(self, partial: PartialResult) -> dict[str, Any]:
@@ -201,13 +206,6 @@ class ClipScoreMetric(Metric):
                 f'load it with config_name="{config}"',
             )
         return super()._sort_keywords(given)
-
-    def _score_images(self, vectors: ClipVectors, rows: TextRows, cells: Sequence[Any]) -> ScoredRows:
-        pictures, picture_of = unique_images(cells)
-        clamp = self.variant == "paper"
-        return score_images(
-            vectors, rows, pictures, picture_of, prompt=self.prompt, w=self.w, clamp=clamp, on_error=self.clip.on_error
-        )
 
     def _score_videos(
         self, vectors: ClipVectors, rows: TextRows, cells: Sequence[Any], details: bool
@@ -272,57 +270,40 @@ class ClipScoreMetric(Metric):
         undefined, alone = np.isnan(scored.scores), np.zeros(n, dtype=bool)
         if scored.reference_scores is not None:
             alone = np.isnan(scored.reference_scores) & rows.referenced & ~undefined
-        n_left = np.count_nonzero(undefined) - scored.n_unreadable - scored.n_empty
+        n_left = int(np.count_nonzero(undefined)) - scored.n_unreadable - scored.n_empty
         why = UNDEFINED[self.config_name]
         troubles = {
             f"of {n} {self.config_name}s could not be read; their scores are undefined": scored.n_unreadable,
             f"of {n} videos have no frames; their scores are undefined": scored.n_empty,
             f"of {n} {self.name} are undefined: {why}": n_left,
-            f"of {n} ref_{self.name} alone are undefined: {why}": np.count_nonzero(alone),
-            self._beyond(n): self._n_beyond(scored),
-            self._clamp(n): self._n_clamped(scored),
+            f"of {n} ref_{self.name} alone are undefined: {why}": int(np.count_nonzero(alone)),
             f"of {n} ref_{self.name} are 0 because {_UNLIKE}": scored.n_unlike,
         }
-        for text, count in troubles.items():
-            if count:
-                warn(f"{count} {text}")
+        warn_of_counts(troubles)
+        if self.config_name == "image":
+            self._warn_beyond(scored)
+            self._warn_clamped(scored)
 
-    def _n_clamped(self, scored: ScoredRows) -> int:
-        """Count the cosines that are clamped to 0.
+    def _warn_beyond(self, scored: ScoredRows) -> None:
+        """Warn about reference scores of images that exceed the range of nonnegative similarities."""
+        # Maximum harmonic mean of an image score, 0 to w, and a similarity of 0 to 1.
+        most, found = 2 * self.w / (self.w + 1), scored.reference_scores
+        if found is not None and (n_beyond := np.count_nonzero(np.abs(found) > most + _ROUNDING)):
+            warn(
+                f"{n_beyond} of {len(found)} ref_{self.name} exceed {most:.3g} in absolute value, because a score and "
+                "a negative similarity to the references nearly cancel in their harmonic mean; they may dominate the "
+                f"mean over all rows, so use ref_{self.name}_median, or choose variant='paper'"
+            )
 
-        Returns:
-            The number if it is more than 5% of at least 20 cosines, and otherwise 0. Always 0 for the demo model, whose
-            scores have no meaning.
-        """
-        is_counted = self.config_name == "image" and self.calibration is None and self.profile != "embedded"
-        if not is_counted or len(scored.details) < FEW_COSINES:
-            return 0
-        count = sum(note["cosine"] < 0 for note in scored.details)
-        return count if count > CLAMPED * len(scored.details) else 0
-
-    def _clamp(self, n: int) -> str:
-        return (
-            f"of {n} cosines are negative and count as 0, so that {self.name} does not distinguish these "
-            "captions; choose another backbone, or calibrate the scale (vlgauge calibrate, for clip_s)"
-        )
-
-    @property
-    def _most(self) -> float:
-        """Maximum harmonic mean of an image score, 0 to w, and a similarity of 0 to 1."""
-        return 2 * self.w / (self.w + 1)
-
-    def _n_beyond(self, scored: ScoredRows) -> int:
-        """Count the reference scores of images that exceed the range of nonnegative similarities."""
-        if scored.reference_scores is None or self.config_name != "image":
-            return 0
-        return int(np.count_nonzero(np.abs(scored.reference_scores) > self._most + _ROUNDING))
-
-    def _beyond(self, n: int) -> str:
-        return (
-            f"of {n} ref_{self.name} exceed {self._most:.3g} in absolute value, because a score and a negative "
-            "similarity to the references nearly cancel in their harmonic mean; they may dominate the mean over "
-            f"all rows, so use ref_{self.name}_median, or choose variant='paper'"
-        )
+    def _warn_clamped(self, scored: ScoredRows) -> None:
+        """Warn if more than 5% of at least 20 cosines are clamped to 0. Scores of the demo model have no meaning."""
+        n, n_clamped = len(scored.details), sum(note["cosine"] < 0 for note in scored.details)
+        is_clamped = self.calibration is None and self.profile != "embedded"
+        if is_clamped and n >= FEW_COSINES and n_clamped > CLAMPED * n:
+            warn(
+                f"{n_clamped} of {n} cosines are negative and count as 0, so that {self.name} does not distinguish "
+                "these captions; choose another backbone, or calibrate the scale (vlgauge calibrate, for clip_s)"
+            )
 
 
 def _with_all_frames(signatures: Collection[str]) -> frozenset[str]:

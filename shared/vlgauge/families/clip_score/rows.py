@@ -42,15 +42,18 @@ class TextRows:
     n_blank: int
     is_special: npt.NDArray[np.bool_]
 
-    @property
-    def truncated(self) -> list[bool]:
-        """Whether each candidate is too long to be encoded as a whole."""
-        return self.pieces.is_long[: self.n_rows].tolist()
+    def describe(self, **columns: Any) -> list[dict[str, Any]]:
+        """Return the details of each row: columns of the metric, ``truncated`` and ``special``.
 
-    @property
-    def special(self) -> list[bool]:
-        """Whether each candidate spells a special token of CLIP."""
-        return self.is_special[: self.n_rows].tolist()
+        ``truncated`` is whether the candidate is too long to be encoded as a whole, and ``special`` whether it spells a
+        special token of CLIP.
+
+        Args:
+            **columns: Values of each detail, shape ``(n_rows,)``.
+        """
+        columns |= {"truncated": self.pieces.is_long[: self.n_rows], "special": self.is_special[: self.n_rows]}
+        rows = zip(*(np.asarray(column).tolist() for column in columns.values()), strict=True)
+        return [dict(zip(columns, row, strict=True)) for row in rows]
 
     @property
     def referenced(self) -> npt.NDArray[np.bool_]:
@@ -88,19 +91,11 @@ def text_rows(
     """
     n = len(predictions)
     n_references = np.array([len(row or ()) for row in references], dtype=np.intp)
-    flat = [text for row in references for text in row or ()]
     row_of = np.repeat(np.arange(n), n_references)
     starts = np.cumsum(n_references) - n_references
-
-    def place(i: int) -> str:
-        if i < n:
-            return f"predictions[{i}]"
-        row = int(row_of[i - n])
-        return f"references[{row}][{i - n - int(starts[row])}]"
-
-    texts = [*predictions, *flat]
+    texts = [*predictions, *(text for row in references for text in row or ())]
     special = {text: tokens.contains_special_token(text) for text in dict.fromkeys(texts)}
-    pieces = pieces_of(texts, place, tokens, policy, prompt)
+    pieces = pieces_of(texts, lambda i: place_of(i, references), tokens, policy, prompt)
     cut = int(np.searchsorted(pieces.owner, n))
     reference = pieces.owner[cut:] - n
     unit_of_pair, piece_of_pair = pair_items(pieces.owner[:cut], row_of[reference])
@@ -115,6 +110,13 @@ def text_rows(
         n_blank=sum(not text.strip() for text in texts),
         is_special=np.array([special[text] for text in texts], dtype=bool),
     )
+
+
+def place_of(number: int, references: Sequence[Sequence[str] | None]) -> str:
+    """Return the position of a text in the input, such as ``"references[3][2]"``, by its index in all texts."""
+    candidates = [f"predictions[{row}]" for row in range(len(references))]
+    numbered = [f"references[{row}][{i}]" for row, own in enumerate(references) for i in range(len(own or ()))]
+    return [*candidates, *numbered][number]
 
 
 def pair_items(left: Positions, right: Positions) -> tuple[Positions, Positions]:

@@ -173,7 +173,7 @@ def resolve_idf(
     """Resolve the checked setting ``idf`` to a table. None means no weights.
 
     Args:
-        value: Return value of `checked_idf`.
+        value: Return value of `check_idf`.
         candidates: All candidates of the call.
         references: All references of the call. None if the call has none.
         tokens: Tokenizer of the encoder.
@@ -181,21 +181,25 @@ def resolve_idf(
     Raises:
         ValueError: If the setting requires references and there are none, or a file has no sentences.
     """
-    if value is None or value is False:
-        return None
-    if isinstance(value, Idf):
-        return value
-    if value == "auto":
-        value = "references" if references else "candidates"
-    if value == "candidates":
-        return corpus_idf(candidates, value, tokens)
-    if value == "references":
-        if not references:
-            raise UsageError("`idf='references'` requires references, got none; pass some, or choose 'candidates'")
-        return corpus_idf(references, value, tokens)
+    if value is None or value is False or isinstance(value, Idf):
+        return value or None
+    if value in OWN_ROWS:
+        name = choose_rows(value, has_references=bool(references))
+        return corpus_idf(candidates if name == "candidates" else references or (), name, tokens)
     if isinstance(value, str):
         return _read_corpus(Path(value), tokens)
     return corpus_idf(value, "list", tokens)
+
+
+def choose_rows(value: str, *, has_references: bool) -> str:
+    """Return which texts of a call a setting in `OWN_ROWS` selects: "references" or "candidates".
+
+    Raises:
+        ValueError: If references are required and there are none.
+    """
+    if value == "references" and not has_references:
+        raise UsageError("`idf='references'` requires references, got none; pass some, or choose 'candidates'")
+    return ("references" if has_references else "candidates") if value == "auto" else value
 
 
 def _read_corpus(path: Path, tokens: Tokens) -> Idf:

@@ -107,18 +107,13 @@ def video_bags(
 
 def _distinct_frames(videos: Videos) -> tuple[list[LazyImage], list[list[int]]]:
     """Return the distinct frames, and the frames of each video as indices among them."""
-    order: dict[Any, int] = {}
-    pictures: list[LazyImage] = []
-    frames_of = []
-    for frames in videos:
-        numbers = []
-        for picture in frames or ():
-            number = order.setdefault(_identity(picture), len(order))
-            if number == len(pictures):
-                pictures.append(picture)
-            numbers.append(number)
-        frames_of.append(numbers)
-    return pictures, frames_of
+    keys = [[_identity(picture) for picture in frames or ()] for frames in videos]
+    pictures: dict[Any, LazyImage] = {}
+    for own, frames in zip(keys, videos, strict=True):
+        for key, picture in zip(own, frames or (), strict=True):
+            pictures.setdefault(key, picture)
+    numbers = {key: number for number, key in enumerate(pictures)}
+    return list(pictures.values()), [[numbers[key] for key in own] for own in keys]
 
 
 def _identity(picture: LazyImage) -> Any:
@@ -139,10 +134,9 @@ def _video_details(
     videos: Videos,
 ) -> list[dict[str, Any]]:
     """Return P, R, fine and coarse of each row, the frames that were used, and the best frame of every token."""
-    notes: list[dict[str, Any]] = [
-        {"frames": _frame_numbers(video), "truncated": flag, "special": special, "tokens": []}
-        for video, flag, special in zip(videos, rows.truncated, rows.special, strict=True)
-    ]
+    numbers = [[getattr(picture, "index", i) for i, picture in enumerate(video or ())] for video in videos]
+    # Columns of lists of different lengths are no array.
+    notes = [{"frames": own, **note, "tokens": []} for own, note in zip(numbers, rows.describe(), strict=True)]
     for unit, row in zip(rows.units.tolist(), rows.row_of_unit.tolist(), strict=True):
         bag = video_of[row]
         if frames.sizes[bag]:
@@ -171,7 +165,3 @@ def _add_reference_details(notes: list[dict[str, Any]], alike: GreedyMatches, ro
     parts = _mean_parts(maxima, rows.row_of_unit, rows.n_rows, "reference_")
     for note, number, part in zip(notes, numbers, parts, strict=True):
         note |= {"best_reference": number, **part}
-
-
-def _frame_numbers(video: Sequence[LazyImage] | None) -> list[int]:
-    return [getattr(picture, "index", position) for position, picture in enumerate(video or ())]
