@@ -117,23 +117,18 @@ class Capture(scene_graphs.SceneGraphMetric):
         synonymous = _overlapping if released else _synonyms
         columns = np.full((len(sides), 1 + len(KINDS)), np.nan)
         details: list[dict[str, Any]] = []
-        with base.progress_bar(len(sides), "Matching graphs", self.progress) as advance:
-            for row, (mine, others) in enumerate(sides):
-                compared, notes = [], []
-                for reference in others:
-                    kinds = [
-                        match(a, b, synonymous, cosines, released=released)
-                        for a, b in zip(mine, reference, strict=True)
-                    ]
-                    measures = [
-                        f_measure(found, len(a), len(b)) for found, a, b in zip(kinds, mine, reference, strict=True)
-                    ]
-                    compared.append([capture_score(*(f for *_, f in measures)), *(f for *_, f in measures)])
-                    notes.append(_note(mine, reference, kinds, measures))
-                if compared:
-                    columns[row] = np.mean(compared, axis=0)
-                details.append({"graph": [list(parts) for parts in own[row].tuples], "references": notes})
-                advance(1)
+        reported = base.report_progress(sides, len(sides), "Matching graphs", self.progress, block=1)
+        for row, (mine, others) in enumerate(reported):
+            compared, notes = [], []
+            for reference in others:
+                pairs = list(zip(mine, reference, strict=True))
+                kinds = [match(a, b, synonymous, cosines, released=released) for a, b in pairs]
+                measures = [f_measure(found, len(a), len(b)) for found, (a, b) in zip(kinds, pairs, strict=True)]
+                compared.append([capture_score(*(f for *_, f in measures)), *(f for *_, f in measures)])
+                notes.append(_note(mine, reference, kinds, measures))
+            if compared:
+                columns[row] = np.mean(compared, axis=0)
+            details.append({"graph": [list(parts) for parts in own[row].tuples], "references": notes})
         row_details = details if return_details else None
         record = self.result(
             columns[:, 0].tolist(), signature_extra=self.signature_extra(parser, encoder), details=row_details

@@ -57,20 +57,12 @@ def match(
             negative cosine similarities count, so that the F-score is unbounded if the two sums nearly cancel.
             Otherwise the number of synonym pairs is maximized, and negative cosine similarities count as 0.
     """
-    pairs: list[tuple[int, int]] = []
-    taken: set[int] = set()
-    for i, one in enumerate(candidate):
-        place = next((j for j, other in enumerate(reference) if j not in taken and one == other), None)
-        if place is not None:
-            pairs.append((i, place))
-            taken.add(place)
-    left = [i for i in range(len(candidate)) if i not in {i for i, _ in pairs}]
-    others = [j for j in range(len(reference)) if j not in taken]
+    pairs = _greedy([[one == other for other in reference] for one in candidate])
+    left, others = _find_unpaired(pairs, len(candidate), len(reference))
     fits = [[_fits(candidate[i], reference[j], synonymous) for j in others] for i in left]
     found = _greedy(fits) if released else _most(fits)
     pairs += [(left[row], others[column]) for row, column in found]
-    mine = [i for i in left if i not in {i for i, _ in pairs}]
-    theirs = [j for j in others if j not in {j for _, j in pairs}]
+    mine, theirs = _find_unpaired(pairs, len(candidate), len(reference))
     n = float(len(pairs))
     if similarity is None or not mine or not theirs:
         return Matched(tuple(pairs), n, n)
@@ -78,6 +70,12 @@ def match(
     if not released:
         cosines = np.maximum(cosines, 0.0)
     return Matched(tuple(pairs), n + float(cosines.max(axis=1).sum()), n + float(cosines.max(axis=0).sum()))
+
+
+def _find_unpaired(pairs: Sequence[tuple[int, int]], n_candidate: int, n_reference: int) -> tuple[list[int], list[int]]:
+    """Return the indices of each side that are in no pair."""
+    rows, columns = {i for i, _ in pairs}, {j for _, j in pairs}
+    return [i for i in range(n_candidate) if i not in rows], [j for j in range(n_reference) if j not in columns]
 
 
 def _fits(one: Parts, other: Parts, synonymous: Callable[[str, str], bool]) -> bool:

@@ -215,20 +215,16 @@ class RovistNr(base.StoryMetric):
     def _compute(self, predictions: list[str | list[str]], return_details: bool = False) -> dict[str, Any]:
         self.check_sources().end()
         split = language.sentence_splitter(self.sentences)
+        options: dict[str, Any] = {"n": self.n, "variant": self.variant, "lowercase": self.lowercase}
         scored, texts = [], []
-        with base.progress_bar(len(predictions), "Scoring stories", self.progress) as advance:
-            for i, story in enumerate(predictions):
-                sentences = language.story_sentences(story, split)
-                for k, sentence in enumerate(sentences):
-                    base.valid_unicode(sentence, f"predictions[{i}], sentence {k}")  # as in all other metrics
-                tokens = [language.words(sentence, split) for sentence in sentences]
-                scored.append(
-                    non_redundancy(
-                        tokens, n=self.n, variant=self.variant, lowercase=self.lowercase, details=return_details
-                    )
-                )
-                texts.append(sentences)
-                advance(1)
+        reported = base.report_progress(predictions, len(predictions), "Scoring stories", self.progress, block=1)
+        for i, story in enumerate(reported):
+            sentences = language.story_sentences(story, split)
+            for k, sentence in enumerate(sentences):
+                base.valid_unicode(sentence, f"predictions[{i}], sentence {k}")  # as in all other metrics
+            tokens = [language.words(sentence, split) for sentence in sentences]
+            scored.append(non_redundancy(tokens, **options, details=return_details))
+            texts.append(sentences)
         # Computed only if they are requested.
         details = ({"sentences": text, **asdict(story)} for text, story in zip(texts, scored, strict=True))
         return self.result([story.score for story in scored], details=list(details) if return_details else None)

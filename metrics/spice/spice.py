@@ -104,21 +104,20 @@ class Spice(scene_graphs.SceneGraphMetric):
         own, theirs, identity = self.graphs_of(predictions, references, graphs)
         columns: dict[str, list[float]] = {name: [] for name in ("precisions", "recalls", "scores", *KINDS)}
         details = []
-        with base.progress_bar(len(own), "Matching graphs", self.progress) as advance:
-            for graph, others in zip(own, theirs, strict=True):
-                candidate = merge_tuples(graph.tuples, scene_graphs.synsets)
-                said = merge_tuples((one for other in others for one in other.tuples), scene_graphs.synsets)
-                hits = match_tuples(candidate, said)
-                found = f_score(sum(hits), len(candidate), len(said))
-                for name, value in zip(("precisions", "recalls", "scores"), found, strict=True):
-                    columns[name].append(value)
-                for kind in KINDS:
-                    of_kind = [hit for one, hit in zip(candidate, hits, strict=True) if is_kind(kind, one)]
-                    n_said = sum(is_kind(kind, one) for one in said)
-                    columns[kind].append(f_score(sum(of_kind), len(of_kind), n_said)[2])
-                if return_details:
-                    details.append(_detail(candidate, hits, said))
-                advance(1)
+        pairs = zip(own, theirs, strict=True)
+        for graph, others in base.report_progress(pairs, len(own), "Matching graphs", self.progress, block=1):
+            candidate = merge_tuples(graph.tuples, scene_graphs.synsets)
+            said = merge_tuples((one for other in others for one in other.tuples), scene_graphs.synsets)
+            hits = match_tuples(candidate, said)
+            found = f_score(sum(hits), len(candidate), len(said))
+            for name, value in zip(("precisions", "recalls", "scores"), found, strict=True):
+                columns[name].append(value)
+            for kind in KINDS:
+                of_kind = [hit for one, hit in zip(candidate, hits, strict=True) if is_kind(kind, one)]
+                n_said = sum(is_kind(kind, one) for one in said)
+                columns[kind].append(f_score(sum(of_kind), len(of_kind), n_said)[2])
+            if return_details:
+                details.append(_detail(candidate, hits, said))
         extra: dict[str, Any] = {name: columns[name] for name in ("precisions", "recalls")}
         row_details = details if return_details else None
         record = self.result(
