@@ -383,9 +383,7 @@ class LoadedJudge:
 
     def _picture(self, question: Question) -> Image.Image:
         if self._parts.processor is None:
-            raise UsageError.about(
-                "model", f"must be a model of images and text, got {self.identity!r}, which is text-only"
-            )
+            raise self._unsuitable("be a model of images and text", ", which is text-only")
         assert question.picture is not None  # checked by the caller
         opened = question.picture.open()
         opened.info.pop("transparency", None)  # avoid Pillow's warning about lost transparency
@@ -468,9 +466,7 @@ class LoadedJudge:
         source = self._tokenizer if self._parts.processor is None else self._parts.processor
         prompt, special = text, True
         if again and self._template is None:
-            raise UsageError.about(
-                "model", f"must have a chat template to be asked twice, got {self.identity!r}", "omit `reasons`"
-            )
+            raise self._unsuitable("have a chat template to be asked twice", remedy="omit `reasons`")
         if self._template is not None:
             content: Any = text
             if self._parts.processor is not None:
@@ -485,24 +481,15 @@ class LoadedJudge:
             with self._template_told():
                 prompt = source.apply_chat_template(turns, tokenize=False, add_generation_prompt=True, **more)
             if text.strip() not in prompt:
-                raise UsageError.about(
-                    "model",
-                    f"must have a chat template that does not change the question, got {self.identity!r}, whose "
-                    "template changes or omits it",
-                    "choose another model",
-                )
+                expected = "have a chat template that does not change the question"
+                raise self._unsuitable(expected, ", whose template changes or omits it", "choose another model")
             if prompt.rstrip().endswith(_THOUGHT):
-                raise UsageError.about(
-                    "model",
-                    f"must be a model that answers directly, got {self.identity!r}, whose template starts a thought",
-                    "choose an instruction-tuned model without reasoning",
-                )
+                remedy = "choose an instruction-tuned model without reasoning"
+                raise self._unsuitable("be a model that answers directly", ", whose template starts a thought", remedy)
             bos = self._tokenizer.bos_token
             special = self._parts.processor is not None and not (bos is not None and prompt.startswith(bos))
         elif picture is not None:
-            raise UsageError.about(
-                "model", f"must have a chat template to be asked about images, got {self.identity!r}"
-            )
+            raise self._unsuitable("have a chat template to be asked about images")
         images = {} if picture is None else {"images": [picture]}
         with self._template_told():
             found = source(text=[prompt], add_special_tokens=special, return_tensors="pt", **images)
@@ -518,12 +505,12 @@ class LoadedJudge:
         try:
             yield
         except Exception as error:
-            why = short_reason(error)
-            raise UsageError.about(
-                "model",
-                f"must have a chat template that supports its question, got {self.identity!r}, whose template fails "
-                f"with: {why}",
-            ) from error
+            expected, why = "have a chat template that supports its question", short_reason(error)
+            raise self._unsuitable(expected, f", whose template fails with: {why}") from error
+
+    def _unsuitable(self, expected: str, why: str = "", remedy: str | None = None) -> UsageError:
+        """Return the error for a model that does not meet an expectation."""
+        return UsageError.about("model", f"must {expected}, got {self.identity!r}{why}", remedy)
 
     def _takes(self, name: str) -> bool:
         return name in ("input_ids", "attention_mask", *inspect.signature(self._model.forward).parameters)
