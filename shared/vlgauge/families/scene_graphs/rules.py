@@ -174,10 +174,12 @@ def _of_verb(verb: Token, things: dict[int, str]) -> Iterator[Tuple]:
     passive = any(child.dep_ in ("nsubjpass", "auxpass") for child in verb.children)
     predicate = " ".join([_lemma(verb), *(child.lower_ for child in verb.children if child.dep_ == "prt")])
     is_copula = _lemma(verb) == "be"
-    relations = [] if is_copula else [(predicate, things[noun.i]) for noun in _objects(verb) if noun.i in things]
+    objects = [] if is_copula else _dependents(verb, *_OBJECTS)
+    relations = [(predicate, things[noun.i]) for noun in objects if noun.i in things]
     for preposition, other in _prepositions(verb, things):
         relations.append((preposition if is_copula else f"{predicate} {preposition}", other))
-    agents = [things[noun.i] for noun in _agents(verb) if noun.i in things]
+    by = [child for child in verb.children if child.dep_ == "agent"]
+    agents = [things[noun.i] for child in by for noun in _dependents(child, "pobj") if noun.i in things]
     for subject in subjects:
         yield from ((agent, predicate, subject) for agent in agents)
         yield from ((subject, relation, other) for relation, other in relations)
@@ -188,7 +190,7 @@ def _of_verb(verb: Token, things: dict[int, str]) -> Iterator[Tuple]:
 
 def _subjects(verb: Token) -> list[Token]:
     """Return the subjects of a verb: its nouns, the noun that it modifies, or the subjects of its head verb."""
-    own = [one for child in verb.children if child.dep_ in _SUBJECTS for one in _find_joined(child)]
+    own = _dependents(verb, *_SUBJECTS)
     if any(child.tag_ in _RELATIVE for child in own) or (not own and verb.dep_ in _CLAUSES):
         return _find_joined(verb.head) if verb.dep_ in _CLAUSES else []
     if own or verb.head is verb:
@@ -198,13 +200,9 @@ def _subjects(verb: Token) -> list[Token]:
     return _subjects(verb.head) if verb.dep_ == "conj" and verb.head.dep_ in _CLAUSES else []
 
 
-def _objects(verb: Token) -> list[Token]:
-    return [one for child in verb.children if child.dep_ in _OBJECTS for one in _find_joined(child)]
-
-
-def _agents(verb: Token) -> list[Token]:
-    by = [child for child in verb.children if child.dep_ == "agent"]
-    return [one for child in by for noun in child.children if noun.dep_ == "pobj" for one in _find_joined(noun)]
+def _dependents(token: Token, *dependencies: str) -> list[Token]:
+    """Return the words that depend on a word, and all words that are joined to them."""
+    return [one for child in token.children if child.dep_ in dependencies for one in _find_joined(child)]
 
 
 def _qualities(verb: Token, things: dict[int, str]) -> Iterator[str]:
