@@ -14,7 +14,7 @@ from functools import lru_cache
 from importlib.util import find_spec
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from vlgauge.checkpoints.files import FileState, sha256_of
 from vlgauge.checkpoints.preflight import Preflight
@@ -41,14 +41,6 @@ _MOST_TUPLES = 2**20
 _GRAPHS: LRUCache[tuple[str, str], Graph] = LRUCache(_MOST_TUPLES, lambda graph: 1 + len(graph.tuples))
 
 
-class _Program(NamedTuple):
-    """Files of the program, all of which exist."""
-
-    java: str
-    jar: Path
-    models: Path
-
-
 class SpiceProgram:
     """Parser that runs the authors' program once per call, on all captions that are not in the cache of the process.
 
@@ -67,9 +59,8 @@ class SpiceProgram:
     """
 
     def __init__(self, java: str | PathLike[str] = "java", jars: str | PathLike[str] | None = None) -> None:
-        self._program = _Program(find_java(java), find_jar(jars), find_models(jars))
-        digests = [sha256_of(path)[:8] for path in self._program[1:]]
-        self.identity = f"{SPICE}@{digests[0]}+corenlp-3.6.0@{digests[1]}"
+        self._java, self._jar = find_java(java), find_jar(jars)
+        self.identity = f"{SPICE}@{sha256_of(self._jar)[:8]}+corenlp-3.6.0@{sha256_of(find_models(jars))[:8]}"
 
     def graphs(self, captions: Sequence[str], *, progress: Progress = None) -> list[Graph]:
         """Parse captions into graphs. A caption without a noun has an empty graph.
@@ -77,22 +68,17 @@ class SpiceProgram:
         Raises:
             UsageError: If the program fails, or its output contains anything other than graphs.
         """
-        found: dict[str, Graph] = {}
-        asked = []
-        for caption in dict.fromkeys(captions):
-            known = Graph(()) if not caption.strip() else _GRAPHS.get((self.identity, caption))
-            if known is None:
-                asked.append(caption)
-            else:
-                found[caption] = known
-        if asked:
+        found = {
+            caption: _GRAPHS.get((self.identity, caption)) if caption.strip() else Graph(()) for caption in captions
+        }
+        if asked := [caption for caption, graph in found.items() if graph is None]:
             with progress_bar(len(asked), "Parsing captions with Java", progress) as advance:
-                parsed = dict(zip(asked, _run(self._program, asked), strict=True))
+                parsed = dict(zip(asked, _run(self._java, self._jar, asked), strict=True))
                 advance(len(asked))
             for caption, graph in parsed.items():
                 _GRAPHS.put((self.identity, caption), graph)
             found |= parsed
-        return [found[caption] for caption in captions]
+        return [found[caption] or Graph(()) for caption in captions]
 
 
 def check_path(setting: str, value: Any, *, optional: bool = False) -> Any:
@@ -198,14 +184,14 @@ def _folder(jars: str | PathLike[str] | None) -> Path | None:
     return Path(next(iter(package.submodule_search_locations)), "spice")
 
 
-def _run(program: _Program, captions: Sequence[str]) -> list[Graph]:
+def _run(java: str, jar: Path, captions: Sequence[str]) -> list[Graph]:
     """Run the program once and return its graphs."""
     rows = [{"image_id": i, "test": caption, "refs": []} for i, caption in enumerate(captions)]
     with tempfile.TemporaryDirectory(prefix="vlgauge-spice-") as folder:
         given, written = Path(folder, "captions.json"), Path(folder, "graphs.json")
         given.write_text(json.dumps(rows), "ascii")
         # Set the encoding, because these versions of Java use the encoding of the locale by default.
-        command = [program.java, "-Dfile.encoding=UTF-8", "-Xmx8G", "-jar", str(program.jar), str(given)]
+        command = [java, "-Dfile.encoding=UTF-8", "-Xmx8G", "-jar", str(jar), str(given)]
         ended = subprocess.run(
             [*command, "-out", str(written), "-detailed", "-noSynsets", "-silent"],
             stdin=subprocess.DEVNULL,
