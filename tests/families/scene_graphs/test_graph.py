@@ -2,7 +2,7 @@
 
 import pytest
 
-from vlgauge.families.scene_graphs import Graph, convert_graph, merge_graphs
+from vlgauge.families.scene_graphs.graph import Graph, convert_graph, merge_graphs
 
 DOG = Graph(("dog", "cat"), (("dog", "brown"),), (("dog", "chase", "cat"),))
 

@@ -11,7 +11,8 @@ from folders import GOLDEN
 import vlgauge
 from vlgauge.core.catalog import folder_module
 from vlgauge.core.errors import WeightsNotFoundError
-from vlgauge.families.scene_graphs import NltkLemmas, convert_graph, synonyms, synsets
+from vlgauge.families.scene_graphs import NltkLemmas, synonyms, synsets
+from vlgauge.families.scene_graphs.graph import convert_graph
 
 GIVEN = json.loads(gzip.decompress((GOLDEN / "scene_graphs.json.gz").read_bytes()))
 ROWS = GIVEN["graphs"]

@@ -6,8 +6,7 @@ import re
 import pytest
 from folders import ROOT
 
-from vlgauge.families.scene_graphs import is_lemma, lemma, singular, synsets
-from vlgauge.families.scene_graphs.synsets import infinitive
+from vlgauge.families.scene_graphs.synsets import infinitive, is_lemma, lemma, singular, synsets
 
 DATA = ROOT / "shared" / "vlgauge" / "data"
 

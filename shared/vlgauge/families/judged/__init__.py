@@ -2,7 +2,6 @@
 
 from vlgauge.families.judged.metric import IMAGE_COLUMNS, TEXT_COLUMNS, JudgeMetric, check_model, pictures_of
 from vlgauge.families.judged.question_graphs import (
-    GraphQuestion,
     QuestionGraph,
     QuestionTable,
     apply_dependencies,
@@ -18,7 +17,6 @@ __all__ = [
     "SCENE_RULES",
     "TEXT_COLUMNS",
     "WRITING",
-    "GraphQuestion",
     "JudgeMetric",
     "QuestionGraph",
     "QuestionTable",

@@ -6,13 +6,13 @@ base class, because `evaluate` loads the first concrete metric class in the name
 
 from vlgauge.families.base.encoding import EncoderSettings
 from vlgauge.families.scene_graphs.factual import FactualParser
-from vlgauge.families.scene_graphs.graph import Graph, convert_graph, merge_graphs
+from vlgauge.families.scene_graphs.graph import Graph
 from vlgauge.families.scene_graphs.metric import GIVEN, NO_OBJECTS, ObjectMetric, SceneGraphMetric
 from vlgauge.families.scene_graphs.phrases import phrases_of
-from vlgauge.families.scene_graphs.rules import GraphParser, RuleParser
+from vlgauge.families.scene_graphs.rules import RuleParser
 from vlgauge.families.scene_graphs.spice_program import SPICE, SpiceProgram, check_path, look_for_program
 from vlgauge.families.scene_graphs.strange_captions import warn_of_strange
-from vlgauge.families.scene_graphs.synsets import is_lemma, lemma, singular, synonyms, synsets
+from vlgauge.families.scene_graphs.synsets import singular, synonyms, synsets
 from vlgauge.families.scene_graphs.tagged import NltkLemmas
 
 __all__ = [
@@ -22,18 +22,13 @@ __all__ = [
     "EncoderSettings",
     "FactualParser",
     "Graph",
-    "GraphParser",
     "NltkLemmas",
     "ObjectMetric",
     "RuleParser",
     "SceneGraphMetric",
     "SpiceProgram",
     "check_path",
-    "convert_graph",
-    "is_lemma",
-    "lemma",
     "look_for_program",
-    "merge_graphs",
     "phrases_of",
     "singular",
     "synonyms",
