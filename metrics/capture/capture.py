@@ -1,14 +1,14 @@
 """CAPTURE: How many objects, attributes and relations match?"""
 
-import hashlib
-import json
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from vlgauge.core.errors import UsageTypeError  # From: "vlgauge[capture]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.core.signatures import local_name  # From: "vlgauge[capture]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core.signatures import (
+    name_of_content,  # From: "vlgauge[capture]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+)
 from vlgauge.families import base  # From: "vlgauge[capture]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families import scene_graphs  # From: "vlgauge[capture]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
@@ -85,9 +85,8 @@ class Capture(scene_graphs.SceneGraphMetric):
         words.
         """
         fields = super().signature_fields()
-        unwanted = json.dumps(fields.pop("no_objects")).encode()
-        named = {} if self.no_objects is None else {"no_objects": local_name(hashlib.sha256(unwanted).hexdigest())}
-        return fields | named
+        unwanted = fields.pop("no_objects")
+        return fields if unwanted is None else fields | {"no_objects": name_of_content(unwanted)}
 
     @property
     def reads_vectors(self) -> bool:

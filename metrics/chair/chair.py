@@ -1,7 +1,5 @@
 """CHAIR: How many of the objects in a caption are hallucinated?"""
 
-import hashlib
-import json
 import math
 from collections.abc import Callable
 from collections.abc import Mapping
@@ -15,7 +13,9 @@ import numpy as np
 
 from vlgauge.core.errors import UsageError  # From: "vlgauge[chair]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.core.errors import UsageTypeError  # From: "vlgauge[chair]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.core.signatures import local_name  # From: "vlgauge[chair]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core.signatures import (
+    name_of_content,  # From: "vlgauge[chair]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+)
 from vlgauge.core.validation import warn  # From: "vlgauge[chair]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families import base  # From: "vlgauge[chair]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families import scene_graphs  # From: "vlgauge[chair]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
@@ -101,8 +101,8 @@ class Chair(scene_graphs.ObjectMetric):
         The MS-COCO table is left out. A custom table is identified by a hash of its words.
         """
         fields = super().signature_fields()
-        table = json.dumps(fields.pop("table")).encode()
-        return fields | ({} if self.table is None else {"table": local_name(hashlib.sha256(table).hexdigest())})
+        table = fields.pop("table")
+        return fields if table is None else fields | {"table": name_of_content(table)}
 
     def _compute(
         self,

@@ -1,6 +1,7 @@
 """Signatures of scores, such as ``trm|v:0.1.0|profile:paper|distance:meteor-2007+wn3.0|ties:fractional``."""
 
 import hashlib
+import json
 from collections.abc import Mapping
 from functools import partial
 from types import CodeType, EllipsisType, NoneType
@@ -151,6 +152,11 @@ def local_name(sha256: str) -> str:
         sha256: Digest of its weights, or of all its files if they include a tokenizer and a configuration.
     """
     return f"local@sha256-{sha256[:12]}"
+
+
+def name_of_content(content: Any) -> str:
+    """Return the name of a list or mapping that the user supplies, by a digest of its values, in the same form."""
+    return local_name(_digest(json.dumps(content)))
 
 
 def _encode(text: str, *, colon: bool = True) -> str:
