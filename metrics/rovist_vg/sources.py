@@ -98,12 +98,8 @@ def sign_model(model: GroundingModel, vectors: WordVectorFile) -> dict[str, Any]
     Returns:
         ``enc``, ``dtype``, ``prep`` and ``vectors``.
     """
-    return {
-        "enc": model.identity,
-        "dtype": "float32",
-        "prep": PREPROCESSING,
-        "vectors": local_name(vectors.sha256),
-    }
+    names = {"enc": model.identity, "dtype": "float32", "prep": PREPROCESSING}
+    return {**names, "vectors": local_name(vectors.sha256)}
 
 
 def vectors_path(checkpoint: Any, glove_path: Any, profile: str) -> str | os.PathLike[str]:
