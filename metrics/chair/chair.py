@@ -16,6 +16,9 @@ from vlgauge.core.errors import UsageTypeError  # From: "vlgauge[chair]@git+http
 from vlgauge.core.signatures import (
     name_of_content,  # From: "vlgauge[chair]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 )
+from vlgauge.core.validation import (
+    check_one_each,  # From: "vlgauge[chair]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+)
 from vlgauge.core.validation import warn  # From: "vlgauge[chair]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families import base  # From: "vlgauge[chair]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families import scene_graphs  # From: "vlgauge[chair]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
@@ -227,9 +230,7 @@ def _check_objects(objects: Any, n_rows: int) -> list[list[str] | None]:
     """Validate the objects of each image and return them in lowercase. None if the objects are unknown."""
     if objects is None:
         return [None] * n_rows
-    if isinstance(objects, str) or not isinstance(objects, Sequence) or len(objects) != n_rows:
-        got = len(objects) if isinstance(objects, Sequence) and not isinstance(objects, str) else type(objects).__name__
-        raise UsageError.about("objects", f"must have one list of names per row, {n_rows} in all, got {got}")
+    check_one_each("objects", objects, n_rows, "list of names per row")
     for index, names in enumerate(objects):
         if names is None:
             continue

@@ -230,8 +230,5 @@ def yes_probability(yes: float, no: float) -> float:
 
 def _get_given(questions: Any, n_rows: int) -> list[judged.QuestionGraph]:
     """Validate the `questions` of a call, which has one list per row."""
-    rows = validation.as_list(questions)
-    if rows is None or len(rows) != n_rows:
-        got = validation.short_repr(questions) if rows is None else len(rows)
-        raise UsageError.about("questions", f"must have one list per row, {n_rows} in all, got {got}")
-    return [judged.graph_of(row, f"`questions[{i}]`") for i, row in enumerate(rows)]
+    validation.check_one_each("questions", questions, n_rows)
+    return [judged.graph_of(row, f"`questions[{i}]`") for i, row in enumerate(questions)]

@@ -289,7 +289,7 @@ def test_batches_of_rows_use_a_table_of_questions(asked_scenes):
 @pytest.mark.parametrize(
     ("questions", "message"),
     [
-        (5, r"`questions` must have one list per row, 1 in all, got 5"),
+        (5, r"`questions` must have one list per row, 1 in all, got int"),
         ([DOG, DOG], r"`questions` must have one list per row, 1 in all, got 2"),
         ([None], r"`questions\[0\]` must be a list of questions, got None"),
         (["Is there a dog?"], r"`questions\[0\]` must be a list of questions, got 'Is there"),
@@ -315,7 +315,7 @@ def test_batches_of_rows_use_a_table_of_questions(asked_scenes):
             [rows_of(*((i, (i - 2) % 50 + 1, "A?") for i in range(1, 51)))],
             r"got 1, .*10, \.\.\. \(50 in all\); correct",
         ),
-        (np.array([[DOG[0]], [DOG[1]]]), r"`questions` must have one list per row, 1 in all, got array"),
+        (np.array([[DOG[0]], [DOG[1]]]), r"`questions` must have one list per row, 1 in all, got 2"),
         ([rows_of((1, 2, "A?"), (2, 1, "B?"), (3, 2, "C?"))], r"depend on each other, got 1, 2; correct 'dependency'"),
     ],
 )

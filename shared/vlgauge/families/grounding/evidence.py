@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.core.errors import UsageError
-from vlgauge.families.grounding.features import check_features, entries_of, images_of, per_story, unit_vectors
+from vlgauge.core.validation import check_one_each
+from vlgauge.families.grounding.features import check_features, entries_of, images_of, unit_vectors
 from vlgauge.inputs.images.lazy_images import Box, LazyImage
 from vlgauge.models.detectors import RegionSource, regions_of
 from vlgauge.models.detectors.boxes import check_scores, select_regions
@@ -149,8 +150,8 @@ def read_stories(
     Raises:
         ValueError: If there is not one entry per story or one array per image, or an entry is invalid.
     """
-    entries = per_story(features, len(words), "features")
-    for i, (entry, own) in enumerate(zip(entries, words, strict=True)):
+    check_one_each("features", features, len(words), "entry per story")
+    for i, (entry, own) in enumerate(zip(features, words, strict=True)):
         found = read_evidence(entry, own, f"features[{i}]", unit=unit, top_k=top_k, min_score=min_score)
         n_images = found.spots.n_images
         if images is not None and images[i] is not None and len(images[i]) != n_images:

@@ -7,22 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.core.errors import UsageError
-from vlgauge.core.validation import as_list
 
 Floats = npt.NDArray[np.float64]
-
-
-def per_story(value: Any, n_stories: int, name: str) -> list[Any]:
-    """Convert per-call inputs to a list with one entry per story.
-
-    Raises:
-        ValueError: If there is not one entry per story.
-    """
-    entries = as_list(value)
-    if entries is None or len(entries) != n_stories:
-        got = type(value).__name__ if entries is None else len(entries)
-        raise UsageError.about(name, f"must have one entry per story, {n_stories} in all, got {got}")
-    return entries
 
 
 def check_features(entry: Any, words: Sequence[str], place: str, *, unit: str) -> None:

@@ -8,11 +8,10 @@ from typing import Any, ClassVar
 
 from vlgauge.checkpoints.preflight import Preflight
 from vlgauge.core.errors import UsageError
-from vlgauge.core.validation import check_float, check_int, valid_unicode, warn
+from vlgauge.core.validation import check_float, check_int, check_one_each, valid_unicode, warn
 from vlgauge.families.base import Metric
 from vlgauge.families.base.columns import Images, Story
 from vlgauge.families.grounding.evidence import Spots
-from vlgauge.families.grounding.features import per_story
 from vlgauge.inputs.text.language import (
     check_placeholders,
     check_splitter,
@@ -95,7 +94,8 @@ class RegionSettings:
         if features is not None:
             return None, GIVEN
         if regions is not None:
-            return per_story(regions, n_stories, "regions"), GIVEN
+            check_one_each("regions", regions, n_stories, "entry per story")
+            return list(regions), GIVEN
         source = region_source(self.regions, profile=profile, weights=self.detector_weights, device=self.device)
         return source, source.identity
 

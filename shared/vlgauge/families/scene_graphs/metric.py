@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from vlgauge.checkpoints.preflight import Preflight
 from vlgauge.core.errors import UsageError, UsageTypeError
-from vlgauge.core.validation import PROFILES, check_int, short_repr
+from vlgauge.core.validation import PROFILES, check_int, check_one_each, short_repr
 from vlgauge.families.base.columns import References, Text
 from vlgauge.families.base.encoding import EncoderSettings
 from vlgauge.families.base.metric import Metric
@@ -237,9 +237,9 @@ def _convert_given(graphs: Any, references: Sequence[Sequence[str]]) -> tuple[li
         raise UsageError.about("graphs", f'must be a dictionary with "predictions" and "references", got {got}')
     own, theirs = graphs["predictions"], graphs["references"]
     for name, lists in (("predictions", own), ("references", theirs)):
-        _check_length(lists, len(references), f"graphs[{name!r}]", "row")
+        check_one_each(f"graphs[{name!r}]", lists, len(references), "graph per row")
     for index, (captions, lists) in enumerate(zip(references, theirs, strict=True)):
-        _check_length(lists, len(captions), f"graphs['references'][{index}]", "reference")
+        check_one_each(f"graphs['references'][{index}]", lists, len(captions), "graph per reference")
     return (
         [convert_graph(graph, f"graphs['predictions'][{index}]") for index, graph in enumerate(own)],
         [
@@ -247,10 +247,3 @@ def _convert_given(graphs: Any, references: Sequence[Sequence[str]]) -> tuple[li
             for index, lists in enumerate(theirs)
         ],
     )
-
-
-def _check_length(lists: Any, expected: int, name: str, unit: str) -> None:
-    if not isinstance(lists, (list, tuple)):
-        raise UsageTypeError.about(name, f"must be a list of graphs, one per {unit}, got {type(lists).__name__}")
-    if len(lists) != expected:
-        raise UsageError.about(name, f"must have one graph per {unit}, {expected} in all, got {len(lists)}")

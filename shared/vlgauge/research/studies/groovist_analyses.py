@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.signatures import parse_signature
-from vlgauge.core.validation import as_list, short_repr
-from vlgauge.families.grounding.features import per_story
+from vlgauge.core.validation import as_list, check_one_each, short_repr
 from vlgauge.inputs.text.language import sentence_splitter, words
 
 Floats = npt.NDArray[np.float64]
@@ -56,7 +55,8 @@ def analyze_stories(
     stories = result["groovist_details"]
     theta = read_signed_theta(result["groovist_signature"])
     given = [None] * len(stories) if sentence_image is None else sentence_image
-    images = per_story(given, len(stories), "sentence_image")
+    check_one_each("sentence_image", given, len(stories), "entry per story")
+    images = list(given)
     coverages = list(map(coverage, stories))
     return StoryAnalyses(
         [_misalignment(i, story, images[i], theta, matching) for i, story in enumerate(stories)],
