@@ -348,9 +348,9 @@ def test_two_threads_see_a_picture_once():
 def test_what_is_kept_is_bounded(judges, monkeypatch):
     judge = judges("llava")
     shown = [Question(("Rate ", "!"), ("a dog",), picture(i)) for i in range(20, 24)]
+    judge._features.forget()
     judge.chances(shown[:1], ["Yes"], OPENING)
-    each = next(reversed(judge._features._kept.values())).n_bytes
-    monkeypatch.setattr(picture_features, "MOST_BYTES", 2 * each)
+    monkeypatch.setattr(judge._features._kept, "most", 2 * judge._features._kept.total)
     judge.chances(shown, ["Yes"] * 4, OPENING, batch_size=4)
     assert len(judge._features._kept) == 2
     before = judge._features.passes

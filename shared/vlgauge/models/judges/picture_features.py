@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
+
+from vlgauge.core.lru_cache import LRUCache
 
 if TYPE_CHECKING:
     import torch
@@ -48,14 +49,13 @@ class ImageFeatureCache:
 
     def __init__(self, model: Any) -> None:
         self.passes = 0
-        self._kept: OrderedDict[bytes, _Seen] = OrderedDict()
-        self._n_bytes = 0
+        self._kept: LRUCache[bytes, _Seen] = LRUCache(MOST_BYTES, lambda seen: seen.n_bytes)
         # If two threads request the same image, the second one uses the cached features of the first.
         self._lock = threading.RLock()
         self._parameters = list(model.parameters())
         self._saved = _create_gradient_guard(self._parameters)
         self._is_known = True
-        self._like: Callable[[Sequence[_Seen], Any], Any]
+        self._like: Callable[[Sequence[Any], Any], Any]
         self._keys: ContextVar[Sequence[bytes] | None] = ContextVar("pictures", default=None)
         inner = getattr(model, "model", model)
         self._make: Callable[..., Any] | None = getattr(inner, "get_image_features", None)
@@ -100,37 +100,36 @@ class ImageFeatureCache:
         parts = _by_picture(given, len(keys)) if self._is_known else None
         if parts is None:
             return None
-        new = [row for row, key in enumerate(keys) if key not in self._kept and key not in keys[:row]]
+        seen = {key: self._kept.get(key) for key in keys}
+        new = [row for row, key in enumerate(keys) if seen[key] is None and key not in keys[:row]]
         if new:
             self.passes += len(new)
             some = {name: torch.cat([own[row] for row in new]) for name, own in parts.items()}
-            self._is_known = self._learn([keys[row] for row in new], self._make(**{**given, **some}))
-            if not self._is_known:
-                return None
-        for key in keys:
-            self._kept.move_to_end(key)
-        found = self._like([self._kept[key] for key in keys], given["pixel_values"].device)
-        self._limit_size()
-        return found
+            made = self._split(self._make(**{**given, **some}), len(new))
+            self._is_known = bool(made)
+            for row, one in zip(new, made, strict=False):
+                seen[keys[row]] = one
+                self._kept.put(keys[row], one)
+        return self._like([seen[key] for key in keys], given["pixel_values"].device) if self._is_known else None
 
-    def _learn(self, keys: Sequence[bytes], made: Any) -> bool:
-        """Cache the features of images, and how to assemble outputs from them.
+    def _split(self, made: Any, n: int) -> list[_Seen]:
+        """Return the features of each of `n` images, and remember how to assemble outputs from them.
 
         Returns:
-            False if the output has an unknown form.
+            The features. Empty if the output has an unknown form.
         """
         import torch
 
         tokens, deeper = getattr(made, "pooler_output", None), getattr(made, "deepstack_features", None)
-        if tokens is None or len(tokens) != len(keys):
-            return False
+        if tokens is None or len(tokens) != n:
+            return []
         stacked = isinstance(tokens, torch.Tensor)
         sizes = [len(one) for one in tokens]
         whole = deeper is not None and isinstance(deeper[0], torch.Tensor)
         layers = [layer.split(sizes) if whole else layer for layer in deeper or ()]
         kind = type(made)
 
-        def like(seen: Sequence[_Seen], device: Any) -> Any:
+        def like(seen: Sequence[Any], device: Any) -> Any:
             own = [one.tokens.to(device) for one in seen]
             fields: dict[str, Any] = {"pooler_output": torch.stack(own) if stacked else tuple(own)}
             if layers:
@@ -139,10 +138,7 @@ class ImageFeatureCache:
             return kind(**fields)
 
         self._like = like
-        for i, key in enumerate(keys):
-            self._kept[key] = _Seen(tokens[i].cpu(), tuple(layer[i].cpu() for layer in layers))
-            self._n_bytes += self._kept[key].n_bytes
-        return True
+        return [_Seen(tokens[i].cpu(), tuple(layer[i].cpu() for layer in layers)) for i in range(n)]
 
     def _forget_older(self) -> None:
         """Clear the cache if the weights were changed in place, for example by training."""
@@ -155,11 +151,6 @@ class ImageFeatureCache:
     def forget(self) -> None:
         """Clear the cache."""
         self._kept.clear()
-        self._n_bytes = 0
-
-    def _limit_size(self) -> None:
-        while self._n_bytes > MOST_BYTES:
-            self._n_bytes -= self._kept.popitem(last=False)[1].n_bytes
 
 
 def _create_gradient_guard(tensors: Sequence[torch.Tensor]) -> Any:
