@@ -144,9 +144,7 @@ class RovistC(base.StoryMetric):
         self.check_sources().end()
         split = language.sentence_splitter(self.sentences)
         texts = [language.story_sentences(story, split) for story in predictions]
-        for i, text in enumerate(texts):
-            for k, sentence in enumerate(text):
-                base.valid_unicode(sentence, f"predictions[{i}], sentence {k}")  # tokenizers require valid Unicode
+        language.check_sentences(texts)
         stories = [steps(text, context=self.context, identical=self.identical) for text in texts]
         scorer = loading.pair_scorer(self.model, self.base, profile=self.profile, device=self.device)
         values, cut = self._values(scorer, stories)

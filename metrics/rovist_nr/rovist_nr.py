@@ -216,15 +216,12 @@ class RovistNr(base.StoryMetric):
         self.check_sources().end()
         split = language.sentence_splitter(self.sentences)
         options: dict[str, Any] = {"n": self.n, "variant": self.variant, "lowercase": self.lowercase}
-        scored, texts = [], []
-        reported = base.report_progress(predictions, len(predictions), "Scoring stories", self.progress, block=1)
-        for i, story in enumerate(reported):
-            sentences = language.story_sentences(story, split)
-            for k, sentence in enumerate(sentences):
-                base.valid_unicode(sentence, f"predictions[{i}], sentence {k}")  # as in all other metrics
+        texts = [language.story_sentences(story, split) for story in predictions]
+        language.check_sentences(texts)
+        scored = []
+        for sentences in base.report_progress(texts, len(texts), "Scoring stories", self.progress, block=1):
             tokens = [language.words(sentence, split) for sentence in sentences]
             scored.append(non_redundancy(tokens, **options, details=return_details))
-            texts.append(sentences)
         # Computed only if they are requested.
         details = ({"sentences": text, **asdict(story)} for text, story in zip(texts, scored, strict=True))
         return self.result([story.score for story in scored], details=list(details) if return_details else None)

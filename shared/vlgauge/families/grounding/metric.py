@@ -8,12 +8,13 @@ from typing import Any, ClassVar
 
 from vlgauge.checkpoints.preflight import Preflight
 from vlgauge.core.errors import UsageError
-from vlgauge.core.validation import check_float, check_int, check_one_each, valid_unicode, warn
+from vlgauge.core.validation import check_float, check_int, check_one_each, warn
 from vlgauge.families.base import Metric
 from vlgauge.families.base.columns import Images, Story
 from vlgauge.families.grounding.evidence import Spots
 from vlgauge.inputs.text.language import (
     check_placeholders,
+    check_sentences,
     check_splitter,
     replace_placeholders,
     sentence_splitter,
@@ -187,9 +188,7 @@ class GroundingMetric(Metric):
         """
         if given is not None:
             return check_phrases(given, len(stories), argument=self.words), GIVEN
-        for i, story in enumerate(stories):
-            for k, sentence in enumerate(story):
-                valid_unicode(sentence, f"predictions[{i}], sentence {k}")  # spaCy requires valid Unicode
+        check_sentences(stories)
         source = phrase_source(getattr(self, self.words), profile=self.profile, argument=self.words, split=split)
         self.check_language(source.language)
         extract = source.nouns if nouns else partial(source.noun_phrases, pronouns=pronouns)

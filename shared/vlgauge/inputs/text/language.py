@@ -1,13 +1,13 @@
 """Sentences and words of a story, identical for all story metrics."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from vlgauge.core.errors import UsageError, WeightsNotFoundError
 from vlgauge.core.optional_dependencies import importing
 from vlgauge.core.pool import pool
-from vlgauge.core.validation import check_choice, short_repr
+from vlgauge.core.validation import check_choice, short_repr, valid_unicode
 from vlgauge.inputs.text.treebank import (
     part_clitics,
     part_colons_and_commas,
@@ -87,6 +87,17 @@ def story_sentences(story: str | list[str], split: Callable[[str], list[str]]) -
             "sentences", f"must be a function that returns a list of str, got {type(pieces).__name__}"
         )
     return [stripped for piece in pieces if (stripped := piece.strip())]
+
+
+def check_sentences(stories: Sequence[Sequence[str]]) -> None:
+    """Check that the sentences of stories are valid Unicode, which spaCy and tokenizers require.
+
+    Raises:
+        UsageError: If a sentence is not. The message contains its position.
+    """
+    for i, story in enumerate(stories):
+        for k, sentence in enumerate(story):
+            valid_unicode(sentence, f"predictions[{i}], sentence {k}")
 
 
 def sentence_splitter(sentences: str | Callable[[str], list[str]] = "rules") -> Callable[[str], list[str]]:
