@@ -3,8 +3,6 @@
 import math
 from typing import Any
 
-import numpy as np
-
 from vlgauge.core import validation  # From: "vlgauge[clair]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.core.errors import UsageError  # From: "vlgauge[clair]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families import base  # From: "vlgauge[clair]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
@@ -89,34 +87,21 @@ class Clair(judged.JudgeMetric):
         rows = [row for row, known in enumerate(references) if known]
         questions = [self.question(predictions[row], references[row]) for row in rows]
         altered = self.warn_escaped(judge, questions)
-        answers = judge.answers(
-            questions, self.opening, longest=self.max_new_tokens, batch_size=self.batch_size, progress=self.progress
-        )
+        answers = self.ask(judge, questions)
         self._check_digits(judge)  # a server reports its tokens in its answers only
         scores: list[float] = []
-        n_missing = 0
+        places: list[list[int]] = []
         details: list[dict[str, Any]] = []
         for question, answer in zip(questions, answers, strict=True):
             written = parse_written_score(answer.text)
-            places = score_places(answer.text, written, answer.digit_at.tolist()) if judge.reads_digits else []
-            has_digits = not np.isnan(answer.digits[places]).any()
-            n_missing += not has_digits
-            found = (
-                compute_expected_score(written, places, answer.digits) if self.variant == "expected" else written.score
-            )
+            own = score_places(answer.text, written, answer.digit_at.tolist()) if judge.reads_digits else []
+            is_expected = self.variant == "expected"
+            found = compute_expected_score(written, own, answer.digits) if is_expected else written.score
             scores.append(found / HIGHEST)
-            details.append(
-                {
-                    "question": question.text(),
-                    "answer": answer.text,
-                    "number": None if math.isnan(written.score) else written.score,
-                    "reason": written.reason,
-                    "digits": [[round(p, 9) for p in answer.digits[i].tolist()] for i in places if has_digits],
-                    "ended": answer.ended,
-                }
-            )
+            places.append(own)
+            details.append(judged.describe_answer(question, answer, written.score, own, reason=written.reason))
         if self.variant == "expected":
-            self.warn_missing_digits(n_missing, len(answers))
+            self.warn_missing_digits(answers, places)
         return self.result(
             **base.fill_rows(len(predictions), rows, scores, details if return_details else None),
             signature_extra=self.signature_extra(judge),

@@ -186,24 +186,12 @@ class Fleur(judged.JudgeMetric):
         """Return the score of each prompt and its details. The score is NaN if the answer contains no number."""
         answers = self.ask(judge, questions)
         self._check_digits(judge)  # a server reports its tokens in its answers only
-        scores, details, n_missing = [], [], 0
-        for question, answer in zip(questions, answers, strict=True):
-            number = parse_number(answer.text)
-            places = find_smoothed_places(number, answer.digit_at.tolist())
-            score = compute_smoothed_score(number, places, answer.digits, self.variant)
-            scores.append(score)
-            value = None if math.isnan(number) else number
-            has_digits = not np.isnan(answer.digits[places]).any()
-            n_missing += not has_digits
-            digits = [[round(p, 9) for p in answer.digits[i].tolist()] for i in places if has_digits]
-            details.append(
-                {
-                    "question": question.text(),
-                    "answer": answer.text,
-                    "number": value,
-                    "digits": digits,
-                    "ended": answer.ended,
-                }
-            )
-        self.warn_missing_digits(n_missing, len(answers))
-        return scores, details
+        numbers = [parse_number(answer.text) for answer in answers]
+        places = [
+            find_smoothed_places(number, answer.digit_at.tolist())
+            for number, answer in zip(numbers, answers, strict=True)
+        ]
+        rows = list(zip(questions, answers, numbers, places, strict=True))
+        self.warn_missing_digits(answers, places)
+        scores = [compute_smoothed_score(number, own, answer.digits, self.variant) for _, answer, number, own in rows]
+        return scores, [judged.describe_answer(*row) for row in rows]

@@ -1,6 +1,13 @@
 """Family of the metrics that ask a judge model: base class and settings."""
 
-from vlgauge.families.judged.metric import IMAGE_COLUMNS, TEXT_COLUMNS, JudgeMetric, check_model, pictures_of
+from vlgauge.families.judged.metric import (
+    IMAGE_COLUMNS,
+    TEXT_COLUMNS,
+    JudgeMetric,
+    check_model,
+    describe_answer,
+    pictures_of,
+)
 from vlgauge.families.judged.question_graphs import (
     QuestionGraph,
     QuestionTable,
@@ -22,6 +29,7 @@ __all__ = [
     "QuestionTable",
     "apply_dependencies",
     "check_model",
+    "describe_answer",
     "dsg_score",
     "graph_of",
     "parse_graph",

@@ -1,5 +1,6 @@
 """Base class of the metrics that ask a judge model: settings, preflight and signature fields."""
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -155,17 +156,47 @@ class JudgeMetric(Metric):
             )
         return n
 
-    def warn_missing_digits(self, n_missing: int, n_answers: int) -> None:
+    def warn_missing_digits(self, answers: Sequence[Answer], places: Sequence[Sequence[int]]) -> None:
         """Warn about answers whose score is undefined because a server did not return their digits.
 
+        Args:
+            answers: The answers.
+            places: Indices of the scored tokens of each answer.
+
         Warns:
-            UserWarning: If `n_missing` is not 0.
+            UserWarning: If there are such answers.
         """
+        n_missing = sum(not _has_digits(answer, own) for answer, own in zip(answers, places, strict=True))
         if n_missing:
             warn(
-                f"{n_missing} of {n_answers} answers are undefined, because the server returned too few of their "
+                f"{n_missing} of {len(answers)} answers are undefined, because the server returned too few of their "
                 "digits; make it return the 20 most likely tokens, or pass the model itself as `model`"
             )
+
+
+def _has_digits(answer: Answer, places: Sequence[int]) -> bool:
+    return not np.isnan(answer.digits[list(places)]).any()
+
+
+def describe_answer(
+    question: Question, answer: Answer, number: float, places: Sequence[int], **more: Any
+) -> dict[str, Any]:
+    """Return the details of a numeric answer.
+
+    Args:
+        question: The question.
+        answer: The answer.
+        number: Number in the answer. NaN if there is none.
+        places: Indices of the scored tokens.
+        **more: Other parts of the answer by name.
+
+    Returns:
+        ``question``, ``answer``, ``number``, the other parts, ``digits`` (probabilities at `places`) and ``ended``.
+    """
+    read = {"question": question.text(), "answer": answer.text, "number": None if math.isnan(number) else number}
+    kept = places if _has_digits(answer, places) else ()
+    digits = [[round(chance, 9) for chance in answer.digits[i].tolist()] for i in kept]
+    return {**read, **more, "digits": digits, "ended": answer.ended}
 
 
 def check_model(name: str, model: Any) -> Any:
