@@ -5,10 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from vlgauge.core import signatures  # From: "vlgauge[capture]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.core.errors import UsageTypeError  # From: "vlgauge[capture]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.core.signatures import (
-    name_of_content,  # From: "vlgauge[capture]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
-)
 from vlgauge.families import base  # From: "vlgauge[capture]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families import scene_graphs  # From: "vlgauge[capture]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
@@ -86,7 +84,7 @@ class Capture(scene_graphs.SceneGraphMetric):
         """
         fields = super().signature_fields()
         unwanted = fields.pop("no_objects")
-        return fields if unwanted is None else fields | {"no_objects": name_of_content(unwanted)}
+        return fields if unwanted is None else fields | {"no_objects": signatures.name_of_content(unwanted)}
 
     @property
     def reads_vectors(self) -> bool:

@@ -11,15 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from vlgauge.core import signatures  # From: "vlgauge[chair]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core import validation  # From: "vlgauge[chair]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.core.errors import UsageError  # From: "vlgauge[chair]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.core.errors import UsageTypeError  # From: "vlgauge[chair]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.core.signatures import (
-    name_of_content,  # From: "vlgauge[chair]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
-)
-from vlgauge.core.validation import (
-    check_one_each,  # From: "vlgauge[chair]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
-)
-from vlgauge.core.validation import warn  # From: "vlgauge[chair]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families import base  # From: "vlgauge[chair]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families import scene_graphs  # From: "vlgauge[chair]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.inputs.text.language import words  # From: "vlgauge[chair]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
@@ -105,7 +100,7 @@ class Chair(scene_graphs.ObjectMetric):
         """
         fields = super().signature_fields()
         table = fields.pop("table")
-        return fields if table is None else fields | {"table": name_of_content(table)}
+        return fields if table is None else fields | {"table": signatures.name_of_content(table)}
 
     def _compute(
         self,
@@ -121,7 +116,7 @@ class Chair(scene_graphs.ObjectMetric):
         table = object_table(self.table) if self.table is not None else mscoco_table(self.variant == "fixed")
         find, tagger = self._finder(table)
         if strange := sorted({name for names in given for name in names or ()} - table.keys()):
-            warn(
+            validation.warn(
                 f"`objects` has {len(strange)} names that are not in the table of objects, such as "
                 f"{strange[0]!r}, and are never found in captions, which lowers recall; use the singular names "
                 "of the table"
@@ -230,7 +225,7 @@ def _check_objects(objects: Any, n_rows: int) -> list[list[str] | None]:
     """Validate the objects of each image and return them in lowercase. None if the objects are unknown."""
     if objects is None:
         return [None] * n_rows
-    check_one_each("objects", objects, n_rows, "list of names per row")
+    validation.check_one_each("objects", objects, n_rows, "list of names per row")
     for index, names in enumerate(objects):
         if names is None:
             continue

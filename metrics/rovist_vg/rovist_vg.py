@@ -11,10 +11,7 @@ from typing import Any
 import numpy as np
 
 from vlgauge.checkpoints import preflight  # From: "vlgauge[rovist-vg]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.core.validation import (
-    check_path,  # From: "vlgauge[rovist-vg]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
-)
-from vlgauge.core.validation import warn  # From: "vlgauge[rovist-vg]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core import validation  # From: "vlgauge[rovist-vg]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families import base  # From: "vlgauge[rovist-vg]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families import grounding  # From: "vlgauge[rovist-vg]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.inputs.text import word_lookup  # From: "vlgauge[rovist-vg]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
@@ -88,8 +85,8 @@ class RovistVg(grounding.GroundingMetric):
         nouns: Any = None,
         **host: Any,
     ) -> None:
-        self.checkpoint = check_path("checkpoint", checkpoint)
-        self.glove_path = check_path("glove_path", glove_path)
+        self.checkpoint = validation.check_path("checkpoint", checkpoint)
+        self.glove_path = validation.check_path("glove_path", glove_path)
         self.idf, self.nouns = idf, nouns
         self.oov = base.check_choice("oov", oov, word_lookup.OOV)
         self.aggregate = base.check_choice("aggregate", aggregate, AGGREGATES)
@@ -156,7 +153,7 @@ class RovistVg(grounding.GroundingMetric):
         self.warn_of_images(spots)
         unseen = sum(of.seen.count(False) for of in own)
         if unseen and idf is not None and idf.n_stories is None:
-            warn(
+            validation.warn(
                 f"nouns missing from the idf table: {unseen}; because it has no N, each has the weight largest "
                 "value + ln 2"
             )
