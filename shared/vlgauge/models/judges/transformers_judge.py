@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageOps
 
 from vlgauge.checkpoints.torch_runtime import check_fork, exact
 from vlgauge.core.errors import UsageError, short_reason
@@ -527,10 +527,9 @@ def pad_to_square(image: Image.Image, mean: Sequence[float]) -> Image.Image:
     if width == height:
         return image
     side = max(width, height)
-    red, green, blue = (int(255 * value) for value in mean)
-    found = Image.new("RGB", (side, side), (red, green, blue))
-    found.paste(image, ((side - width) // 2, (side - height) // 2))
-    return found
+    left, top = (side - width) // 2, (side - height) // 2
+    border = (left, top, side - width - left, side - height - top)
+    return ImageOps.expand(image, border, fill=tuple(int(255 * value) for value in mean))
 
 
 def _with_answer(one: _Prepared, kind: str) -> _Prepared:
