@@ -35,7 +35,6 @@ _OURS = ("model", "messages", "logprobs", "top_logprobs", "temperature", "seed",
 # Text that resembles a special token. A server does not report the special tokens of its model.
 _LOOKS_SPECIAL = re.compile(r"<[^<>\s]{1,60}>|\[/?[A-Z_]{2,20}\]")
 _NO_NAME = re.compile(r"[^\w./:-]", re.ASCII)
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class ServedJudge:
@@ -72,7 +71,7 @@ class ServedJudge:
         self._url = check_url(url)
         if not isinstance(model, str) or not model.strip() or not model.isprintable():
             raise UsageError.about("model", f"must be the name of the model on the server, got {short_repr(model)}")
-        if key_from is not None and not (isinstance(key_from, str) and _VARIABLE.fullmatch(key_from)):
+        if key_from is not None and not (isinstance(key_from, str) and key_from.isidentifier()):
             # Do not show the value, because it may be the key itself.
             raise UsageError.about("key_from", "must be the name of an environment variable, not a key")
         self._model, self._key_from = model, key_from
