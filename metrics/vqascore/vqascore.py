@@ -72,8 +72,10 @@ class Vqascore(judged.JudgeMetric):
         **host: Any,
     ) -> None:
         self.definition = validation.check_choice("definition", definition, DEFINITIONS)
-        self.template = TEMPLATES[self.definition] if template is None else check_text("template", template)
-        self.answer = check_text("answer", answer)
+        self.template = (
+            TEMPLATES[self.definition] if template is None else validation.plain_text(template, "template", "a string")
+        )
+        self.answer = validation.plain_text(answer, "answer", "a string")
         if _BLANK not in self.template + self.answer:
             raise UsageError.about("template", f"must contain {_BLANK} for the caption, got {self.template!r}")
         if not self.answer.strip():
@@ -113,14 +115,3 @@ class Vqascore(judged.JudgeMetric):
 def _chance(log_chance: float) -> float | None:
     """Return the probability, or None if it is unknown."""
     return None if math.isnan(log_chance) else math.exp(log_chance)
-
-
-def check_text(name: str, value: Any) -> str:
-    """Validate a setting that must be a string.
-
-    Raises:
-        ValueError: If it is not a string.
-    """
-    if not isinstance(value, str):
-        raise UsageError.about(name, f"must be a string, got {validation.short_repr(value)}")
-    return value

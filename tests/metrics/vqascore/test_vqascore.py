@@ -93,7 +93,7 @@ def test_details_have_question_and_chances():
     [
         ({"definition": "v4"}, r"^`definition`"),
         ({"template": "What?"}, r"^`template`.*got 'What\?'"),
-        ({"template": 3}, r"^`template`.*got 3"),
+        ({"template": 3}, r"^`template`.*got int"),
         ({"answer": " "}, r"^`answer`"),
     ],
 )
