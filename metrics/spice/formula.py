@@ -11,20 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
 
+from vlgauge.inputs.text.word_lists import word_list
+
 Synsets = Callable[[str], frozenset[str]]
 Words = tuple[str, ...]
 
-# Attributes in the color and number sub-scores of the paper. "gray" and "grey" are spellings of one word.
-COLOURS = frozenset(
-    """black blue brown cyan gold golden gray green grey indigo maroon orange pink purple red silver tan turquoise
-    violet white yellow""".split()  # noqa: SIM905
-)
-NUMBERS = frozenset("one two three four five six seven eight nine ten".split())  # noqa: SIM905
-SIZES = frozenset(
-    """big broad bulky compact colossal deep enormous fat giant gigantic great high huge immense jumbo large little
-    long low massive miniature mini narrow petite puny short shallow skinny slender slim small tall teeny thick
-    thin tiny towering vast wide""".split()  # noqa: SIM905
-)
+# Attributes in the color, number and size sub-scores of the paper. "gray" and "grey" are spellings of one word.
+ATTRIBUTES = {kind: word_list(f"spice_{kind}") for kind in ("colours", "numbers", "sizes")}
 
 
 @dataclass(eq=False)
@@ -175,12 +168,11 @@ def f_score(n_matched: int, n_candidate: int, n_references: int) -> tuple[float,
     return precision, recall, 2 * precision * recall / (precision + recall)
 
 
-KINDS = ("objects", "attributes", "relations", "colours", "numbers", "sizes")
+KINDS = ("objects", "attributes", "relations", *ATTRIBUTES)
 
 
 def is_kind(kind: str, found: tuple[Concept, ...]) -> bool:
     """Return whether a tuple belongs to a sub-score."""
     if kind in ("objects", "attributes", "relations"):
         return len(found) == 1 + ("objects", "attributes", "relations").index(kind)
-    words = {"colours": COLOURS, "numbers": NUMBERS, "sizes": SIZES}[kind]
-    return len(found) == 2 and not found[1].words.isdisjoint(words)
+    return len(found) == 2 and not found[1].words.isdisjoint(ATTRIBUTES[kind])

@@ -1,5 +1,6 @@
 """Location, identity, size and license of judge models."""
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +9,7 @@ from typing import Any
 
 from vlgauge.checkpoints.files import joint_digest
 from vlgauge.core.errors import UsageError, as_setting
-from vlgauge.core.files import read_json
+from vlgauge.core.files import DATA, read_json
 from vlgauge.core.progress import announce
 from vlgauge.core.signatures import local_name
 from vlgauge.models.model_folders import PINNED, FolderSource, read_config
@@ -30,14 +31,7 @@ EXPERT = "hjkim811/EXPERT-llava-13b-lora"
 EXPERT_HINT = f'pass "{EXPERT}@COMMIT" (COMMIT by `git ls-remote https://huggingface.co/{EXPERT} HEAD`) or its folder'
 """How to specify EXPERT, in error messages."""
 # Licenses with conditions of use, and size of the files in GB, by the beginning of the repository name.
-BINDING = {
-    "llava-hf/llava-1.5-13b": ("the Llama 2 Community License", 26.7),
-    "llava-hf/llava-1.5-7b": ("the Llama 2 Community License", 14.1),
-    "Qwen/Qwen2.5-VL-3B": ("the Qwen Research License, for research only", 7.5),
-    "google/gemma-": ("the Gemma Terms of Use", None),
-    "google/paligemma": ("the Gemma Terms of Use", None),
-    "meta-llama/": ("a Llama Community License", None),
-}
+BINDING = json.loads((DATA / "judge_licenses.json").read_text("utf-8"))
 
 
 # Folders whose hashing was already announced in this process.
