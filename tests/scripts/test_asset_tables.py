@@ -10,14 +10,20 @@ from folders import ROOT
 import vlgauge
 from vlgauge.api.prefetch.assets import HubFiles, about, assets_of
 from vlgauge.core.catalog import metric_folder, metric_names
+from vlgauge.core.files import DATA
 from vlgauge.core.validation import setting_names
-from vlgauge.inputs.text.noun_phrases import INSTALL_PAPER
+from vlgauge.inputs.text.concreteness import PACKAGE, PACKAGE_VERSION, SHA256
+from vlgauge.inputs.text.noun_phrases import INSTALL_PAPER, NOT_BY_PIP, PAPER_PIPELINE, PAPER_VERSION
 from vlgauge.models.clip.architectures import TABLE
 from vlgauge.models.clip.files import RELEASES
 from vlgauge.models.grounding.model import AUTHORS_FILE as GROUNDING_FILE
 from vlgauge.models.grounding.model import AUTHORS_IDF as GROUNDING_IDF
-from vlgauge.models.pairs.models import AUTHORS_FILE, BASE
+from vlgauge.models.judges.sources import LLAVA, SMALL
+from vlgauge.models.pairs.models import AUTHORS_FILE, BASE, PINNED_BASE
+from vlgauge.models.rated.models import RELEASED
+from vlgauge.models.rated.models import TEXT_ENCODER as POLOS_TEXTS
 from vlgauge.models.sentences.model import MINILM, MINILM_REVISION, MINILM_SHA256
+from vlgauge.models.token_encoders import ROBERTA
 
 
 @pytest.mark.parametrize("name", metric_names())
@@ -60,6 +66,23 @@ def test_a_card_tells_size_and_licence_and_who_fetches():
     assert " | about 605 MB | none stated, so redistribution is not permitted | you |\n" in told
     assert f"({tables._BY_HAND})" in told
     assert tables._BY_HAND.endswith("/howto/manual_downloads.html")
+
+
+def test_the_facts_name_the_files_and_versions_of_the_code():
+    facts = (DATA / "assets.json").read_text("utf-8").replace('\\"', '"')
+    for part in (
+        *(AUTHORS_FILE, GROUNDING_FILE, GROUNDING_IDF, RELEASED, PINNED_BASE, LLAVA.partition("@")[2]),
+        *(MINILM, BASE, POLOS_TEXTS, ROBERTA.partition("@")[0], TABLE["ViT-B/32"].repository),
+        *(
+            INSTALL_PAPER,
+            NOT_BY_PIP,
+            f"{PAPER_PIPELINE}-{PAPER_VERSION}",
+            f"{PACKAGE}=={PACKAGE_VERSION}",
+            SHA256,
+            SMALL,
+        ),
+    ):
+        assert f"{part}" in facts
 
 
 @pytest.mark.parametrize("name", metric_names())

@@ -278,11 +278,11 @@ def test_the_authors_files_of_rovist_vg_are_named(capsys):
 def test_files_by_hand_have_an_address_a_licence_a_digest_and_a_setting(capsys, name):
     settings = {one for part in (name, "rovist_vg", "rovist_c") for one in setting_names(type(vlgauge.load(part)))}
     for asset in assets_of(name):
-        if isinstance(asset, ManualDownload) and asset.about is not None:
+        if isinstance(asset, ManualDownload) and asset.origin:
             listed = run(capsys, "prefetch", "--list", name)[1]
-            assert f"  address: {asset.url or asset.about.origin}\n" in listed
-            assert re.match("https://", asset.url or asset.about.origin)
-            assert f"  license: {asset.about.licence}\n" in listed
+            assert f"  address: {asset.url or asset.origin}\n" in listed
+            assert re.match("https://", asset.url or asset.origin)
+            assert f"  license: {asset.licence}\n" in listed
             assert f"  sha256: {asset.sha256 or 'unknown; identified by'}" in listed
             assert f"  setting: `{asset.setting}`\n" in listed
             assert asset.setting in settings

