@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import tarfile
-from argparse import Namespace
 from dataclasses import fields
 
 import pytest
@@ -21,7 +20,7 @@ import vlgauge
 from vlgauge.api import sources
 from vlgauge.api.row_sources import RowLimits
 from vlgauge.api.row_sources.hub import HubRows
-from vlgauge.cli import data_sets, main
+from vlgauge.cli import main
 from vlgauge.core.errors import NetworkError
 from vlgauge.leaderboard.records import read_records
 
@@ -296,10 +295,10 @@ def test_one_caption_a_line_and_rows_chosen_of_a_table(tmp_path, capsys):
 
 def test_only_the_rows_that_are_read_are_listed_of_an_archive(tmp_path, monkeypatch):
     monkeypatch.setattr(sources, "tar_rows", lambda file, limits, most_rows: (file, most_rows))
-    given = Namespace(revision=None, split=None, skip=3, **{f"max_{one.name}": None for one in fields(RowLimits)})
+    given = {"revision": None, "split": None, "limits": RowLimits(), "skip": 3}
     for limit, most_rows in ((4, 7), (None, None)):
-        assert data_sets.source_of("a.tar", Namespace(limit=limit, **vars(given))) == ("a.tar", most_rows)
-    monkeypatch.setattr(sources, "source_of", lambda *_, **how: {}[how["most_rows"]])
+        assert sources.source_of("a.tar", limit=limit, **given) == ("a.tar", most_rows)
+    monkeypatch.setattr(sources, "source_of", lambda *_, **how: {}[how["skip"] + how["limit"]])
     with pytest.raises(KeyError, match="3"):
         vlgauge.score(archive(tmp_path / "a.tar", []), "rouge_l", skip=1, limit=2)
 

@@ -18,7 +18,7 @@ from vlgauge.api.score_suite import (
     columns_of_source,
     describe_failure,
 )
-from vlgauge.api.scored import score_columns
+from vlgauge.api.scored import SelectedRows, score_columns
 from vlgauge.api.scores import Scores
 from vlgauge.api.tables import TABLES, GivenTable, check_free_titles, check_rows_file, read_given_rows
 from vlgauge.core.catalog import metric_folder
@@ -135,9 +135,8 @@ def score(
                     "annotations", "requires a table of rows, got a folder, an archive or a Hub dataset"
                 )
             of_source: dict[str, Any] = {"split": split, "revision": revision, "skip": skip, "limit": limit}
-            of_source["progress"] = progress
             own_titles = titles | {"id": id, "groups": by_title}
-            given, ids, columns, metadata, loaded, grouped = _of_source(fspath(rows), load, own_titles, **of_source)
+            given, selected, loaded = _of_source(fspath(rows), load, own_titles, progress=progress, **of_source)
         else:
             for name, value in {"split": split, "revision": revision}.items():
                 if value is not None:
@@ -152,20 +151,14 @@ def score(
                 given = replace(given, rows=join_references(given.rows, captions, "`annotations`"))
             if suite is not None:
                 loaded = load(given.rows[0])
-            ids, columns, metadata = *read_given(given, loaded, titles, id), {}
-            grouped = row_groups(given.rows, ids, by_title)
+            selected = _read_given(given, loaded, titles, id, by_title)
         if isinstance(groups, Mapping):
-            grouped = RowGroups("groups", labels_in_order(groups, row_keys(ids)))
+            labels = labels_in_order(groups, row_keys(selected.ids))
+            selected = replace(selected, groups=RowGroups("groups", labels))
         check_free_titles(given.titles, [metric.name for metric in loaded])
-        how: dict[str, Any] = {
-            "rows": given.rows,
-            "captions_per_row": captions_per_row,
-            "seed": seed,
-            "metadata": metadata,
-        }
+        how: dict[str, Any] = {"details": details, "captions_per_row": captions_per_row, "seed": seed}
         how["describe_failure"] = None if suite is None else describe_failure
-        how["groups"] = grouped
-        scored = score_columns(loaded, ids, columns, details=details, **how)
+        scored = score_columns(loaded, selected, **how)
         human = titles["references"] or "references"
         if suite is not None and DISTANCE in suite.metrics and DISTANCE not in left_out and human in given.rows[0]:
             scored = add_distance(scored, loaded, take_columns(given.rows, human))
@@ -203,20 +196,14 @@ def get_ids(given: GivenTable, id: str | None) -> list[Any]:
     return row_ids(given.rows, id) if is_named else list(given.ids or [])
 
 
-def read_given(
-    given: GivenTable, metrics: Sequence[Metric], titles: Mapping[str, str | None], id: str | None
-) -> tuple[list[Any], dict[str, list[Any] | None]]:
-    """Read the IDs of the rows, and the columns that the metrics use.
-
-    Returns:
-        The IDs, and the cells by column name. None for optional columns that do not exist.
-
-    Raises:
-        ValueError: If a required column is missing.
-    """
+def _read_given(
+    given: GivenTable, metrics: Sequence[Metric], titles: Mapping[str, str | None], id: str | None, groups: str | None
+) -> SelectedRows:
     ids = get_ids(given, id)
     columns = read_columns(given.rows, metrics, titles)
-    return ids, columns if given.file is None else make_paths_absolute(columns, given.file)
+    if given.file is not None:
+        columns = make_paths_absolute(columns, given.file)
+    return SelectedRows(ids, columns, given.rows, groups=row_groups(given.rows, ids, groups))
 
 
 def split_metrics(metrics: str | Metric | Sequence[str | Metric]) -> list[str | Metric]:
@@ -283,16 +270,21 @@ def read_annotations(annotations: Any) -> Rows:
 
 
 def _of_source(
-    file: str, load: Callable[[Iterable[str]], list[Metric]], titles: Mapping[str, str | None], **how: Any
-) -> tuple[GivenTable, list[Any], dict[str, list[Any] | None], dict[str, Any], list[Metric], RowGroups | None]:
+    file: str,
+    load: Callable[[Iterable[str]], list[Metric]],
+    titles: Mapping[str, str | None],
+    *,
+    split: str | None,
+    revision: str | None,
+    progress: bool | None,
+    **how: Any,
+) -> tuple[GivenTable, SelectedRows, list[Metric]]:
     from vlgauge.api import sources  # only needed for datasets, archives and folders
 
-    limits = RowLimits()
-    most_rows = None if how["limit"] is None else how["skip"] + how["limit"]
-    chosen = {"revision": how.pop("revision"), "split": how.pop("split"), "most_rows": most_rows}
-    source = sources.source_of(file, limits=limits, **chosen)
+    how["limits"] = RowLimits()
+    source = sources.source_of(file, revision=revision, split=split, **how)
     metrics = load(columns_of_source(source))
-    reader = sources.rows_of(source, metrics, titles, limits=limits, **how)
+    reader = sources.rows_of(source, metrics, titles, progress=progress, **how)
 
     def frame() -> Any:
         import pandas as pd
@@ -302,5 +294,4 @@ def _of_source(
     if reader.left_out:
         warn(f"{sources.describe_skipped(reader)}; {'; '.join(sources.reasons(reader.left_out))}")
     own = ["id", *(name for name, cells in reader.columns.items() if cells is not None)]
-    given, metadata = GivenTable([{}], own, frame), sources.collect_metadata(reader)
-    return given, reader.ids, reader.columns, metadata, metrics, sources.groups_of(reader)
+    return GivenTable([{}], own, frame), sources.select_rows(reader), metrics

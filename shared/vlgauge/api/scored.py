@@ -9,10 +9,30 @@ from typing import TYPE_CHECKING, Any
 from vlgauge.api.columns import draw_captions, warn_of_repeated
 from vlgauge.api.computing import compute_all, without_details
 from vlgauge.families.set_sizes import add_set_sizes
+from vlgauge.inputs.tables.files import Rows
 from vlgauge.leaderboard.runs import RowGroups, count_set_sizes
 
 if TYPE_CHECKING:
     from vlgauge.families.base import Metric
+
+
+@dataclass(frozen=True)
+class SelectedRows:
+    """Rows to score.
+
+    Attributes:
+        ids: IDs of the rows.
+        columns: Cells by column name. None for optional columns that do not exist.
+        rows: Rows as they were read, for error messages.
+        metadata: Metadata of the rows, such as their dataset.
+        groups: Groups of rows that belong together. None if rows are independent.
+    """
+
+    ids: Sequence[Any]
+    columns: Mapping[str, list[Any] | None]
+    rows: Rows = field(default_factory=list)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    groups: RowGroups | None = None
 
 
 @dataclass(frozen=True)
@@ -69,18 +89,14 @@ class SystemScores:
 
 def score_columns(
     metrics: Sequence[Metric],
-    ids: Sequence[Any],
-    columns: Mapping[str, list[Any] | None],
+    selected: SelectedRows,
     *,
-    rows: Sequence[Mapping[str, Any]] = (),
     details: bool = False,
     captions_per_row: int | None = None,
     seed: int = 0,
-    metadata: Mapping[str, Any] | None = None,
     describe_failure: Callable[[Exception], str] | None = None,
-    groups: RowGroups | None = None,
 ) -> SystemScores:
-    """Score columns with all metrics.
+    """Score the columns of rows with all metrics.
 
     With `describe_failure`, the other metrics are still computed if a metric fails, unless all fail. The function
     converts its exception to the reason of the failure.
@@ -88,12 +104,12 @@ def score_columns(
     Raises:
         ValueError: As for `compute_all` and `draw_captions`.
     """
-    warn_of_repeated(ids, columns, grouped=groups is not None)
-    kept = dict(columns)
+    ids, kept = selected.ids, dict(selected.columns)
+    warn_of_repeated(ids, kept, grouped=selected.groups is not None)
     there = draw_captions(kept, ids, metrics, captions_per_row, seed)
     errors: dict[str, Exception] = {}
     on_failure = None if describe_failure is None else errors.__setitem__
-    results = compute_all(metrics, kept, details=details, rows=rows, on_failure=on_failure)
+    results = compute_all(metrics, kept, details=details, rows=selected.rows, on_failure=on_failure)
     if errors and not results:
         raise next(iter(errors.values()))
     failed = {name: describe_failure(error) for name, error in errors.items()} if describe_failure else {}
@@ -102,4 +118,4 @@ def score_columns(
         sizes = count_set_sizes(kept)
         for name, result in results.items():
             results[name] = result | add_set_sizes(result, sizes, ids, there=there, seed=seed)
-    return SystemScores(ids, kept, results, sizes, metadata or {}, failed, groups)
+    return SystemScores(ids, kept, results, sizes, selected.metadata, failed, selected.groups)

@@ -12,7 +12,7 @@ from vlgauge.api.notebook import frame_page, notebook_tables
 from vlgauge.api.numbers import CONFIDENCE, notes_of, numbers_of, numbers_table, summary
 from vlgauge.api.recording import OF_ONE, records_of
 from vlgauge.api.score_suite import suite_table
-from vlgauge.api.scored import SystemScores, score_columns
+from vlgauge.api.scored import SelectedRows, SystemScores, score_columns
 from vlgauge.core.errors import UsageError, UsageIndexError
 from vlgauge.core.results import DIGITS, printable
 from vlgauge.core.suites import SUITES, Suite
@@ -222,7 +222,8 @@ class Scores:
                 with rows_called("`rows`"), warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # already shown when the rows were scored
                     own = self._scored
-                    again = score_columns(self._metrics, own.ids, own.columns, details=True, groups=own.groups)
+                    given = SelectedRows(own.ids, own.columns, groups=own.groups)
+                    again = score_columns(self._metrics, given, details=True)
                 self._scored = self._scored.with_details(again)
             self._explanations = pages.explanations(self._scored)
         return self._explanations

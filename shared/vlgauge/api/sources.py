@@ -10,6 +10,7 @@ from vlgauge.api.row_sources import RowReader, SkippedRow, Source, guess_titles,
 from vlgauge.api.row_sources.grouped_files import tar_rows
 from vlgauge.api.row_sources.hub import PREFIX, HubRows, pin_dataset
 from vlgauge.api.row_sources.tables import folder_rows
+from vlgauge.api.scored import SelectedRows
 from vlgauge.core.errors import NetworkError, UsageError, as_option
 from vlgauge.core.progress import progress_bar
 from vlgauge.core.results import printable
@@ -24,7 +25,7 @@ _MOST_REASONS = 10
 
 
 def source_of(
-    file: str, *, revision: str | None, split: str | None, limits: RowLimits, most_rows: int | None = None
+    file: str, *, revision: str | None, split: str | None, limits: RowLimits, skip: int = 0, limit: int | None = None
 ) -> Source:
     """Return the source with a name, such as hub:OWNER/NAME.
 
@@ -33,7 +34,8 @@ def source_of(
         revision: Commit, tag or branch of the dataset.
         split: Split of the dataset.
         limits: Maximum size of a row.
-        most_rows: Number of rows that will be read, including skipped rows. Further rows of an archive are not listed.
+        skip: Number of rows before the first one that will be read.
+        limit: Number of rows that will be read. Further rows of an archive are not listed.
 
     Raises:
         ValueError: If the source does not exist, or an argument is missing or not supported by it.
@@ -44,7 +46,9 @@ def source_of(
         return HubRows(pin_dataset(identity, revision), config or None, split)
     if revision is not None:
         raise UsageError(f"{as_option('revision')} requires a dataset of the Hub, got the file {file!r}")
-    return folder_rows(file, limits) if Path(file).is_dir() else tar_rows(file, limits, most_rows)
+    if Path(file).is_dir():
+        return folder_rows(file, limits)
+    return tar_rows(file, limits, None if limit is None else skip + limit)
 
 
 def rows_of(
@@ -102,9 +106,10 @@ def titles_of(source: Source, wanted: Sequence[Any], given: Mapping[str, str | N
     return titles | {name: split_titles(title, source.kinds) for name, title in given.items() if title is not None}
 
 
-def collect_metadata(reader: RowReader) -> dict[str, Any]:
-    """Return the metadata of the rows for the result: their ``dataset``, and the rows that were ``left_out``."""
-    return {"dataset": asdict(reader.source.origin), "left_out": [asdict(one) for one in reader.left_out]}
+def select_rows(reader: RowReader) -> SelectedRows:
+    """Return the rows that were read, with metadata for the result: their ``dataset``, and the ``left_out`` rows."""
+    metadata = {"dataset": asdict(reader.source.origin), "left_out": [asdict(one) for one in reader.left_out]}
+    return SelectedRows(reader.ids, reader.columns, metadata=metadata, groups=groups_of(reader))
 
 
 def groups_of(reader: RowReader) -> RowGroups | None:

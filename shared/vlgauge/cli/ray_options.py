@@ -16,6 +16,7 @@ _RAY_ONLY = {
 _HERE_ONLY = {
     **{"--details": "details", "--report": "report", "--limit": "limit", "--skip": "skip"},
     **{"--revision": "revision", "--annotations": "annotations", "--without": "without", "--plot": "plot"},
+    "--captions-per-row": "captions_per_row",
 }
 
 

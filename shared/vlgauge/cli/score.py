@@ -15,7 +15,7 @@ from vlgauge.api import score_suite
 from vlgauge.api.columns import COLUMNS, read_columns, row_groups, row_ids
 from vlgauge.api.computing import load_metrics
 from vlgauge.api.numbers import CONFIDENCE, summary
-from vlgauge.api.scored import score_columns
+from vlgauge.api.scored import SelectedRows, score_columns
 from vlgauge.cli.drawing import check_picture, write_figure
 from vlgauge.cli.inputs import MOST_DIGITS, add_row_options, at_least, digits, is_source, level, scale
 from vlgauge.cli.outputs import RESULT_ENDINGS, check_report, check_result_target, write_output, write_result
@@ -32,7 +32,6 @@ from vlgauge.cli.scoring import (
 from vlgauge.core.errors import UsageError
 from vlgauge.core.results import DIGITS, format_value, to_cell, to_json, to_table
 from vlgauge.core.suites import SUITES
-from vlgauge.families.set_sizes import OPTION
 from vlgauge.inputs.limits import RowLimits
 from vlgauge.inputs.tables.files import Rows, make_paths_absolute, read_rows, take_columns
 from vlgauge.leaderboard.run_files import columns_of
@@ -40,6 +39,7 @@ from vlgauge.leaderboard.runs import GROUPED_BY, GROUPS
 from vlgauge.leaderboard.table import Numbers, Table, render
 
 if TYPE_CHECKING:
+    from vlgauge.api.row_sources import Origin, RowReader
     from vlgauge.families.base import Metric
     from vlgauge.leaderboard.runs import RowGroups
 
@@ -48,6 +48,8 @@ _FILE_HELP = (
     "hub:OWNER/NAME:CONFIG, a dataset of the Hub; a .tar of WebDataset; a folder of images or videos"
 )
 MARKUP = ("markdown", "latex")
+MOSTLY_SKIPPED = 3
+"""Exit code of a run that wrote its results but skipped more than half of the rows."""
 # Fields of a file of scores that are not part of the result of a metric.
 _NOT_RESULTS = ("ids", "sizes", GROUPS, GROUPED_BY)
 
@@ -130,8 +132,6 @@ def run(options: argparse.Namespace) -> int:
     suite = score_suite.find_suite(names)
     files = options.file if options.metrics is None else [options.metric]
     check_ray_options(options, files)
-    if options.engine == "ray" and options.captions_per_row is not None:
-        raise UsageError(f"{OPTION} cannot be combined with --engine ray; sample the captions before")
     if options.engine == "ray":
         if suite is not None:
             raise UsageError(f"METRIC must be metrics with --engine ray, got the suite {names}")
@@ -160,17 +160,18 @@ def run(options: argparse.Namespace) -> int:
     if options.plot_kind == "correlation" and len(settings) < 2:
         raise UsageError(f"--plot-kind correlation requires several metrics, got {', '.join(settings)}")
     check_picture(options.plot, [file])
-    data_sets = import_module("vlgauge.cli.data_sets") if is_source(file) else None
+    sources = import_module("vlgauge.api.sources") if is_source(file) else None  # not needed for tables
+    limits = {limit.name: number for limit in fields(RowLimits) if (number := getattr(options, f"max_{limit.name}"))}
+    how: dict[str, Any] = {"limits": RowLimits(**limits), "skip": options.skip, "limit": options.limit}
     source = None
-    if data_sets is not None:
-        source = data_sets.source_of(file, options)
-        data_sets.record_origin(options, source.origin, file)
+    if sources is not None:
+        source = sources.source_of(file, revision=options.revision, split=options.split, **how)
+        if file.startswith("hub:"):
+            record_origin(options, source.origin)
+        if options.annotations is not None:
+            raise UsageError(f"--annotations requires a table of rows, got {file!r}")
     check_record_options(options, file)
-    rows = read_rows(file, options.input_format) if source is None else []
-    if source is None:
-        rows = join_annotations(rows, options)
-    elif options.annotations is not None:
-        raise UsageError(f"--annotations requires a table of rows, got {file!r}")
+    rows = join_annotations(read_rows(file, options.input_format), options) if source is None else []
     human = None
     if suite is not None:
         titles = {*(rows[0] if source is None else score_suite.columns_of_source(source))}
@@ -178,32 +179,28 @@ def run(options: argparse.Namespace) -> int:
         settings = score_suite.choose_metrics(suite, titles, without, settings)
         human = settings.pop(score_suite.DISTANCE, None)
     metrics = load_metrics(settings, config=options.config, profile=options.profile)
-    reader = None if data_sets is None else data_sets.rows_of(source, metrics, options)
-    if data_sets is None or reader is None:
-        ids, columns, groups = table_columns(rows, metrics, options, file)
-    else:
-        ids, columns, groups = reader.ids, reader.columns, data_sets.groups_of(reader)
+    reader: RowReader | Any = None
+    if sources is not None:
+        titles_by_column = {name: getattr(options, name) for name in (*COLUMNS, "id", "groups")}
+        reader = sources.rows_of(source, metrics, titles_by_column, **how)
+    selected = select_rows(rows, metrics, options, file) if sources is None else sources.select_rows(reader)
     scored = score_columns(
         metrics,
-        ids,
-        columns,
-        rows=rows[options.skip :],
+        selected,
         details=options.details or options.report is not None,
         captions_per_row=options.captions_per_row,
         seed=options.seed,
-        metadata=None if data_sets is None else data_sets.collect_metadata(reader),
         describe_failure=None if suite is None else score_suite.describe_failure,
-        groups=groups,
     )
     if human is not None:
-        chosen = rows[options.skip :][: len(ids)]
-        scored = score_suite.add_distance(scored, metrics, take_columns(chosen, options.references or "references"))
+        human_stories = take_columns(selected.rows, options.references or "references")
+        scored = score_suite.add_distance(scored, metrics, human_stories)
     results = dict(scored.results) if options.details else scored.plain
     record = scored.run(details=options.details)
-    of_rows = [] if data_sets is None else data_sets.lines_of(reader)
+    of_rows = [] if sources is None else sources.lines_of(reader)
     # Print before anything is written, so that long computations are not lost if a file cannot be written.
     table = None if suite is None else score_suite.suite_table(suite, scored, Numbers(options.digits, options.scale))
-    print_results(results, record, scored.columns["predictions"] or [], of_rows, options, table, groups)
+    print_results(results, record, scored.columns["predictions"] or [], of_rows, options, table, scored.groups)
     if options.output:
         write_result(options.output, record)
     record_results(record, results, options)
@@ -216,7 +213,11 @@ def run(options: argparse.Namespace) -> int:
         write_output(options.report, pages.report(pages.explanations(scored), notes=options.warned), "--report")
     if scored.failed:
         return 1
-    return 0 if data_sets is None else data_sets.code_after(reader)
+    if sources is None or not reader.left_out:
+        return 0
+    # Rows whose score is undefined are not skipped.
+    sys.stderr.write(f"{sources.describe_skipped(reader)}\n")
+    return MOSTLY_SKIPPED if 2 * len(reader.left_out) > reader.n_read else 0
 
 
 def print_results(
@@ -280,13 +281,26 @@ def score_with_ray(options: argparse.Namespace, names: str, files: Sequence[str]
     return 0
 
 
-def table_columns(
-    rows: Rows, metrics: Sequence[Metric], options: argparse.Namespace, file: str
-) -> tuple[list[Any], dict[str, list[Any] | None], RowGroups | None]:
-    """Select rows of a table, and read their IDs, columns and groups as the options say.
+def record_origin(options: argparse.Namespace, origin: Origin) -> None:
+    """Set the record options to the dataset of the Hub that the rows come from.
 
-    Returns:
-        IDs, cells by column name (None for missing optional columns), and the groups or None.
+    Raises:
+        UsageError: If an option names another dataset.
+    """
+    if options.record is None:
+        options.split = None  # the option selects the split of FILE in this case
+        return
+    own = {"dataset": origin.id, "dataset_config": origin.config, "dataset_revision": origin.revision}
+    for name, value in (own | {"split": origin.split}).items():
+        if getattr(options, name) not in (None, value):
+            raise UsageError(
+                f"--{name.replace('_', '-')} must be omitted or {value}, as in FILE, got {getattr(options, name)}"
+            )
+        setattr(options, name, value)
+
+
+def select_rows(rows: Rows, metrics: Sequence[Metric], options: argparse.Namespace, file: str) -> SelectedRows:
+    """Select rows of a table, and read their IDs, columns and groups as the options say.
 
     Raises:
         ValueError: If an option is not supported for tables, no row is selected, or a column is missing.
@@ -297,14 +311,13 @@ def table_columns(
         if getattr(options, f"max_{limit.name}") is not None:
             given = f"--max-{limit.name.replace('_', '-')}"
             raise UsageError(f"{given} requires hub:, a .tar or a folder, whose rows it leaves out, got {file!r}")
-    ids = row_ids(rows, options.id)
     stop = None if options.limit is None else options.skip + options.limit
     if not (chosen := rows[options.skip : stop]):
         raise UsageError(f"--skip must be less than the number of rows, {len(rows)}, got {options.skip}")
-    titles = {column: getattr(options, column) for column in COLUMNS}
-    own_ids = ids[options.skip : stop]
-    groups = row_groups(chosen, own_ids, options.groups)
-    return own_ids, make_paths_absolute(read_columns(chosen, metrics, titles), file), groups
+    ids = row_ids(rows, options.id)[options.skip : stop]
+    columns = read_columns(chosen, metrics, {column: getattr(options, column) for column in COLUMNS})
+    groups = row_groups(chosen, ids, options.groups)
+    return SelectedRows(ids, make_paths_absolute(columns, file), chosen, groups=groups)
 
 
 def numbers_alone(results: Mapping[str, Mapping[str, Any]], digits: int) -> str:
