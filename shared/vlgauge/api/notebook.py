@@ -4,18 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
 
+from vlgauge.core.files import DATA
 from vlgauge.leaderboard.table import Table, notes_of, render
-
-# Do not set text or background colors, so that the notebook determines both.
-_STYLE = (
-    ".vlgauge table{border-collapse:collapse;color:inherit;background:transparent}"
-    ".vlgauge th,.vlgauge td{padding:.25em .7em;color:inherit;background:transparent;"
-    "border:0;border-bottom:1px solid rgba(128,128,128,.45)}"
-    ".vlgauge th{text-align:left}"
-    ".vlgauge td{font-variant-numeric:tabular-nums}"
-    ".vlgauge p{margin:.35em 0;font-size:.85em;max-width:70em;overflow-wrap:anywhere;color:inherit}"
-    ".vlgauge .wide{overflow-x:auto}"
-)
 
 
 def notebook_tables(tables: Sequence[Table], notes: Sequence[str] = ()) -> str:
@@ -25,7 +15,8 @@ def notebook_tables(tables: Sequence[Table], notes: Sequence[str] = ()) -> str:
         parts.append(f'<div class="wide">{render(replace(one, notes=[], bold=""), "html")}</div>')
         parts += [f"<p>{escape(note)}</p>" for note in notes_of(one)]
     own = "".join(f"<p>{escape(note)}</p>" for note in notes)
-    return f'<div class="vlgauge"><style>{_STYLE}</style>{"".join(parts)}{own}</div>'
+    style = (DATA / "notebook.css").read_text("utf-8")
+    return f'<div class="vlgauge"><style>{style}</style>{"".join(parts)}{own}</div>'
 
 
 def frame_page(page: str, title: str) -> str:
