@@ -1,6 +1,5 @@
 """Identity of a run: digests of the content of its files and of its settings, without times."""
 
-import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping
@@ -11,10 +10,8 @@ from typing import Any
 
 from datasets.fingerprint import Hasher
 
-from vlgauge.core.files import open_file
+from vlgauge.checkpoints.files import sha256_of
 from vlgauge.core.signatures import signature_value
-
-_BLOCK_BYTES = 2**20
 
 
 def contents_of(paths: Iterable[str | Path]) -> dict[str, dict[str, Any]]:
@@ -23,15 +20,7 @@ def contents_of(paths: Iterable[str | Path]) -> dict[str, dict[str, Any]]:
     Raises:
         OSError: If one cannot be read.
     """
-    return {str(path): _content_of(path) for path in paths}
-
-
-def _content_of(path: str | Path) -> dict[str, Any]:
-    digest = hashlib.sha256()
-    with open_file(path, "FILE") as file:
-        while block := file.read(_BLOCK_BYTES):
-            digest.update(block)
-        return {"bytes": file.tell(), "sha256": digest.hexdigest()}
+    return {str(path): {"bytes": Path(path).stat().st_size, "sha256": sha256_of(Path(path))} for path in paths}
 
 
 def identify_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -72,8 +61,6 @@ def _without_cache(value: Any) -> Any:
 
 
 def _content_at(path: Path) -> Any:
-    if path.is_file():
-        return contents_of([path])
     if path.is_dir():
         return contents_of(sorted(file for file in path.rglob("*") if file.is_file()))
-    return None
+    return contents_of([path]) if path.is_file() else None
