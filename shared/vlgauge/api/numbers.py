@@ -133,12 +133,10 @@ def summary(
     return "\n".join(lines)
 
 
-def numbers_table(
-    results: Mapping[str, Mapping[str, Any]], confidence: float = CONFIDENCE, groups: RowGroups | None = None
-) -> Table:
+def numbers_table(results: Mapping[str, Mapping[str, Any]], groups: RowGroups | None = None) -> Table:
     """Return the corpus-level values as a table for a page. Names of values from demo models are marked."""
     rows = []
-    for one in numbers_of(results, confidence, groups):
+    for one in numbers_of(results, groups=groups):
         signature = str(results[one.metric][f"{one.metric}_signature"])
         higher = None if one.better is None else one.better == "higher"
         if one.name.endswith("_undefined"):
@@ -157,7 +155,7 @@ def numbers_table(
     signatures = _signatures(results)
     notes = [f"{note}." for note in describe_demo_models(signatures)]
     drawn = "the rows" if groups is None else f"whole groups of {groups.name}"
-    notes.append(f"Values with {100 * confidence:g}% bootstrap intervals over {drawn}.")
+    notes.append(f"Values with {100 * CONFIDENCE:g}% bootstrap intervals over {drawn}.")
     return Table(["score", "value", "n", "range"], rows, notes=[*notes, *signatures.values()])
 
 

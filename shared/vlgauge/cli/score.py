@@ -16,19 +16,12 @@ from vlgauge.api.columns import COLUMNS, read_columns, row_groups, row_ids
 from vlgauge.api.computing import load_metrics
 from vlgauge.api.numbers import CONFIDENCE, summary
 from vlgauge.api.scored import SelectedRows, score_columns
+from vlgauge.cli import scoring
 from vlgauge.cli.drawing import check_picture, write_figure
 from vlgauge.cli.inputs import MOST_DIGITS, add_row_options, at_least, digits, is_source, level, scale
 from vlgauge.cli.outputs import RESULT_ENDINGS, check_report, check_result_target, write_output, write_result
 from vlgauge.cli.ray_options import add_ray_options, check_ray_options
 from vlgauge.cli.record import add_record_options, check_record_options, record_results
-from vlgauge.cli.scoring import (
-    add_scoring,
-    add_suite_options,
-    join_annotations,
-    metric_list,
-    names_in,
-    settings_by_metric,
-)
 from vlgauge.core.errors import UsageError
 from vlgauge.core.results import DIGITS, format_value, to_cell, to_json, to_table
 from vlgauge.core.suites import SUITES
@@ -83,8 +76,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--metrics", action=_InPlaceOfMetric, file=file, metavar="METRIC,...", help="alternative to METRIC"
     )
-    add_scoring(parser)
-    add_suite_options(parser)
+    scoring.add_scoring(parser)
+    scoring.add_suite_options(parser)
     add_row_options(parser)
     words = "sample K predictions per row (see --seed) and keep all references"
     parser.add_argument("--captions-per-row", type=partial(at_least, 1), metavar="K", help=words)
@@ -146,13 +139,15 @@ def run(options: argparse.Namespace) -> int:
             "--details cannot be combined with --format table, which does not show them; pass --output FILE"
         )
     # Report unknown names before the file is read.
-    without = names_in(options.without)
+    without = scoring.names_in(options.without)
     if suite is not None:
         score_suite.choose_metrics(suite, (), without)
         if options.scale != 1.0 and (options.quiet or options.format == "json"):
             raise UsageError("--scale requires the table of a suite, which --quiet and --format json omit")
-    scored_names = metric_list(names) if suite is None else [name for name in suite.metrics if name not in without]
-    settings = settings_by_metric(options.set, scored_names)
+        scored_names = [name for name in suite.metrics if name not in without]
+    else:
+        scored_names = scoring.metric_list(names)
+    settings = scoring.settings_by_metric(options.set, scored_names)
     check_result_target(options.output, file, details=options.details)
     check_report(options.report, [file], list(settings))
     if options.plot_kind and not options.plot:
@@ -171,7 +166,7 @@ def run(options: argparse.Namespace) -> int:
         if options.annotations is not None:
             raise UsageError(f"--annotations requires a table of rows, got {file!r}")
     check_record_options(options, file)
-    rows = join_annotations(read_rows(file, options.input_format), options) if source is None else []
+    rows = scoring.join_annotations(read_rows(file, options.input_format), options) if source is None else []
     human = None
     if suite is not None:
         titles = {*(rows[0] if source is None else score_suite.columns_of_source(source))}
@@ -264,7 +259,7 @@ def score_with_ray(options: argparse.Namespace, names: str, files: Sequence[str]
     Raises:
         UsageError: If an option or the content of a file is not valid.
     """
-    settings = settings_by_metric(options.set, metric_list(names))
+    settings = scoring.settings_by_metric(options.set, scoring.metric_list(names))
     check_record_options(options, files[0])
     found = import_module("vlgauge.cli.ray_scoring").score_with_ray(options, settings, files)
     results = {name: {key: found[key] for key in found if key not in _NOT_RESULTS} for name in settings}
