@@ -100,8 +100,8 @@ def test_lower_is_better_and_undefined_are_told(folder, capsys):
     [
         (["--ratings", "human"], "one of the arguments --metrics --scores --run is required"),
         (["--scores", "own"], "one of the arguments --ratings --rankings is required"),
-        (["--ratings", "human", "--scores", "own,own"], "--scores must name one column or several different ones"),
-        (["--ratings", "human", "--scores", ","], "--scores must name one column or several different ones"),
+        (["--ratings", "human", "--scores", "own,own"], "--scores must have each name once, got 'own' more than"),
+        (["--ratings", "human", "--scores", ","], "--scores must be one or more names, separated by"),
         (["--ratings", "human", "--scores", "own", "--profile", "embedded"], "require --metrics"),
         (["--ratings", "human", "--run", "rated.jsonl"], "--run must be a file that `vlgauge score --output` wrote"),
         (

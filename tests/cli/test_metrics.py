@@ -112,9 +112,9 @@ def test_dots_lead_into_dictionaries():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["rovist_nr,rovist_nr", "stories.jsonl"], "METRIC must name each metric once, got 'rovist_nr' more than once"),
+        (["rovist_nr,rovist_nr", "stories.jsonl"], "METRIC must have each name once, got 'rovist_nr' more than once"),
         (["rovist_nr,rovist_x", "stories.jsonl"], "must be one of the installed metrics"),
-        ([",", "stories.jsonl"], "METRIC must be one or more names of metrics"),
+        ([",", "stories.jsonl"], "METRIC must be one or more names"),
         (["rovist_nr", "stories.jsonl", "--metrics", "trm"], "METRIC cannot be combined with --metrics, got 'rov"),
         (
             ["rovist_nr,rovist_c", "stories.jsonl", "--set", "variants=x"],

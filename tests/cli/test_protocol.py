@@ -253,9 +253,9 @@ def test_segments_of_videos(here, capsys):
         ),
         (("--scores", "s.json", "--set", "w=2"), "--set, --profile and --idf require --metric"),
         (("--metric", "pac"), "`name` must be one of the installed metrics"),
-        (("--metric", "pac_s,clip_s,pac_s"), "METRIC must name each metric once, got 'pac_s' more than once"),
-        (("--metric", "length,cider,length"), "METRIC must name each metric once, got 'length' more than once"),
-        (("--metric", ","), "METRIC must be one or more names of metrics, separated by commas, got ''"),
+        (("--metric", "pac_s,clip_s,pac_s"), "METRIC must have each name once, got 'pac_s' more than once"),
+        (("--metric", "length,cider,length"), "METRIC must have each name once, got 'length' more than once"),
+        (("--metric", ","), "METRIC must be one or more names, separated by commas, got ''"),
         (("--metric", "cider", "--idf", "f"), "--idf requires a metric that weighs words, got cider"),
         (("--metric", "cider", "--against", "meteor"), "--against must be one of cider, got 'meteor'"),
         (

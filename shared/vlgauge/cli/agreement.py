@@ -10,7 +10,7 @@ from vlgauge.api.columns import COLUMNS, read_columns, row_ids
 from vlgauge.api.computing import Settings, compute_all, load_metrics
 from vlgauge.cli.inputs import add_shared, at_least, level, ratings_of
 from vlgauge.cli.outputs import check_target, write_json
-from vlgauge.cli.scoring import add_scoring, metric_list, names_in, settings_by_metric
+from vlgauge.cli.scoring import add_scoring, metric_list, name_list, settings_by_metric
 from vlgauge.core.catalog import direction_of, metric_names
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import first_repeated
@@ -129,7 +129,7 @@ def scores_of(
         return compute_scores(rows, keys, settings, options)
     if options.scores_file:
         return run_scores(options.scores_file)
-    columns = {name: numbers(name, take_column(rows, name), keys) for name in split_names(options.scores)}
+    columns = {name: numbers(name, take_column(rows, name), keys) for name in name_list(options.scores, "--scores")}
     return {name: dict(zip(keys, own, strict=True)) for name, own in columns.items()}, {}
 
 
@@ -169,18 +169,6 @@ def run_scores(path: str) -> tuple[Scores, dict[str, str]]:
         name: dict(zip(keys, numbers(f"{name}_scores", found[f"{name}_scores"], keys), strict=True)) for name in names
     }
     return scores, {name: str(found[f"{name}_signature"]) for name in names if f"{name}_signature" in found}
-
-
-def split_names(text: str) -> list[str]:
-    """Split a list of names at commas.
-
-    Raises:
-        UsageError: If the list is empty, or a name is repeated.
-    """
-    names = names_in(text)
-    if not names or len(set(names)) < len(names):
-        raise UsageError(f"--scores must name one column or several different ones with commas, got {text!r}")
-    return names
 
 
 def as_table(

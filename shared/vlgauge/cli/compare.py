@@ -25,7 +25,6 @@ from vlgauge.cli.inputs import add_shared, digits, scale
 from vlgauge.cli.outputs import check_report, check_target, write_json, write_output
 from vlgauge.core.catalog import metric_of_score
 from vlgauge.core.errors import UsageError
-from vlgauge.core.files import first_repeated
 from vlgauge.core.results import DIGITS, plain, row_keys, to_json
 from vlgauge.core.suites import SUITES
 from vlgauge.inputs.tables.files import Rows, read_rows, take_column
@@ -100,7 +99,7 @@ def run(options: argparse.Namespace) -> None:
     without = scoring.names_in(options.without)
     if suite is None and without:
         raise UsageError(f"--without requires a suite ({', '.join(SUITES)}), got {options.metric}")
-    scores = [] if suite is not None else score_list(options.metric)
+    scores = [] if suite is not None else scoring.name_list(options.metric)
     if suite is not None:
         choose_metrics(suite, (), without)
         metrics = [name for name in suite.metrics if name not in without]
@@ -143,22 +142,6 @@ def run(options: argparse.Namespace) -> None:
     if options.plot:
         write_figure(import_module("vlgauge.api.figures").comparison_figure(comparison), options.plot)
     print(to_json(record) if options.format == "json" else _render_value(comparison, options, _texts(scored)))
-
-
-def score_list(text: str) -> list[str]:
-    """Split a list of score names at commas: names of metrics, and of other scores of metrics, such as ref_clip_s.
-
-    Raises:
-        ValueError: If a name is unknown or repeated.
-    """
-    names = scoring.names_in(text)
-    others = [name for name in names if metric_of_score(name) != name]
-    metrics = [name for name in names if name not in others]
-    if metrics or not others:
-        scoring.metric_list(",".join(metrics))
-    if twice := first_repeated(others):
-        raise UsageError(f"METRIC must name each score once, got {twice!r} more than once")
-    return names
 
 
 def _check_tables(options: argparse.Namespace) -> None:

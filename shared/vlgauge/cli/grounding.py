@@ -10,7 +10,7 @@ from vlgauge.api.computing import load_metric
 from vlgauge.cli.inputs import add_limits, add_shared, at_least, ratings_of
 from vlgauge.cli.outputs import check_target, write_json
 from vlgauge.cli.protocol_tables import EMBEDDED
-from vlgauge.cli.scoring import names_in, settings_by_metric
+from vlgauge.cli.scoring import name_list, settings_by_metric
 from vlgauge.core.catalog import metric_facts
 from vlgauge.core.errors import UsageError
 from vlgauge.core.progress import progress_bar
@@ -129,9 +129,9 @@ def run_random_pairs(options: argparse.Namespace) -> None:
 
 
 def _pair_names(text: str) -> list[str]:
-    names = names_in(text)
-    if not names or len(set(names)) < len(names) or set(names) - PAIRED.keys():
-        raise UsageError(f"--metrics must be one or several different ones of {', '.join(PAIRED)}, got {text!r}")
+    names = name_list(text, "--metrics")
+    if set(names) - PAIRED.keys():
+        raise UsageError(f"--metrics must be one or several of {', '.join(PAIRED)}, got {text!r}")
     return names
 
 

@@ -15,8 +15,8 @@ from vlgauge.cli.drawing import PICTURES, check_picture, picture
 from vlgauge.cli.inputs import SET_SOME, add_limits, add_shared, parse_number
 from vlgauge.cli.outputs import check_target, write_json, write_output
 from vlgauge.cli.protocol_tables import JudgedTask, draw, record_of, render_tables
-from vlgauge.cli.scoring import metric_list, names_in, settings_by_metric
-from vlgauge.core.catalog import WITH_REFERENCES
+from vlgauge.cli.scoring import name_list, names_in, settings_by_metric
+from vlgauge.core.catalog import WITH_REFERENCES, metric_folder
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import DATA
 from vlgauge.core.results import to_json
@@ -198,11 +198,10 @@ def _check(options: argparse.Namespace) -> None:
         raise UsageError("--metric and --baselines cannot be combined with --scores")
     if not options.metric and (options.profile or options.idf or (options.set and not options.baselines)):
         raise UsageError("--set, --profile and --idf require --metric")
-    names = _names(options)
-    if names.count(scoring.LENGTH) > 1:
-        raise UsageError(f"METRIC must name each metric once, got {scoring.LENGTH!r} more than once")
-    if names != [scoring.LENGTH] and not options.scores and _is_requested(options):
-        metric_list(",".join(name for name in names if name != scoring.LENGTH))
+    if _is_requested(options) and not options.scores:
+        for name in name_list(",".join(_names(options))):
+            if name != scoring.LENGTH:
+                metric_folder(name)
     several = options.references is not None and len(options.references) > 1
     for option in ("plot", "scores", "write_rows"):
         if getattr(options, option) and several != (option == "plot"):

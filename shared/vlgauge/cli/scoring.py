@@ -10,6 +10,7 @@ from vlgauge.api.computing import Settings, load_metric
 from vlgauge.cli.inputs import SET_SOME, add_limits, add_shared
 from vlgauge.core.catalog import metric_folder
 from vlgauge.core.errors import UsageError
+from vlgauge.core.files import first_repeated
 from vlgauge.core.validation import HOST_KEYWORDS, nearest, setting_names
 from vlgauge.inputs.tables.caption_files import join_references, references_by_id
 from vlgauge.inputs.tables.files import Rows, read_rows, rows_called
@@ -64,19 +65,33 @@ def names_in(text: str | None) -> list[str]:
     return [name.strip() for name in (text or "").split(",") if name.strip()]
 
 
+def name_list(text: str, argument: str = "METRIC") -> list[str]:
+    """Split a list of different names at commas.
+
+    Args:
+        text: The list.
+        argument: Argument or option of the command, for error messages.
+
+    Raises:
+        UsageError: If there is no name, or a name is repeated.
+    """
+    names = names_in(text)
+    if not names:
+        raise UsageError(f"{argument} must be one or more names, separated by commas, got {text!r}")
+    if twice := first_repeated(names):
+        raise UsageError(f"{argument} must have each name once, got {twice!r} more than once")
+    return names
+
+
 def metric_list(text: str) -> list[str]:
     """Split a list of metric names at commas.
 
     Raises:
         ValueError: If there is no name, or a name is unknown or repeated.
     """
-    names = names_in(text)
-    if not names:
-        raise UsageError(f"METRIC must be one or more names of metrics, separated by commas, got {text!r}")
+    names = name_list(text)
     for name in names:
         metric_folder(name)
-        if names.count(name) > 1:
-            raise UsageError(f"METRIC must name each metric once, got {name!r} more than once")
     return names
 
 
