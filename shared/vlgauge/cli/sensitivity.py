@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+import pandas as pd
+
 from vlgauge.api.computing import load_metric
 from vlgauge.cli.drawing import PICTURES, check_picture, write_study
 from vlgauge.cli.inputs import add_limits, add_shared
@@ -141,16 +143,14 @@ def draw(figure: Any, table: Sequence[dict[str, Any]]) -> None:
     axes = figure.subplots()
     markers = "osv^D*Phx<>"
     styles = {"model": ("full", "-"), "people": ("none", "none"), "model, human set sizes": ("bottom", "none")}
-    for i, label in enumerate(dict.fromkeys(row["metric"] for row in table)):
-        marker, colour = markers[i % len(markers)], f"C{i % 10}"
+    for i, (label, rows) in enumerate(pd.DataFrame(table).groupby("metric", sort=False)):
+        look = {"marker": markers[i % len(markers)], "color": f"C{i % 10}"}
         for source, (fill, line) in styles.items():
-            points = [row for row in table if row["metric"] == label and row["candidates from"] == source]
-            sizes, found, expected = (
-                [row[key] for row in points] for key in ("candidates", "mean_log_pvalue", "expected_mean_log_pvalue")
-            )
+            points = rows[rows["candidates from"] == source].set_index("candidates")
             title = label if source == "model" else None
-            axes.plot(sizes, found, marker=marker, color=colour, fillstyle=fill, linestyle=line, label=title)
-            axes.plot(sizes, expected, marker="_", color=colour, linestyle="--" if line == "-" else "none", alpha=0.5)
+            axes.plot(points["mean_log_pvalue"], fillstyle=fill, linestyle=line, label=title, **look)
+            dashed = {"marker": "_", "linestyle": "--" if line == "-" else "none", "alpha": 0.5}
+            axes.plot(points["expected_mean_log_pvalue"], **look | dashed)
     axes.plot([], [], marker="_", color="gray", linestyle="--", label="equal distributions,\nthese sizes")
     axes.set_xlabel(
         "candidates per example (hollow: human captions; half-filled: model captions at the same set sizes)"

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from vlgauge.api.computing import load_metric
 from vlgauge.cli.drawing import PICTURES, check_picture, write_study
@@ -235,13 +236,13 @@ def _read(options: argparse.Namespace) -> tuple[Rows, list[Any]]:
     return rows, take_column(rows, options.references)
 
 
-def _finish(options: argparse.Namespace, table: Table, draw: Callable[[Any, Table], None]) -> None:
+def _finish(options: argparse.Namespace, table: Table, draw: Callable[[Any, pd.DataFrame], None]) -> None:
     print(to_table(list(table[0]), [[format_value(*cell) for cell in row.items()] for row in table]))
-    write_study(options, {"rows": table}, lambda figure: draw(figure, table))
+    write_study(options, {"rows": table}, lambda figure: draw(figure, pd.DataFrame(table)))
 
 
-def _panels(figure: Any, table: Table) -> dict[str, Any]:
-    labels = list(dict.fromkeys(row["metric"] for row in table))
+def _panels(figure: Any, table: pd.DataFrame) -> dict[str, Any]:
+    labels = list(table["metric"].unique())
     columns = min(3, len(labels))
     axes = figure.subplots(math.ceil(len(labels) / columns), columns, squeeze=False).ravel().tolist()
     for empty in axes[len(labels) :]:
@@ -256,44 +257,36 @@ def _higher(label: str) -> bool:
     return label.endswith(":base")
 
 
-def _plot_curve(figure: Any, table: Table) -> None:
+def _plot_curve(figure: Any, table: pd.DataFrame) -> None:
     for label, axes in _panels(figure, table).items():
-        for i, system in enumerate(dict.fromkeys(row["candidates from"] for row in table)):
-            points = [row for row in table if (row["metric"], row["candidates from"]) == (label, system)]
-            heat, score, low, high, null = (
-                np.array([row[key] for row in points]) for key in ("temperature", "score", "low", "high", "null_mean")
-            )
-            axes.fill_between(heat, low, high, color=f"C{i}", alpha=0.2)
-            axes.plot(heat, score, color=f"C{i}", marker="o", label=system)
-            axes.plot(heat, null, color=f"C{i}", linestyle="--", label="equal distributions" if i == 0 else None)
+        systems = table[table["metric"] == label].groupby("candidates from", sort=False)
+        for i, (system, points) in enumerate(systems):
+            heat = points["temperature"]
+            axes.fill_between(heat, points["low"], points["high"], color=f"C{i}", alpha=0.2)
+            axes.plot(heat, points["score"], color=f"C{i}", marker="o", label=system)
+            title = "equal distributions" if i == 0 else None
+            axes.plot(heat, points["null_mean"], color=f"C{i}", linestyle="--", label=title)
         axes.set_xlabel("temperature")
     axes.legend(fontsize="small")
 
 
-def _plot_grid(figure: Any, table: Table) -> None:
+def _plot_grid(figure: Any, table: pd.DataFrame) -> None:
     for label, axes in _panels(figure, table).items():
-        cells = [row for row in table if row["metric"] == label]
-        uniques, corrects = (sorted({row[key] for row in cells}) for key in ("unique", "correct"))
-        values = np.full((len(uniques), len(corrects)), np.nan)
-        for row in cells:
-            values[uniques.index(row["unique"]), corrects.index(row["correct"])] = row["score"]
+        values = table[table["metric"] == label].pivot(index="unique", columns="correct", values="score")
         seen = axes.imshow(values, origin="lower", aspect="auto", cmap="viridis" if _higher(label) else "viridis_r")
-        axes.set_xticks(range(len(corrects)), corrects)
-        axes.set_yticks(range(len(uniques)), uniques)
+        axes.set_xticks(range(values.shape[1]), values.columns)
+        axes.set_yticks(range(len(values)), values.index)
         axes.set(xlabel="correct candidates", ylabel="captions per pool")
         figure.colorbar(seen, ax=axes)
 
 
-def _plot_splits(figure: Any, table: Table) -> None:
+def _plot_splits(figure: Any, table: pd.DataFrame) -> None:
     axes = figure.subplots()
-    places = np.arange(len(table))
-    mean, low, high, expected = (
-        np.array([row[key] for row in table])
-        for key in ("mean_log_pvalue", "lowest", "highest", "expected_mean_log_pvalue")
-    )
-    axes.errorbar(mean, places, xerr=[mean - low, high - mean], fmt="o", label="human against human, and range")
-    axes.plot(expected, places, "k|", markersize=16, label="equal distributions")
-    axes.set_yticks(places, [f"{row['metric']} {row['sizes']}" for row in table])
+    mean = table["mean_log_pvalue"]
+    ranges = [mean - table["lowest"], table["highest"] - mean]
+    axes.errorbar(mean, table.index, xerr=ranges, fmt="o", label="human against human, and range")
+    axes.plot(table["expected_mean_log_pvalue"], table.index, "k|", markersize=16, label="equal distributions")
+    axes.set_yticks(table.index, table["metric"] + " " + table["sizes"])
     axes.invert_yaxis()
     axes.set_xlabel("mean ln p (lower: easier to distinguish)")
     axes.legend(fontsize="small")
