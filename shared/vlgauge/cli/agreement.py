@@ -9,12 +9,12 @@ from functools import partial
 from vlgauge.api.columns import COLUMNS, read_columns, row_ids
 from vlgauge.api.computing import Settings, compute_all, load_metrics
 from vlgauge.cli.inputs import add_shared, at_least, level, ratings_of
-from vlgauge.cli.outputs import check_target, write_json
+from vlgauge.cli.outputs import check_target, print_result
 from vlgauge.cli.scoring import add_scoring, metric_list, name_list, settings_by_metric
 from vlgauge.core.catalog import direction_of, metric_names
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import first_repeated
-from vlgauge.core.results import plain, pvalue_text, row_keys, to_json
+from vlgauge.core.results import plain, pvalue_text, row_keys
 from vlgauge.families.aggregation import number_title
 from vlgauge.inputs.tables.files import Rows, make_paths_absolute, read_rows, take_column
 from vlgauge.leaderboard import read_run
@@ -93,12 +93,8 @@ def run(options: argparse.Namespace) -> None:
             "seed": options.seed,
         }
     )
-    if options.output:
-        write_json(options.output, record)
-    if options.format == "json":
-        print(to_json(record))
-    else:
-        print(render(as_table(found, unmatched, title, options.confidence, options.groups), options.format))
+    table = as_table(found, unmatched, title, options.confidence, options.groups)
+    print_result(options, record, lambda: render(table, options.format))
     if signatures and options.format == "text":
         print("\n" + "\n".join(signatures.values()))
 

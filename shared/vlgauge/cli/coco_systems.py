@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from vlgauge.cli.outputs import write_json
+from vlgauge.cli.outputs import print_result
 from vlgauge.core.errors import UsageError
-from vlgauge.core.results import plain, to_json
+from vlgauge.core.results import plain
 from vlgauge.leaderboard.table import Cell, Table, render
 from vlgauge.research.protocols.coco_systems import NAME, CocoSystems, SystemValue, read_coco_systems, system_values
 from vlgauge.stats import RESAMPLES
@@ -38,9 +38,7 @@ def run(options: argparse.Namespace, metrics: Sequence[Any]) -> None:
     how = {"level": options.level, "resamples": resamples, "seed": options.seed}
     found = values_of(system_values(metrics, systems, missing=options.missing, **how))
     record = {"signature": systems.signature, "metrics": plain(found)}
-    if options.output:
-        write_json(options.output, record)
-    print(to_json(record) if options.format == "json" else render(table_of(systems, found), options.format))
+    print_result(options, record, lambda: render(table_of(systems, found), options.format))
 
 
 def values_of(found: Mapping[str, Mapping[str, SystemValue]]) -> dict[str, dict[str, SystemValue]]:

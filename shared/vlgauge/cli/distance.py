@@ -10,11 +10,11 @@ from typing import Any
 from vlgauge.api.columns import read_columns, row_ids
 from vlgauge.api.computing import compute_all, load_metric, load_metrics
 from vlgauge.cli.inputs import add_limits, add_shared
-from vlgauge.cli.outputs import check_target, write_json
+from vlgauge.cli.outputs import check_target, print_result
 from vlgauge.cli.scoring import settings_by_metric
 from vlgauge.core.catalog import metric_facts
 from vlgauge.core.errors import UsageError
-from vlgauge.core.results import to_json, to_table
+from vlgauge.core.results import to_table
 from vlgauge.core.signatures import describe_differences, parse_signature
 from vlgauge.core.validation import short_repr, warn
 from vlgauge.inputs.tables.files import make_paths_absolute, read_rows
@@ -93,9 +93,7 @@ def run(options: argparse.Namespace) -> None:
         "intervals": intervals(result, options),
         **result,
     }
-    if options.output:
-        write_json(options.output, record)
-    print(to_json(record) if options.format == "json" else summary(record, paired, options.rows))
+    print_result(options, record, lambda: summary(record, paired, options.rows))
 
 
 def read_side(source: str, what: str, options: argparse.Namespace) -> Side:

@@ -2,8 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -30,23 +29,19 @@ def check_picture(target: str | None, sources: Sequence[str]) -> None:
         raise MissingExtraError(NEEDS_MATPLOTLIB)
 
 
-@contextmanager
-def picture(path: str | Path) -> Iterator[Any]:
-    """Create an empty figure and write it to a file when the block ends.
-
-    Yields:
-        The `matplotlib.figure.Figure`.
+def draw_figure(path: str, draw: Callable[[Any], None]) -> None:
+    """Draw a matplotlib figure and write it to a file. See `write_figure`.
 
     Raises:
+        NotWritableError: If the file cannot be written.
         MissingExtraError: If matplotlib is not installed.
     """
     with importing(NEEDS_MATPLOTLIB):
         from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8, 4.8), layout="constrained")
-    yield figure
-    with atomic_write(path, "--plot") as part:
-        figure.savefig(part, format=Path(path).suffix.removeprefix(".").lower())
+    draw(figure)
+    write_figure(figure, path, dpi=100)
 
 
 def write_study(options: argparse.Namespace, record: Mapping[str, Any], draw: Callable[[Any], None]) -> None:
@@ -59,17 +54,15 @@ def write_study(options: argparse.Namespace, record: Mapping[str, Any], draw: Ca
     if options.output:
         write_json(options.output, record)
     if options.plot:
-        with picture(options.plot) as figure:
-            draw(figure)
-        sys.stderr.write(f"wrote {options.plot}\n")
+        draw_figure(options.plot, draw)
 
 
-def write_figure(figure: Any, path: str) -> None:
+def write_figure(figure: Any, path: str, dpi: int = 150) -> None:
     """Write a matplotlib figure and print its path. The file appears only when it is complete.
 
     Raises:
         NotWritableError: If the file cannot be written.
     """
     with atomic_write(path, "--plot") as part:
-        figure.savefig(part, format=Path(path).suffix.removeprefix(".").lower(), dpi=150)
+        figure.savefig(part, format=Path(path).suffix.removeprefix(".").lower(), dpi=dpi)
     sys.stderr.write(f"wrote {printable(path)}\n")

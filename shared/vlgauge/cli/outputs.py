@@ -1,7 +1,8 @@
 """Output files of commands. Paths are checked before the work is done, and files appear only when they are complete."""
 
+import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,17 @@ def write_json(target: str | Path, record: Mapping[str, Any]) -> None:
         NotWritableError: If the file cannot be written.
     """
     write_output(target, to_json(record) + "\n")
+
+
+def print_result(options: argparse.Namespace, record: Mapping[str, Any], text: Callable[[], str]) -> None:
+    """Write a record to the file of `--output`, and print it as JSON, or as text in the format of `--format`.
+
+    Raises:
+        NotWritableError: If the file cannot be written.
+    """
+    if options.output:
+        write_json(options.output, record)
+    print(to_json(record) if options.format == "json" else text())
 
 
 def write_result(target: str, record: Mapping[str, Any]) -> None:

@@ -11,15 +11,14 @@ from typing import Any
 
 from vlgauge.api.computing import load_metric, load_metrics
 from vlgauge.cli import coco_systems
-from vlgauge.cli.drawing import PICTURES, check_picture, picture
+from vlgauge.cli.drawing import PICTURES, check_picture, draw_figure
 from vlgauge.cli.inputs import SET_SOME, add_limits, add_shared, parse_number
-from vlgauge.cli.outputs import check_target, write_json, write_output
+from vlgauge.cli.outputs import check_target, print_result, write_output
 from vlgauge.cli.protocol_tables import JudgedTask, draw, record_of, render_tables
 from vlgauge.cli.scoring import name_list, names_in, settings_by_metric
 from vlgauge.core.catalog import WITH_REFERENCES, metric_folder
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import DATA
-from vlgauge.core.results import to_json
 from vlgauge.research.protocols import PROTOCOLS, scoring
 from vlgauge.research.protocols.corpora import read_corpus
 from vlgauge.research.protocols.evaluation import Task, check_resamples, judge
@@ -109,12 +108,9 @@ def run(options: argparse.Namespace) -> None:
     judged = {count: _judge_scores(task, metrics, options) for count, task in tasks.items()}
     records = {count: record_of(one) for count, one in judged.items()}
     record = records.get(None, {"by_references": records})
-    if options.output:
-        write_json(options.output, record)
+    print_result(options, record, lambda: render_tables(judged, options.format))
     if options.plot:
-        with picture(options.plot) as figure:
-            draw(figure.subplots(), judged)
-    print(to_json(record) if options.format == "json" else render_tables(judged, options.format))
+        draw_figure(options.plot, lambda figure: draw(figure.subplots(), judged))
 
 
 def _tasks(options: argparse.Namespace) -> dict[str | None, Task]:

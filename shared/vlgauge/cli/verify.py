@@ -8,11 +8,11 @@ from typing import Any
 from vlgauge import cli
 from vlgauge.api.computing import load_metric
 from vlgauge.cli.inputs import SET_SOME, add_limits, add_shared
-from vlgauge.cli.outputs import check_target, write_json
+from vlgauge.cli.outputs import check_target, print_result
 from vlgauge.cli.scoring import settings_by_metric
 from vlgauge.core.catalog import metric_names
 from vlgauge.core.errors import UsageError
-from vlgauge.core.results import plain, printable, to_json
+from vlgauge.core.results import plain, printable
 from vlgauge.core.validation import nearest
 from vlgauge.leaderboard.table import Cell, Table, render
 from vlgauge.research.studies.published import PublishedRow, PublishedTable, list_papers, list_published_tables, rows
@@ -73,10 +73,7 @@ def run(options: argparse.Namespace) -> int:
     results = list(verify_all(data, tools))
     found = [one for one in results if isinstance(one, Finding)]
     lacking = [one for one in results if isinstance(one, Unchecked)]
-    record = record_of(found, lacking)
-    if options.output:
-        write_json(options.output, record)
-    print(to_json(record) if options.format == "json" else render_findings(found, lacking, options.format))
+    print_result(options, record_of(found, lacking), lambda: render_findings(found, lacking, options.format))
     if not all(one.is_met for one in found):
         return DIFFERS
     return LACKS if lacking or not found else 0
@@ -169,14 +166,13 @@ def _sources(one: Unchecked) -> str:
 def _print_list(options: argparse.Namespace) -> int:
     wanted = [one for one in list_published_tables() if not options.metrics or _is_of(one, options.metrics)]
     record = {"tables": [plain(one) | {"published": _list_published(one, None)} for one in wanted]}
-    if options.output:
-        write_json(options.output, record)
-    if options.format == "json":
-        print(to_json(record))
-        return 0
-    if options.format == "text":
-        print("\n\n".join(map(_in_lines, wanted)))
-        return 0
+    print_result(options, record, lambda: _render_list(wanted, options.format))
+    return 0
+
+
+def _render_list(wanted: Sequence[PublishedTable], form: str) -> str:
+    if form == "text":
+        return "\n\n".join(map(_in_lines, wanted))
     header = ["paper", "table or figure", "about", "command", "needs", "published", "checked", "why"]
     cells = [
         [
@@ -188,8 +184,7 @@ def _print_list(options: argparse.Namespace) -> int:
         ]
         for one in wanted
     ]
-    print(render(Table(header, cells), options.format))
-    return 0
+    return render(Table(header, cells), form)
 
 
 def _in_lines(one: PublishedTable) -> str:
