@@ -19,6 +19,7 @@ class KeptFiles:
         self._folder: Path | None = None
         self._clear: weakref.finalize | None = None
         self._n_files = 0
+        self._of_row: dict[str, int] = {}  # sizes of the files of one row
 
     def add(self, content: bytes) -> str:
         """Write a new file and return its path.
@@ -37,7 +38,19 @@ class KeptFiles:
             raise RunTooLargeError(
                 f"the folder for temporary files must have room for {len(content):,} bytes more, got: {error.strerror}"
             ) from error
+        self._of_row[str(path)] = len(content)
         return str(path)
+
+    def start_row(self) -> None:
+        """Begin a new row. The files of the previous one are kept."""
+        self._of_row = {}
+
+    def discard_row(self, message: str) -> str:
+        """Remove the files of a row, and replace their paths in a message with sizes, because paths differ by row."""
+        for path, size in self._of_row.items():
+            Path(path).unlink(missing_ok=True)
+            message = message.replace(repr(path), f"{size:,} bytes")
+        return message
 
     def clear(self) -> None:
         """Remove all files."""

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from vlgauge.api.row_sources.kept_files import KeptFiles, RunTooLargeError
@@ -143,7 +142,8 @@ class RowReader:
     def _take(self, row: Mapping[str, Any]) -> None:
         name: Any = self.next_row
         label = ""
-        before, files = self._n_bytes, _RowFiles(self._kept)
+        before = self._n_bytes
+        self._kept.start_row()
         try:
             if titles := self.titles.get("id"):
                 name = row[titles[0]]
@@ -153,15 +153,15 @@ class RowReader:
                         "groups", f"must be a column with a value in every row, got none in {titles[0]}"
                     )
                 label = str(row[titles[0]])
-            given = {column: self._read_cell(column, row, files) for column in self.columns}
+            given = {column: self._read_cell(column, row) for column in self.columns}
             cells = {
                 one.name: check_cell(one, given[one.name], one.name, self.limits, self._checked) for one in self.wanted
             }
             if self.in_files:
-                cells = {column: _replace_bytes(cell, files) for column, cell in cells.items()}
+                cells = {column: self._replace_bytes(cell) for column, cell in cells.items()}
         except Exception as error:
             self._n_bytes = before
-            reason = files.forgotten(str(error))
+            reason = self._kept.discard_row(str(error))
             is_of_row = is_of_item(error) or (isinstance(error, OSError) and not isinstance(error, UsageError))
             if isinstance(error, RunTooLargeError) or not is_of_row:
                 raise
@@ -174,7 +174,7 @@ class RowReader:
             if (kept := self.columns[column]) is not None:
                 kept.append(cell)
 
-    def _read_cell(self, column: str, row: Mapping[str, Any], files: "_RowFiles") -> Any:
+    def _read_cell(self, column: str, row: Mapping[str, Any]) -> Any:
         """Return the cell of a row for a column, with images as bytes and videos as files."""
         titles = self.titles.get(column) or ()
         if not titles:
@@ -194,7 +194,7 @@ class RowReader:
                 "videos", f"must be one column of a row, got {' and '.join(titles)}; choose one of them"
             )
         cell = side_by_side(there) if len(there) > 1 else there[0] if there else None
-        return self._clip(cell, column, files) if column == "videos" else self._picture(cell, column)
+        return self._clip(cell, column) if column == "videos" else self._picture(cell, column)
 
     def _picture(self, cell: Any, place: str) -> Any:
         """Return the bytes of an image, or of a list of images."""
@@ -202,7 +202,7 @@ class RowReader:
             return [self._picture(one, place) for one in cell]
         return self._content(cell, place, self.limits.picture_bytes)
 
-    def _clip(self, cell: Any, place: str, files: "_RowFiles") -> Any:
+    def _clip(self, cell: Any, place: str) -> Any:
         """Return a video as a path, with the other keys of the cell, or as images if the cell contains frames."""
         if isinstance(cell, list):
             return self._picture(cell, place)
@@ -210,7 +210,7 @@ class RowReader:
         if isinstance(others.get("frames"), list):
             return {**others, "frames": self._picture(others["frames"], place)}
         content = self._content(cell, place, self.limits.clip_bytes)
-        path = files.add(content) if isinstance(content, bytes) else content
+        path = self._kept.add(content) if isinstance(content, bytes) else content
         return {**others, "path": path} if others else path
 
     def _content(self, cell: Any, place: str, most_bytes: int) -> bytes | str | None:
@@ -235,35 +235,13 @@ class RowReader:
             )
         return content
 
-
-class _RowFiles:
-    """Temporary files of one row."""
-
-    def __init__(self, kept: KeptFiles) -> None:
-        self._kept = kept
-        self._sizes: dict[str, int] = {}
-
-    def add(self, content: bytes) -> str:
-        """Write a new file and return its path."""
-        path = self._kept.add(content)
-        self._sizes[path] = len(content)
-        return path
-
-    def forgotten(self, message: str) -> str:
-        """Remove the files, and replace their paths in a message with sizes, because paths differ between rows."""
-        for path, size in self._sizes.items():
-            Path(path).unlink(missing_ok=True)
-            message = message.replace(repr(path), f"{size:,} bytes")
-        return message
-
-
-def _replace_bytes(cell: Any, files: _RowFiles) -> Any:
-    """Replace the bytes in a cell with paths of files."""
-    if isinstance(cell, list):
-        return [_replace_bytes(one, files) for one in cell]
-    if isinstance(cell, dict):
-        return {key: _replace_bytes(value, files) for key, value in cell.items()}
-    return files.add(cell) if isinstance(cell, bytes) else cell
+    def _replace_bytes(self, cell: Any) -> Any:
+        """Replace the bytes in a cell with paths of files."""
+        if isinstance(cell, list):
+            return [self._replace_bytes(one) for one in cell]
+        if isinstance(cell, dict):
+            return {key: self._replace_bytes(value) for key, value in cell.items()}
+        return self._kept.add(cell) if isinstance(cell, bytes) else cell
 
 
 def check_cell(column: Column, cell: Any, place: str, limits: RowLimits, checked: CheckedFiles | None = None) -> Any:
