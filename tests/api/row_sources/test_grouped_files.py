@@ -166,7 +166,7 @@ def test_archives_and_folders_without_rows_and_with_too_many(tmp_path):
     with pytest.raises(ValueError, match=r"files.*got none"):
         tar_rows(archive(tmp_path / "empty.tar", [("a.bin", b"x")]), MOST)
     (tmp_path / "nothing").mkdir()
-    with pytest.raises(ValueError, match=r"folder.*got none"):
+    with pytest.raises(ValueError, match=r"files.*got none in 'nothing'"):
         folder_rows(str(tmp_path / "nothing"), MOST)
     path = archive(tmp_path / "rows.tar", samples(3))
     (tmp_path / "many").mkdir()

@@ -63,7 +63,7 @@ class GroupedRows:
         n_rows: Number of rows. None if not all files were listed.
 
     Raises:
-        UsageError: If two files belong to the same cell.
+        UsageError: If there are no texts, images or videos, or two files belong to the same cell.
     """
 
     def __init__(
@@ -99,6 +99,8 @@ class GroupedRows:
                 )
             last, has_several = key, has_several or len(files_of_row) > 1
         self.n_rows = len(self._rows)
+        if self.kinds.keys() == {KEY}:
+            raise UsageError(f"FILE must have files of texts, images or videos, got none in {origin.id!r}")
 
     @cached_property
     def kinds(self) -> Mapping[str, Kind]:
@@ -213,10 +215,7 @@ def tar_rows(path: str, limits: RowLimits, most_rows: int | None = None) -> Grou
     Raises:
         UsageError: If the archive contains no texts, images or videos.
     """
-    rows = GroupedRows(Origin(Path(path).name), archive_files(path), limits, at_first_dot=True, most_rows=most_rows)
-    if rows.kinds.keys() == {KEY}:
-        raise UsageError(f"FILE must have files of texts, images or videos, got none in {path!r}")
-    return rows
+    return GroupedRows(Origin(Path(path).name), archive_files(path), limits, at_first_dot=True, most_rows=most_rows)
 
 
 def in_order(files: Iterable[ArchiveFile]) -> list[ArchiveFile]:

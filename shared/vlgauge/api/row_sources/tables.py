@@ -197,10 +197,7 @@ def folder_rows(folder: str, limits: RowLimits) -> Source:
     names = {one.name for one in files}
     if table := next((name for name in _FOLDER_TABLES if name in names), None):
         return FolderTable(read_rows(str(Path(folder, table))), origin, files)
-    rows = GroupedRows(origin, files, limits, at_first_dot=False)
-    if len(rows.kinds) == 1:
-        raise UsageError(f"FILE must be a folder of images, videos or texts, got none in {folder!r}")
-    return rows
+    return GroupedRows(origin, files, limits, at_first_dot=False)
 
 
 def archive_rows(path: str, limits: RowLimits) -> Source:
@@ -217,10 +214,7 @@ def archive_rows(path: str, limits: RowLimits) -> Source:
     # A JSON file next to an image with the same name is part of a row, as in WebDataset.
     if len(tables) == 1 and keys.count(split_path(tables[0].name, at_first_dot=is_tar)[0]) == 1:
         return UploadedRows(_rows_of(tables[0], limits), origin, files)
-    rows = GroupedRows(origin, files if is_tar else in_order(files), limits, at_first_dot=is_tar)
-    if len(rows.kinds) == 1:
-        raise UsageError(f"FILE must have files of texts, images or videos, got none in {path!r}")
-    return rows
+    return GroupedRows(origin, files if is_tar else in_order(files), limits, at_first_dot=is_tar)
 
 
 def _rows_of(table: ArchiveFile, limits: RowLimits) -> Rows:
