@@ -10,7 +10,7 @@ from vlgauge.families.base.columns import Captions, Column, Images, References, 
 from vlgauge.families.base.components import Components
 from vlgauge.families.base.video_columns import Videos
 from vlgauge.inputs.images.cells import is_single_image
-from vlgauge.inputs.sandbox.kinds import CLIPS, kind_of_cell
+from vlgauge.inputs.sandbox.kinds import is_clip, kind_of_cell
 from vlgauge.inputs.tables.files import Rows, is_missing
 
 _LOOKED_AT = 50  # rows
@@ -45,7 +45,7 @@ def _are_captions_again(cells: Sequence[Any], rows: Rows) -> bool:
 
 def _fits(column: Column, cell: Any) -> bool:
     if isinstance(column, Videos):
-        return _is_file(cell, CLIPS) or kind_of_cell(cell) == "video"
+        return is_clip(cell) or kind_of_cell(cell) == "video"
     if isinstance(column, Images):
         return any(_is_picture(one) for one in (cell if isinstance(cell, list) and cell else [cell]))
     if isinstance(column, Components):
@@ -59,14 +59,10 @@ def _fits(column: Column, cell: Any) -> bool:
 
 def _is_picture(cell: Any) -> bool:
     if isinstance(cell, str):
-        return _is_file(cell, _PICTURES)
+        return cell.rpartition(".")[2].lower() in _PICTURES
     if isinstance(cell, dict):
         return kind_of_cell(cell) == "image"
     return is_single_image(cell)
-
-
-def _is_file(cell: Any, endings: Sequence[str]) -> bool:
-    return isinstance(cell, str) and cell.rpartition(".")[2].lower() in endings
 
 
 def _is_text(cell: Any) -> bool:
