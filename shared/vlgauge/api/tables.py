@@ -171,30 +171,36 @@ def _of_arrow(rows: Any, wanted: Sequence[str], chosen: slice) -> GivenTable:
         ) from None
     start, stop, _ = chosen.indices(table.num_rows)
     table = table.slice(start, max(0, stop - start))
-    return _of_table(table, wanted, lambda: table.to_pandas())
+    return _of_table(table.slice(0, 1), table.select, table.num_rows, wanted, table.to_pandas)
 
 
-def _of_table(table: Any, wanted: Sequence[str], frame: Callable[[], Any]) -> GivenTable:
-    titles = list(table.column_names)
-    if first_repeated(titles) is not None or not table.num_rows:
-        return GivenTable([{}] if table.num_rows else [], titles, frame)
-    first = table.slice(0, 1).to_pylist()[0]
-    cells = {title: table.column(title).to_pylist() for title in _read(titles, wanted)}
-    return GivenTable(_rows(first, cells, table.num_rows), titles, frame)
+def _of_table(
+    head: Any, select: Callable[[list[str]], Any], n_rows: int, wanted: Sequence[str], frame: Callable[[], Any]
+) -> GivenTable:
+    """Return the rows of a table.
+
+    Args:
+        head: Arrow table with the first row.
+        select: Function that returns an Arrow table with some columns of all rows.
+        n_rows: Number of rows.
+        wanted: Names of the columns to read.
+        frame: See `GivenTable`.
+    """
+    titles = list(head.column_names)
+    if first_repeated(titles) is not None or not n_rows:
+        return GivenTable([{}] if n_rows else [], titles, frame)
+    read = _read(titles, wanted)
+    table = select(read) if read else None
+    cells = {title: table.column(title).to_pylist() for title in read} if table is not None else {}
+    return GivenTable(_rows(head.to_pylist()[0], cells, n_rows), titles, frame)
 
 
 def _of_data_set(rows: Any, wanted: Sequence[str], chosen: slice) -> GivenTable:
     """Return the rows of a dataset without decoding images. Columns that are not used are not read from disk."""
     start, stop, _ = chosen.indices(len(rows))
     part = rows if (start, stop) == (0, len(rows)) else rows.select(range(start, max(start, stop)))
-    titles = list(part.column_names)
-    if not len(part):
-        return GivenTable([], titles, part.to_pandas)
-    first = part.with_format("arrow")[:1].to_pylist()[0]
-    read = _read(titles, wanted)
-    table = part.select_columns(read).with_format("arrow")[:] if read else None
-    cells = {title: table.column(title).to_pylist() for title in read} if table is not None else {}
-    return GivenTable(_rows(first, cells, len(part)), titles, part.to_pandas)
+    arrow = part.with_format("arrow")
+    return _of_table(arrow[:1], lambda read: arrow.select_columns(read)[:], len(part), wanted, part.to_pandas)
 
 
 def _read(titles: Sequence[Any], wanted: Sequence[str]) -> list[str]:
