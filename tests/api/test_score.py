@@ -349,6 +349,7 @@ REFUSED = {
     "numbers as titles": (FRAME, {"references": ["refs", 1]}, TypeError, r"^`references`.*got 1"),
     "no rows": (FRAME[:0], {}, ValueError, r"^`rows`.*got none"),
     "skipped": (FRAME, {"skip": 3}, ValueError, r"got none.*after"),
+    "skipped rows of a data set": (datasets.Dataset.from_pandas(FRAME), {"skip": 3}, ValueError, r"got none.*after"),
     "twice": (TWICE, {}, ValueError, r"^`rows`.*got 'caption'"),
     "splits": (
         datasets.DatasetDict(test=datasets.Dataset.from_pandas(FRAME)),

@@ -198,7 +198,7 @@ def _of_table(
 def _of_data_set(rows: Any, wanted: Sequence[str], chosen: slice) -> GivenTable:
     """Return the rows of a dataset without decoding images. Columns that are not used are not read from disk."""
     start, stop, _ = chosen.indices(len(rows))
-    part = rows if (start, stop) == (0, len(rows)) else rows.select(range(start, max(start, stop)))
+    part = rows if (start, stop) == (0, len(rows)) else rows.select(range(start, stop) if start < stop else [])
     arrow = part.with_format("arrow")
     return _of_table(arrow[:1], lambda read: arrow.select_columns(read)[:], len(part), wanted, part.to_pandas)
 
