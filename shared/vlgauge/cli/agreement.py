@@ -8,7 +8,7 @@ from functools import partial
 
 from vlgauge.api.columns import COLUMNS, read_columns, row_ids
 from vlgauge.api.computing import Settings, compute_all, load_metrics
-from vlgauge.cli.inputs import add_shared, at_least, level, ratings_of
+from vlgauge.cli.inputs import add_shared, at_least, declare, level, ratings_of
 from vlgauge.cli.outputs import check_target, print_result
 from vlgauge.cli.scoring import add_scoring, metric_list, name_list, settings_by_metric
 from vlgauge.core.catalog import direction_of, metric_names
@@ -34,18 +34,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         f"{__doc__} The scores are computed from FILE (--metrics), read from it (--scores), or joined by ID with a "
         "file that `vlgauge score ... --output` wrote (--run)."
     )
-    parser.add_argument("file", metavar="FILE", help="JSONL, JSON, CSV, TSV or Parquet file with the ratings")
+    declare(parser, "file FILE", "JSONL, JSON, CSV, TSV or Parquet file with the ratings")
     rated = parser.add_mutually_exclusive_group(required=True)
-    rated.add_argument("--ratings", metavar="COLUMN", help="ratings, higher is better; a list counts as its mean")
-    rated.add_argument("--rankings", metavar="COLUMN", help="ranks, 1 is best; a list counts as its mean")
+    declare(rated, "--ratings COLUMN", "ratings, higher is better; a list counts as its mean")
+    declare(rated, "--rankings COLUMN", "ranks, 1 is best; a list counts as its mean")
     scored = parser.add_mutually_exclusive_group(required=True)
-    scored.add_argument("--metrics", metavar="METRIC,...", help="score FILE with these metrics")
-    scored.add_argument("--scores", metavar="COLUMN,...", help="columns of FILE with scores")
-    scored.add_argument("--run", metavar="SCORES", dest="scores_file", help="file of scores, joined by id")
+    declare(scored, "--metrics METRIC,...", "score FILE with these metrics")
+    declare(scored, "--scores COLUMN,...", "columns of FILE with scores")
+    declare(scored, "--run SCORES", "file of scores, joined by id", dest="scores_file")
     add_scoring(parser)
-    parser.add_argument("--groups", metavar="COLUMN", help="resample rows with equal values in this column together")
-    words = "confidence level of the intervals (default: 0.95)"
-    parser.add_argument("--confidence", type=level, default=0.95, metavar="LEVEL", help=words)
+    declare(parser, "--groups COLUMN", "resample rows with equal values in this column together")
+    declare(parser, "--confidence LEVEL", "confidence level of the intervals (default: 0.95)", type=level, default=0.95)
     words = f"number of bootstrap samples; 0 for no intervals (default: {RESAMPLES})"
     resamples = {"type": partial(at_least, 0), "default": RESAMPLES, "help": words}
     changed = {"seed": "seed of the intervals (default: 0)", "output": "write all results as JSON to this file"}

@@ -4,7 +4,7 @@ import argparse
 from typing import Any
 
 import vlgauge
-from vlgauge.cli.inputs import add_limits, add_shared
+from vlgauge.cli.inputs import add_limits, add_shared, declare
 from vlgauge.cli.outputs import check_target
 from vlgauge.families.clip_score.calibration import fit_on_metric
 from vlgauge.inputs.tables.files import READERS, make_paths_absolute, read_rows, take_column
@@ -17,14 +17,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "Fit w and an offset to the cosines of a backbone, so that matching pairs have mean 1 and shuffled pairs mean "
         "0, for clip_s(calibration=OUT). The order of captions does not change, and nothing is clamped."
     )
-    parser.add_argument("backbone", metavar="BACKBONE", help="see `vlgauge backbones`")
-    parser.add_argument("file", metavar="FILE", help=f"matching captions and images: {', '.join(READERS)}")
-    parser.add_argument("-o", "--output", metavar="OUT", required=True, help="file to write, .json")
-    parser.add_argument("--predictions", metavar="NAME", default="predictions", help="column of the captions")
-    parser.add_argument("--images", metavar="NAME", default="images", help="column of the images")
-    parser.add_argument("--weights", metavar="FILE", help="weights of the backbone (default: from the Hub)")
+    declare(parser, "backbone BACKBONE", "see `vlgauge backbones`")
+    declare(parser, "file FILE", f"matching captions and images: {', '.join(READERS)}")
+    declare(parser, "-o, --output OUT", "file to write, .json", required=True)
+    declare(parser, "--predictions NAME", "column of the captions", default="predictions")
+    declare(parser, "--images NAME", "column of the images", default="images")
+    declare(parser, "--weights FILE", "weights of the backbone (default: from the Hub)")
     add_shared(parser, "profile", profile="embedded: the demo CLIP, with BACKBONE vlgauge-toy-clip")
-    parser.add_argument("--device", default="auto", help="auto, cpu, cuda (default: auto)")
+    declare(parser, "--device DEVICE", "auto, cpu, cuda (default: auto)", default="auto")
     changed = {"resamples": {"default": 1000}, "seed": "seed of the samples (default: 0)"}
     add_shared(parser, "level", "resamples", "seed", "no_progress", **changed)
     add_limits(parser)

@@ -21,7 +21,7 @@ from vlgauge.api.systems import (
 )
 from vlgauge.cli import scoring
 from vlgauge.cli.drawing import check_picture, write_figure
-from vlgauge.cli.inputs import add_shared, digits, scale
+from vlgauge.cli.inputs import add_shared, declare, digits, scale
 from vlgauge.cli.outputs import check_report, check_target, write_json, write_output
 from vlgauge.core.catalog import metric_of_score
 from vlgauge.core.errors import UsageError
@@ -44,47 +44,35 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "and sign-flip tests with Holm's correction; systems in one rank group do not differ significantly."
     )
     words = f"name of a metric, or several with commas; see `vlgauge list`; or a suite: {', '.join(SUITES)}"
-    parser.add_argument("metric", metavar="METRIC", help=words)
+    declare(parser, "metric METRIC", words)
     words = "predictions or scores: one file per system, or one file with all (see --predictions, --system)"
-    parser.add_argument("files", nargs="+", metavar="FILE", help=words)
-    parser.add_argument("--names", metavar="NAME,...", help="names of the systems (default: file names)")
-    words = "column of system names in a single FILE; --id is the column of row ids"
-    parser.add_argument("--system", metavar="COLUMN", help=words)
-    parser.add_argument(
-        "--baseline", metavar="NAME", help="compare the other systems with this one only, not all pairs"
-    )
+    declare(parser, "files FILE", words, nargs="+")
+    declare(parser, "--names NAME,...", "names of the systems (default: file names)")
+    declare(parser, "--system COLUMN", "column of system names in a single FILE; --id is the column of row ids")
+    declare(parser, "--baseline NAME", "compare the other systems with this one only, not all pairs")
     scoring.add_scoring(parser)
     scoring.add_suite_options(parser)
     words = "resample rows with equal values in this column together, such as the captions of one image"
-    parser.add_argument("--groups", metavar="COLUMN", help=words)
-    parser.add_argument(
-        "--groups-file", metavar="FILE", help="table with ids and the group column (default: first FILE)"
-    )
+    declare(parser, "--groups COLUMN", words)
+    declare(parser, "--groups-file FILE", "table with ids and the group column (default: first FILE)")
     words = "number of bootstrap samples and permutations (default: 10000 for intervals, as many as required for tests)"
     add_shared(parser, "level", "resamples", resamples=words)
     words = "tests that Holm's correction covers: the pairs of all metrics together (default), or of each metric"
-    parser.add_argument("--family", choices=FAMILIES, default=FAMILIES[0], help=words)
+    declare(parser, "--family", words, choices=FAMILIES, default=FAMILIES[0])
     add_shared(parser, "seed", seed="seed of intervals and tests (default: 0)")
-    parser.add_argument(
-        "--rows-that-differ", type=int, default=0, metavar="N", help="also show the N largest differences"
-    )
-    words = "write a page that explains these rows for both systems, side by side (.html)"
-    parser.add_argument("--report", metavar="FILE", help=words)
+    declare(parser, "--rows-that-differ N", "also show the N largest differences", type=int, default=0)
+    declare(parser, "--report FILE", "write a page that explains these rows for both systems, side by side (.html)")
     plot = "plot the differences with their intervals to this file (.png, .svg or .pdf; extra plots)"
     output = "write the whole comparison as JSON to this file"
     add_shared(parser, "plot", "format", "output", plot=plot, output=output)
     group = parser.add_argument_group("tables", "number format; --booktabs writes a table for a paper")
-    group.add_argument(
-        "-w", "--digits", type=digits, default=DIGITS, metavar="N", help="digits after the decimal point (default: 4)"
-    )
-    group.add_argument("--scale", type=scale, default=1.0, metavar="X", help="multiply by X, such as 100 (default: 1)")
-    group.add_argument("--no-intervals", action="store_true", help="omit the intervals")
+    declare(group, "-w, --digits N", "digits after the decimal point (default: 4)", type=digits, default=DIGITS)
+    declare(group, "--scale X", "multiply by X, such as 100 (default: 1)", type=scale, default=1.0)
+    declare(group, "--no-intervals", "omit the intervals")
     words = "with --format latex: one booktabs float with a row per system and a column per metric"
-    group.add_argument("--booktabs", action="store_true", help=words)
-    group.add_argument(
-        "--caption", metavar="LATEX", help="caption of the LaTeX table, followed by a legend of the marks"
-    )
-    group.add_argument("--label", metavar="NAME", help="label of the LaTeX table")
+    declare(group, "--booktabs", words)
+    declare(group, "--caption LATEX", "caption of the LaTeX table, followed by a legend of the marks")
+    declare(group, "--label NAME", "label of the LaTeX table")
 
 
 def run(options: argparse.Namespace) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vlgauge.checkpoints.files import sha256_of
+from vlgauge.cli.inputs import declare
 from vlgauge.core.errors import UsageError, WeightsNotFoundError
 from vlgauge.core.results import to_table
 from vlgauge.core.writing import resolve_target
@@ -29,16 +30,12 @@ KINDS = ("pac_s", "polos", "custom")
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    parser.add_argument("checkpoint", metavar="CHECKPOINT", help="released file, or the folder that contains it")
-    parser.add_argument("--backbone", metavar="NAME", help="backbone, such as ViT-B/32 (default for polos)")
-    parser.add_argument("--base", metavar="FILE", help="weights of the backbone (default: from the Hub)")
-    parser.add_argument("--kind", choices=KINDS, default="pac_s", help="kind of the weights (default: pac_s)")
-    parser.add_argument(
-        "--text-encoder", metavar="NAME", help="text encoder of polos: folder or Hub id (default: SimCSE)"
-    )
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", help="safetensors file to write (default: the path that metrics load)"
-    )
+    declare(parser, "checkpoint CHECKPOINT", "released file, or the folder that contains it")
+    declare(parser, "--backbone NAME", "backbone, such as ViT-B/32 (default for polos)")
+    declare(parser, "--base FILE", "weights of the backbone (default: from the Hub)")
+    declare(parser, "--kind", "kind of the weights (default: pac_s)", choices=KINDS, default="pac_s")
+    declare(parser, "--text-encoder NAME", "text encoder of polos: folder or Hub id (default: SimCSE)")
+    declare(parser, "-o, --output FILE", "safetensors file to write (default: the path that metrics load)")
 
 
 def run(options: argparse.Namespace) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from vlgauge.api.columns import read_columns, row_ids
 from vlgauge.api.computing import compute_all, load_metric, load_metrics
-from vlgauge.cli.inputs import add_limits, add_shared
+from vlgauge.cli.inputs import add_limits, add_shared, declare
 from vlgauge.cli.outputs import check_target, print_result
 from vlgauge.cli.scoring import settings_by_metric
 from vlgauge.core.catalog import metric_facts
@@ -49,24 +49,24 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "`vlgauge score ... --output`; or the common prefix STEM of STEM_G.json, STEM_C.csv and STEM_R.csv (then only "
         "common stories are compared, as in the authors' code); or stories, with --score."
     )
-    parser.add_argument("model", metavar="MODEL", help="scores or stories of the model")
-    parser.add_argument("human", metavar="HUMAN", help="human scores or stories, joined by id")
+    declare(parser, "model MODEL", "scores or stories of the model")
+    declare(parser, "human HUMAN", "human scores or stories, joined by id")
     add_shared(parser, "input_format", input_format="format of the files (default: by extension)")
     add_limits(parser)
-    parser.add_argument("--id", metavar="COLUMN", help="column of story ids (default: id, if present)")
-    parser.add_argument("--common", action="store_true", help="compare only the common stories")
-    parser.add_argument("--no-tanh", action="store_true", help="use groovist scores without tanh")
-    parser.add_argument("--score", action="store_true", help=f"compute {', '.join(METRICS)} from the stories")
+    declare(parser, "--id COLUMN", "column of story ids (default: id, if present)")
+    declare(parser, "--common", "compare only the common stories")
+    declare(parser, "--no-tanh", "use groovist scores without tanh")
+    declare(parser, "--score", f"compute {', '.join(METRICS)} from the stories")
     for column in ("predictions", "images"):
-        parser.add_argument(f"--{column}", metavar="COLUMN", help=f"column of the {column}, with --score")
+        declare(parser, f"--{column} COLUMN", f"column of the {column}, with --score")
     words = "a setting for --score, such as groovist.theta=0.6; rovist_c has context=prefix by default"
-    parser.add_argument("--set", action="append", default=[], metavar="METRIC.NAME=VALUE", help=words)
+    declare(parser, "--set METRIC.NAME=VALUE", words, action="append", default=[])
     changed = {"profile": "profile of the metrics, with --score", "seed": "seed of the interval (default: 0)"}
     resamples = {"default": 10_000, "help": "number of bootstrap samples (default: 10000)"}
     add_shared(parser, "profile", "resamples", "seed", resamples=resamples, **changed)
-    parser.add_argument("--format", choices=("table", "json"), help="output format (default: table)")
+    declare(parser, "--format", "output format (default: table)", choices=("table", "json"))
     add_shared(parser, "output", output="write the whole result as JSON to this file")
-    parser.add_argument("--rows", type=int, default=20, metavar="N", help="rows in the table; 0 for all (default: 20)")
+    declare(parser, "--rows N", "rows in the table; 0 for all (default: 20)", type=int, default=20)
     add_shared(parser, "no_progress")
 
 

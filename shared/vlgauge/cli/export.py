@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from vlgauge.cli.inputs import declare
 from vlgauge.cli.outputs import write_output
 from vlgauge.cli.record import add_scores_option, read_scores
 from vlgauge.core.errors import UsageError
@@ -33,27 +34,27 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     forms = parser.add_subparsers(dest="form", required=True, metavar="FORM")
     for form, purpose in _PURPOSES.items():
         command = forms.add_parser(form, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.")
-        command.add_argument("files", metavar="FILE", nargs="+", help="one or more files of records (results.jsonl)")
+        declare(command, "files FILE", "one or more files of records (results.jsonl)", nargs="+")
         for name in ("metric", "model", "dataset"):
-            command.add_argument(f"--{name}", help=f"only the records of this {name}")
-        command.add_argument("--profile", choices=PROFILES, help="only the records of this profile")
+            declare(command, f"--{name} {name.upper()}", f"only the records of this {name}")
+        declare(command, "--profile", "only the records of this profile", choices=PROFILES)
         if form in _WITH_DIRECTION:
             words = "scores for which lower is better, because the Hub ranks from high to low (default: skip)"
-            command.add_argument("--lower-is-better", choices=exporters.LOWER_IS_BETTER, default="skip", help=words)
+            declare(command, "--lower-is-better", words, choices=exporters.LOWER_IS_BETTER, default="skip")
         if form in _WITH_TABLES:
-            command.add_argument("--by", metavar="METRIC", help="metric to sort the tables by")
+            declare(command, "--by METRIC", "metric to sort the tables by")
         if form == "dataset-card":
-            command.add_argument("--card", metavar="README.md", help="the card (default with --send: from the Hub)")
+            declare(command, "--card README.md", "the card (default with --send: from the Hub)")
             words = "show results of one metric with different signatures in separate columns"
-            command.add_argument("--split-signatures", action="store_true", help=words)
+            declare(command, "--split-signatures", words)
         if form == "eval-yaml":
-            command.add_argument("--description", help="description of the leaderboard")
+            declare(command, "--description DESCRIPTION", "description of the leaderboard")
         if form == "results-repository":
-            command.add_argument("--repository", metavar="OWNER/NAME", required=True, help="id of the dataset")
+            declare(command, "--repository OWNER/NAME", "id of the dataset", required=True)
         if form in _WITH_TABLES:
             add_scores_option(command, "for rank groups")
-        command.add_argument("--output", metavar="DIR", help="write the files below this folder, by repository")
-        command.add_argument("--send", action="store_true", help="open a pull request in every repository")
+        declare(command, "--output DIR", "write the files below this folder, by repository")
+        declare(command, "--send", "open a pull request in every repository")
 
 
 def run(options: argparse.Namespace) -> None:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from vlgauge.api.computing import load_metric
-from vlgauge.cli.inputs import add_limits, add_shared, at_least, ratings_of
+from vlgauge.cli.inputs import add_limits, add_shared, at_least, declare, ratings_of
 from vlgauge.cli.outputs import check_target, write_json
 from vlgauge.cli.protocol_tables import EMBEDDED
 from vlgauge.cli.scoring import name_list, settings_by_metric
@@ -53,48 +53,46 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     experiments = parser.add_subparsers(dest="experiment", required=True, metavar="EXPERIMENT")
     one = _add(experiments, "random-pairs", "compare stories with random stories for the same images")
     words = f"of {', '.join(PAIRED)}, with commas (default: {NAME}); the same random stories for all"
-    one.add_argument("--metrics", default=NAME, help=words)
+    declare(one, "--metrics METRICS", words, default=NAME)
     words = "random stories per sequence (default: 5)"
-    one.add_argument("--random", type=int, default=5, metavar="N", help=words)
+    declare(one, "--random N", words, type=int, default=5)
     one.set_defaults(run=run_random_pairs)
     one = _add(
         experiments, "correlation", "Kendall's tau-c with ratings, over all stories and over stories with high T or P"
     )
-    one.add_argument("--ratings", metavar="COLUMN", required=True, help="column of the ratings")
+    declare(one, "--ratings COLUMN", "column of the ratings", required=True)
     add_shared(one, "resamples", resamples={"type": partial(at_least, 0), "default": 1000})
     one.set_defaults(run=run_correlation)
     one = _add(experiments, "analyses", "T, P and the coverage of the images by the stories, without ratings")
-    one.add_argument(
+    declare(
+        one,
         "--matching",
+        "T: count each other image that matches, or the best once (default: each)",
         choices=MATCHING,
         default="each",
-        help="T: count each other image that matches, or the best once (default: each)",
     )
-    one.add_argument("--sentence-image", metavar="COLUMN", help="column with the image of each sentence, for T")
+    declare(one, "--sentence-image COLUMN", "column with the image of each sentence, for T")
     one.set_defaults(run=run_analyses)
     one = _add(experiments, "ablations", "all variants of Tables 2 and 3 of the paper, from one comparison")
-    one.add_argument("--ratings", metavar="COLUMN", help="column of the ratings, for tau-c")
-    one.add_argument("--idf", metavar="FILE", help="fitted idf (default: fitted on the stories of FILE)")
+    declare(one, "--ratings COLUMN", "column of the ratings, for tau-c")
+    declare(one, "--idf FILE", "fitted idf (default: fitted on the stories of FILE)")
     add_shared(one, "resamples", resamples={"type": partial(at_least, 0), "default": 1000})
-    one.add_argument("--random", type=int, default=5, metavar="N", help=words)
+    declare(one, "--random N", words, type=int, default=5)
     one.set_defaults(run=run_ablations)
     one = _add(experiments, "fit-theta", "fit theta on the stories and write it, for --set theta=THETA")
-    one.add_argument("--theta", metavar="THETA", required=True, help="JSON file to write")
+    declare(one, "--theta THETA", "JSON file to write", required=True)
     one.set_defaults(run=run_fit_theta)
 
 
 def _add(experiments: Any, name: str, words: str) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = experiments.add_parser(name, help=words, description=words[0].upper() + words[1:])
-    parser.add_argument("file", metavar="FILE", help="JSONL, JSON or Parquet file, one story per row")
+    declare(parser, "file FILE", "JSONL, JSON or Parquet file, one story per row")
     add_shared(parser, "input_format")
     add_limits(parser)
-    parser.add_argument("--predictions", metavar="COLUMN", default="predictions", help="column of the stories")
-    parser.add_argument("--images", metavar="COLUMN", default="images", help="column with the lists of image files")
-    parser.add_argument(
-        "--regions", metavar="COLUMN", help="column of the regions of each image (default: detect them)"
-    )
-    words = "column of the noun phrases of each story (default: extract them)"
-    parser.add_argument("--noun-phrases", metavar="COLUMN", help=words)
+    declare(parser, "--predictions COLUMN", "column of the stories", default="predictions")
+    declare(parser, "--images COLUMN", "column with the lists of image files", default="images")
+    declare(parser, "--regions COLUMN", "column of the regions of each image (default: detect them)")
+    declare(parser, "--noun-phrases COLUMN", "column of the noun phrases of each story (default: extract them)")
     changed = {"set": "set an option of groovist", "output": "write all results as JSON to this file"}
     add_shared(parser, "set", "profile", "seed", "output", "no_progress", **changed)
     return parser

@@ -2,7 +2,7 @@
 
 import argparse
 
-from vlgauge.cli.inputs import add_limits
+from vlgauge.cli.inputs import add_limits, declare
 from vlgauge.cli.outputs import check_target
 from vlgauge.core.errors import UsageError
 from vlgauge.families.base.columns import References
@@ -21,19 +21,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "document per row, for the setting df of cider and trm; or convert the authors' pickle of words. A story is a "
         "text or a list of sentences. A pickle is a plain dictionary of finished values; nothing in it is executed."
     )
-    parser.add_argument("output", metavar="OUT", help="file to write: .json; with --references .gz")
+    declare(parser, "output OUT", "file to write: .json; with --references .gz")
     source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--stories", metavar="FILE", help=f"one story per row: {', '.join(READERS)}, or - for JSONL")
-    source.add_argument("--references", metavar="FILE", help="references of one caption per row, in the same formats")
-    source.add_argument("--pickle", metavar="FILE", help="a pickled {word: idf}")
-    parser.add_argument("--input-format", choices=list(READERS), help="format of FILE (default: by extension)")
-    words = f"of the stories (default: {COLUMN}) or the references (default: {REFERENCES})"
-    parser.add_argument("--column", metavar="NAME", help=words)
+    declare(source, "--stories FILE", f"one story per row: {', '.join(READERS)}, or - for JSONL")
+    declare(source, "--references FILE", "references of one caption per row, in the same formats")
+    declare(source, "--pickle FILE", "a pickled {word: idf}")
+    declare(parser, "--input-format", "format of FILE (default: by extension)", choices=list(READERS))
+    declare(parser, "--column NAME", f"of the stories (default: {COLUMN}) or the references (default: {REFERENCES})")
     tokens = f"tokenizer of the references, as in the setting of cider and trm (default: {DEFAULT})"
-    parser.add_argument("--tokenizer", choices=NAMES, help=tokens)
-    parser.add_argument("--lowercase", action="store_true", help="ignore case")
-    words = "count an end token in each reference, for cider with eos=true"
-    parser.add_argument("--eos", action="store_true", help=words)
+    declare(parser, "--tokenizer", tokens, choices=NAMES)
+    declare(parser, "--lowercase", "ignore case")
+    declare(parser, "--eos", "count an end token in each reference, for cider with eos=true")
     add_limits(parser)
 
 

@@ -29,6 +29,25 @@ _LIMITED = {
 }
 
 
+def declare(parser: Any, usage: str, words: str, **how: Any) -> argparse.Action:
+    """Add an argument that is declared like a line of a help text, and return its action.
+
+    Args:
+        parser: Parser of the command, or a group of options.
+        usage: ``"--flag"``, ``"--option VALUE"``, ``"-o, --option VALUE"``, or ``"name VALUE"`` without an option.
+        words: Help text.
+        **how: Other arguments of `add_argument`. An option without a value, choices and an action is a flag.
+    """
+    names = [name.rstrip(",") for name in usage.split(" ")]
+    flags = [name for name in names if name.startswith("-")] or names[:1]
+    if len(names) > len(flags):
+        how["metavar"] = names[-1]
+    elif usage.startswith("-") and not {"action", "choices", "type"} & how.keys():
+        how["action"] = "store_true"
+    action: argparse.Action = parser.add_argument(*flags, help=words, **how)
+    return action
+
+
 def add_shared(parser: argparse.ArgumentParser, *names: str, **changed: Any) -> None:
     """Add options that several commands have.
 
@@ -53,9 +72,8 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
         ("max_row", "characters per row"),
     ):
         words = f"maximum {what} (default: {getattr(usual, option):,})".replace("%", "%%")
-        parser.add_argument(f"--{option.replace('_', '-')}", type=int, metavar="N", help=words)
-    words = "decode images, videos and text tables in worker processes, too"
-    parser.add_argument("--untrusted", action="store_true", help=words)
+        declare(parser, f"--{option.replace('_', '-')} N", words, type=int)
+    declare(parser, "--untrusted", "decode images, videos and text tables in worker processes, too")
 
 
 def is_source(file: str) -> bool:
@@ -129,15 +147,12 @@ def add_row_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group(
         "rows", "rows of hub:, .tar and folder inputs that cannot be scored are skipped and counted"
     )
-    group.add_argument("--limit", type=partial(at_least, 1), metavar="N", help="score N rows (default: all)")
-    group.add_argument("--skip", type=partial(at_least, 0), default=0, metavar="N", help="skip the first N rows")
-    group.add_argument(
-        "--revision", metavar="COMMIT", help="commit, branch or tag of a hub: dataset (default: newest commit)"
-    )
+    declare(group, "--limit N", "score N rows (default: all)", type=partial(at_least, 1))
+    declare(group, "--skip N", "skip the first N rows", type=partial(at_least, 0), default=0)
+    declare(group, "--revision COMMIT", "commit, branch or tag of a hub: dataset (default: newest commit)")
     for limit in fields(RowLimits):
         words = f"maximum {_LIMITED[limit.name]} (default: {limit.default:,})"
-        option = f"--max-{limit.name.replace('_', '-')}"
-        group.add_argument(option, type=partial(at_least, 1), metavar="N", help=words)
+        declare(group, f"--max-{limit.name.replace('_', '-')} N", words, type=partial(at_least, 1))
 
 
 def ratings_of(rows: Rows, title: str, option: str = "--ratings") -> list[float]:

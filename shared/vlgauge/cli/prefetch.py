@@ -15,6 +15,7 @@ from vlgauge.api.prefetch.assets import (
 )
 from vlgauge.api.prefetch.fetching import check_files, folder_of, is_there, sizes
 from vlgauge.checkpoints.files import sha256_of
+from vlgauge.cli.inputs import declare
 from vlgauge.core.catalog import metric_names
 from vlgauge.core.errors import WeightsNotFoundError
 from vlgauge.core.results import to_table
@@ -24,16 +25,16 @@ _COLUMNS = ["file", "size", "sha256", "compared"]
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    parser.add_argument(
-        "names",
-        nargs="+",
-        metavar="NAME",
-        help="metric (pac_s, groovist, ...), all, or encoder (clip:ViT-B/32, sentence:ID, pair:ID, vision:ID, "
+    declare(
+        parser,
+        "names NAME",
+        "metric (pac_s, groovist, ...), all, or encoder (clip:ViT-B/32, sentence:ID, pair:ID, vision:ID, "
         "layers:ID, judge:ID, factual:ID, detector:NAME)",
+        nargs="+",
     )
     mode = parser.add_mutually_exclusive_group()
-    mode.add_argument("--list", action="store_true", help="list automatic and manual downloads, without network access")
-    mode.add_argument("--check", action="store_true", help="exit with 1 if a file is missing, without network access")
+    declare(mode, "--list", "list automatic and manual downloads, without network access")
+    declare(mode, "--check", "exit with 1 if a file is missing, without network access")
 
 
 def run(options: argparse.Namespace) -> int:

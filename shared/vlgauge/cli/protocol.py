@@ -12,7 +12,7 @@ from typing import Any
 from vlgauge.api.computing import load_metric, load_metrics
 from vlgauge.cli import coco_systems
 from vlgauge.cli.drawing import PICTURES, check_picture, draw_figure
-from vlgauge.cli.inputs import SET_SOME, add_limits, add_shared, parse_number
+from vlgauge.cli.inputs import SET_SOME, add_limits, add_shared, declare, parse_number
 from vlgauge.cli.outputs import check_target, print_result, write_output
 from vlgauge.cli.protocol_tables import JudgedTask, draw, record_of, render_tables
 from vlgauge.cli.scoring import name_list, names_in, settings_by_metric
@@ -35,48 +35,36 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = __doc__
     parser.epilog = (DATA / "protocol_layouts.txt").read_text("utf-8")
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("name", metavar="NAME", choices=NAMES, help=", ".join(NAMES))
-    parser.add_argument(
-        "data", metavar="DATA", nargs="+", help="published files (see below), or folders that contain them"
-    )
-    parser.add_argument("--images", metavar="FOLDER", help="folder of the images (default: the folder of DATA)")
-    parser.add_argument("--videos", metavar="FOLDER", help="folder of the videos (default: the folder of DATA)")
-    parser.add_argument(
+    declare(parser, "name NAME", ", ".join(NAMES), choices=NAMES)
+    declare(parser, "data DATA", "published files (see below), or folders that contain them", nargs="+")
+    declare(parser, "--images FOLDER", "folder of the images (default: the folder of DATA)")
+    declare(parser, "--videos FOLDER", "folder of the videos (default: the folder of DATA)")
+    declare(
+        parser,
         "--missing",
+        "rows without their file: raise an error, or leave them undefined",
         choices=("error", "nan"),
         default="error",
-        help="rows without their file: raise an error, or leave them undefined",
     )
     add_limits(parser)
-    words = "metrics, separated by commas (see `vlgauge list`), or length"
-    parser.add_argument("--metric", metavar="METRIC,...", help=words)
-    parser.add_argument("--baselines", action="store_true", help=f"also {', '.join(scoring.BASELINES)}")
-    words = "compare the others with this one (bleu_1, pac_s, ref_pac_s, ...), not all pairs"
-    parser.add_argument("--against", metavar="NAME", help=words)
+    declare(parser, "--metric METRIC,...", "metrics, separated by commas (see `vlgauge list`), or length")
+    declare(parser, "--baselines", f"also {', '.join(scoring.BASELINES)}")
+    declare(parser, "--against NAME", "compare the others with this one (bleu_1, pac_s, ref_pac_s, ...), not all pairs")
     add_shared(parser, "set", "profile", set=SET_SOME)
-    parser.add_argument("--idf", metavar="FILE", help="corpus of word weights: VATEX's or ActivityNet's train captions")
-    parser.add_argument("--scores", metavar="FILE", help="scores in the order of the rows, in place of --metric")
-    parser.add_argument("--write-rows", metavar="FILE", help="write the rows as JSONL, to score them elsewhere")
+    declare(parser, "--idf FILE", "corpus of word weights: VATEX's or ActivityNet's train captions")
+    declare(parser, "--scores FILE", "scores in the order of the rows, in place of --metric")
+    declare(parser, "--write-rows FILE", "write the rows as JSONL, to score them elsewhere")
     words = "references per row: a number, all, or none; several with commas for one table of each"
-    parser.add_argument("--references", metavar="N,...", type=_counts, help=words)
-    words = f"plot the first figure over the number of references ({', '.join(PICTURES)})"
-    parser.add_argument("--plot", metavar="FILE", help=words)
-    parser.add_argument("--average", action="store_true", default=None, help="average the ratings of a caption first")
-    words = "only captions about which the raters agree, one row each"
-    parser.add_argument("--unanimous", action="store_true", default=None, help=words)
-    parser.add_argument("--draws", metavar="N", type=_draws, help="random draws of references: a number, or fixed")
-    parser.add_argument("--vote-ties", choices=("half", "random"), help="how to count equal votes for two captions")
-    parser.add_argument(
-        "--score-ties", choices=("wrong", "half", "second"), help="how to count equal scores of two captions"
-    )
-    parser.add_argument(
-        "--zero",
-        type=float,
-        metavar="SCORE",
-        help="score that corresponds to a cosine of 0 (default: 0.5, as for specs)",
-    )
+    declare(parser, "--references N,...", words, type=_counts)
+    declare(parser, "--plot FILE", f"plot the first figure over the number of references ({', '.join(PICTURES)})")
+    declare(parser, "--average", "average the ratings of a caption first", default=None)
+    declare(parser, "--unanimous", "only captions about which the raters agree, one row each", default=None)
+    declare(parser, "--draws N", "random draws of references: a number, or fixed", type=_draws)
+    declare(parser, "--vote-ties", "how to count equal votes for two captions", choices=("half", "random"))
+    declare(parser, "--score-ties", "how to count equal scores of two captions", choices=("wrong", "half", "second"))
+    declare(parser, "--zero SCORE", "score that corresponds to a cosine of 0 (default: 0.5, as for specs)", type=float)
     words = "count answers regardless of the answers to the questions they depend on"
-    parser.add_argument("--independent", action="store_true", default=None, help=words)
+    declare(parser, "--independent", words, default=None)
     words = "number of bootstrap samples; 0 for none (default: 1000, or as many as the pairs of metrics require)"
     seed = "seed of draws, random ties and intervals (default: 0)"
     add_shared(parser, "level", "resamples", "seed", resamples=words, seed=seed)

@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Sequence
 
-from vlgauge.cli.inputs import is_source
+from vlgauge.cli.inputs import declare, is_source
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import STDIN
 
@@ -24,16 +24,14 @@ def add_ray_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     group = parser.add_argument_group("many processes or machines (extra ray)")
     words = "score with Ray Data: FILE are Parquet or text files with ids, --output is a folder"
-    group.add_argument("--engine", choices=("ray",), help=words)
-    group.add_argument("--workers", type=int, metavar="N", help="processes that score (default: 1)")
+    declare(group, "--engine", words, choices=("ray",))
+    declare(group, "--workers N", "processes that score (default: 1)", type=int)
     words = "folder for finished parts; an interrupted run continues from it (default: within --output)"
-    group.add_argument("--parts", metavar="DIR", help=words)
-    group.add_argument("--batch-rows", type=int, metavar="N", help="rows per batch and per output file (default: 256)")
-    group.add_argument(
-        "--address", metavar="ADDRESS", help="address of a cluster, such as auto (default: this machine)"
-    )
-    group.add_argument("--worker-cpus", dest="cpus", type=float, metavar="X", help="CPUs per worker (default: 1)")
-    group.add_argument("--worker-gpus", dest="gpus", type=float, metavar="X", help="GPUs per worker, such as 0.25")
+    declare(group, "--parts DIR", words)
+    declare(group, "--batch-rows N", "rows per batch and per output file (default: 256)", type=int)
+    declare(group, "--address ADDRESS", "address of a cluster, such as auto (default: this machine)")
+    declare(group, "--worker-cpus X", "CPUs per worker (default: 1)", dest="cpus", type=float)
+    declare(group, "--worker-gpus X", "GPUs per worker, such as 0.25", dest="gpus", type=float)
 
 
 def check_ray_options(options: argparse.Namespace, files: Sequence[str]) -> None:

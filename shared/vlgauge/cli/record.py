@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.api.recording import records_of
+from vlgauge.cli.inputs import declare
 from vlgauge.cli.outputs import check_target
 from vlgauge.cli.scoring import names_in
 from vlgauge.core.catalog import metric_of_score
@@ -40,7 +41,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     command = actions.add_parser("check", help="check a file of records", description=__doc__)
-    command.add_argument("file", metavar="FILE", help="results.jsonl")
+    declare(command, "file FILE", "results.jsonl")
     add_scores_option(command, "value, interval and counts are calculated from them once more")
     command.set_defaults(run=run_check)
 
@@ -83,7 +84,7 @@ def _summary(records: Sequence[Record], scored: Collection[Checked]) -> str:
 def add_scores_option(command: argparse.ArgumentParser, purpose: str) -> None:
     """Add the option that names files of scores."""
     words = f"scores of a model per row, from `vlgauge score --output`; {purpose}"
-    command.add_argument("--scores", action="append", default=[], metavar="MODEL=FILE", help=words)
+    declare(command, "--scores MODEL=FILE", words, action="append", default=[])
 
 
 def read_scores(records: Sequence[Record], given: Sequence[str]) -> dict[str, list[Run]]:
@@ -112,14 +113,14 @@ def read_scores(records: Sequence[Record], given: Sequence[str]) -> dict[str, li
 def add_record_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of commands that record their scores."""
     group = parser.add_argument_group("records", "lines in a file of results, for exports and leaderboards")
-    group.add_argument("--record", metavar="FILE", help="add a record per metric to this file (results.jsonl)")
-    group.add_argument("--model", metavar="OWNER/NAME", help="Hub id of the model that generated the predictions")
-    group.add_argument("--dataset", metavar="OWNER/NAME", help="Hub id of the dataset")
-    group.add_argument("--split", help="split of the dataset, including hub:OWNER/NAME")
+    declare(group, "--record FILE", "add a record per metric to this file (results.jsonl)")
+    declare(group, "--model OWNER/NAME", "Hub id of the model that generated the predictions")
+    declare(group, "--dataset OWNER/NAME", "Hub id of the dataset")
+    declare(group, "--split SPLIT", "split of the dataset, including hub:OWNER/NAME")
     words = "scores to record, such as clip_s,ref_clip_s (default: the main score of each metric)"
-    group.add_argument("--record-scores", metavar="SCORE,...", help=words)
+    declare(group, "--record-scores SCORE,...", words)
     for name, words in _OTHERS.items():
-        group.add_argument(f"--{name.replace('_', '-')}", metavar=name.rpartition("_")[2].upper(), help=words)
+        declare(group, f"--{name.replace('_', '-')} {name.rpartition('_')[2].upper()}", words)
 
 
 def check_record_options(options: argparse.Namespace, source: str) -> None:

@@ -18,7 +18,7 @@ from vlgauge.api.numbers import CONFIDENCE, summary
 from vlgauge.api.scored import SelectedRows, score_columns
 from vlgauge.cli import scoring
 from vlgauge.cli.drawing import check_picture, write_figure
-from vlgauge.cli.inputs import MOST_DIGITS, add_row_options, at_least, digits, is_source, level, scale
+from vlgauge.cli.inputs import MOST_DIGITS, add_row_options, at_least, declare, digits, is_source, level, scale
 from vlgauge.cli.outputs import RESULT_ENDINGS, check_report, check_result_target, write_output, write_result
 from vlgauge.cli.ray_options import add_ray_options, check_ray_options
 from vlgauge.cli.record import add_record_options, check_record_options, record_results
@@ -66,46 +66,35 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.usage = (
         "vlgauge score METRIC[,METRIC...] FILE [options]\n       vlgauge score FILE --metrics METRIC,METRIC..."
     )
-    parser.add_argument(
-        "metric",
-        metavar="METRIC",
-        help=f"name of a metric, or several with commas; see `vlgauge list`; or a suite: {', '.join(SUITES)}",
+    declare(
+        parser,
+        "metric METRIC",
+        f"name of a metric, or several with commas; see `vlgauge list`; or a suite: {', '.join(SUITES)}",
     )
-    words = f"{_FILE_HELP}; several with --engine ray"
-    file = parser.add_argument("file", metavar="FILE", nargs="+", help=words)
-    parser.add_argument(
-        "--metrics", action=_InPlaceOfMetric, file=file, metavar="METRIC,...", help="alternative to METRIC"
-    )
+    file = declare(parser, "file FILE", f"{_FILE_HELP}; several with --engine ray", nargs="+")
+    declare(parser, "--metrics METRIC,...", "alternative to METRIC", action=_InPlaceOfMetric, file=file)
     scoring.add_scoring(parser)
     scoring.add_suite_options(parser)
     add_row_options(parser)
     words = "sample K predictions per row (see --seed) and keep all references"
-    parser.add_argument("--captions-per-row", type=partial(at_least, 1), metavar="K", help=words)
-    parser.add_argument("--seed", type=partial(at_least, 0), default=0, help="seed of --captions-per-row (default: 0)")
-    parser.add_argument("--details", action="store_true", help="add the details of each score (JSON)")
+    declare(parser, "--captions-per-row K", words, type=partial(at_least, 1))
+    declare(parser, "--seed", "seed of --captions-per-row (default: 0)", type=partial(at_least, 0), default=0)
+    declare(parser, "--details", "add the details of each score (JSON)")
     words = "output format (default: table); markdown and latex require a suite"
-    parser.add_argument("--format", choices=("table", "json", *MARKUP), help=words)
-    parser.add_argument(
-        "--scale", type=scale, default=1.0, metavar="X", help="multiply the values in the table of a suite by X"
-    )
-    words = f"write the result, as {', '.join(RESULT_ENDINGS)}; with --engine ray a folder"
-    parser.add_argument("--output", metavar="FILE", help=words)
-    parser.add_argument(
-        "-q", "--quiet", action="store_true", help="print only the scores, prefixed with metric names if several"
-    )
-    parser.add_argument(
-        "-w", "--digits", type=digits, default=DIGITS, metavar="N", help="digits after the decimal point (default: 4)"
-    )
+    declare(parser, "--format", words, choices=("table", "json", *MARKUP))
+    declare(parser, "--scale X", "multiply the values in the table of a suite by X", type=scale, default=1.0)
+    declare(parser, "--output FILE", f"write the result, as {', '.join(RESULT_ENDINGS)}; with --engine ray a folder")
+    declare(parser, "-q, --quiet", "print only the scores, prefixed with metric names if several")
+    declare(parser, "-w, --digits N", "digits after the decimal point (default: 4)", type=digits, default=DIGITS)
     words = "confidence level of the bootstrap intervals (default: 0.95)"
-    parser.add_argument("--confidence", type=level, default=CONFIDENCE, metavar="LEVEL", help=words)
+    declare(parser, "--confidence LEVEL", words, type=level, default=CONFIDENCE)
     words = "resample rows with equal values in this column together, such as captions of one image"
-    parser.add_argument("--groups", metavar="COLUMN", help=words)
-    parser.add_argument("--report", metavar="FILE", help="write a page that explains the worst and best rows (.html)")
-    words = "plot the scores to this file (.png, .svg or .pdf; extra plots)"
-    parser.add_argument("--plot", metavar="FILE", help=words)
+    declare(parser, "--groups COLUMN", words)
+    declare(parser, "--report FILE", "write a page that explains the worst and best rows (.html)")
+    declare(parser, "--plot FILE", "plot the scores to this file (.png, .svg or .pdf; extra plots)")
     words = "kind of plot (default: distribution)"
-    parser.add_argument("--plot-kind", choices=("distribution", "correlation", "length"), help=words)
-    parser.add_argument("--rows", type=int, default=20, metavar="N", help="rows in the table; 0 for all (default: 20)")
+    declare(parser, "--plot-kind", words, choices=("distribution", "correlation", "length"))
+    declare(parser, "--rows N", "rows in the table; 0 for all (default: 20)", type=int, default=20)
     add_record_options(parser)
     add_ray_options(parser)
 

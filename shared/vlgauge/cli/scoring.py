@@ -7,7 +7,7 @@ from typing import Any
 
 from vlgauge.api.columns import COLUMNS
 from vlgauge.api.computing import Settings, load_metric
-from vlgauge.cli.inputs import SET_SOME, add_limits, add_shared
+from vlgauge.cli.inputs import SET_SOME, add_limits, add_shared, declare
 from vlgauge.core.catalog import metric_folder
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import first_repeated
@@ -31,18 +31,18 @@ def add_scoring(parser: argparse.ArgumentParser) -> None:
     add_limits(parser)
     for column in COLUMNS:
         several = ", or several with commas" if column == "references" else ""
-        parser.add_argument(f"--{column}", metavar="COLUMN", help=f"column of the {column} in FILE{several}")
-    parser.add_argument("--id", metavar="COLUMN", help="column of row ids in FILE (default: id, if present)")
+        declare(parser, f"--{column} COLUMN", f"column of the {column} in FILE{several}")
+    declare(parser, "--id COLUMN", "column of row ids in FILE (default: id, if present)")
     add_shared(parser, "set", set=SET_SOME)
-    parser.add_argument("--config", metavar="NAME", help="configuration, for metrics that have several")
+    declare(parser, "--config NAME", "configuration, for metrics that have several")
     add_shared(parser, "profile", "no_progress")
 
 
 def add_suite_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of suites and of captions by image."""
-    parser.add_argument("--without", metavar="METRIC,...", help="metrics of a suite to leave out")
+    declare(parser, "--without METRIC,...", "metrics of a suite to leave out")
     words = "captions by image, joined by id: COCO's annotations, a dictionary of pycocoevalcap, or a table"
-    parser.add_argument("--annotations", metavar="FILE", help=words)
+    declare(parser, "--annotations FILE", words)
 
 
 def join_annotations(rows: Rows, options: argparse.Namespace) -> Rows:

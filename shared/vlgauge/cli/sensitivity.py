@@ -9,7 +9,7 @@ import pandas as pd
 
 from vlgauge.api.computing import load_metric
 from vlgauge.cli.drawing import PICTURES, check_picture, write_study
-from vlgauge.cli.inputs import add_limits, add_shared
+from vlgauge.cli.inputs import add_limits, add_shared, declare
 from vlgauge.cli.outputs import check_target
 from vlgauge.cli.scoring import check_command_settings, setting
 from vlgauge.core.catalog import metric_names
@@ -27,19 +27,18 @@ DEFAULT_METRICS = "trm,trm:distance=cider_d,mmd_bert,frechet_bert"
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.description = __doc__
-    parser.add_argument("file", metavar="FILE", help="JSONL, JSON, CSV, TSV or Parquet file of caption sets")
+    declare(parser, "file FILE", "JSONL, JSON, CSV, TSV or Parquet file of caption sets")
     add_shared(parser, "input_format")
     add_limits(parser)
     add_shared(parser, "predictions", "references", references="column of the references")
-    parser.add_argument(
-        "--metrics",
+    declare(
+        parser,
+        "--metrics METRICS",
+        f"METRIC or METRIC:NAME=VALUE;... (default: {DEFAULT_METRICS})",
         default=DEFAULT_METRICS,
-        help=f"METRIC or METRIC:NAME=VALUE;... (default: {DEFAULT_METRICS})",
     )
-    parser.add_argument("--sizes", metavar="K,K,...", help="numbers of candidates (default: 1 to the largest number)")
-    parser.add_argument(
-        "--no-human", action="store_true", help="omit the comparison of human captions with human captions"
-    )
+    declare(parser, "--sizes K,K,...", "numbers of candidates (default: 1 to the largest number)")
+    declare(parser, "--no-human", "omit the comparison of human captions with human captions")
     plot = f"plot mean ln p over the number of candidates ({', '.join(PICTURES)})"
     add_shared(parser, "set", "profile", "output", "plot", plot=plot)
     add_shared(parser, "seed", "no_progress", seed="seed of the split of human captions (default: 0)")

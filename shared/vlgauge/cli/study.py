@@ -11,7 +11,7 @@ import pandas as pd
 
 from vlgauge.api.computing import load_metric
 from vlgauge.cli.drawing import PICTURES, check_picture, write_study
-from vlgauge.cli.inputs import add_limits, add_shared
+from vlgauge.cli.inputs import add_limits, add_shared, declare
 from vlgauge.cli.outputs import check_target
 from vlgauge.cli.sensitivity import DEFAULT_METRICS, load_metrics
 from vlgauge.core.errors import UsageError
@@ -36,11 +36,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = __doc__
     studies = parser.add_subparsers(dest="study", required=True, metavar="STUDY")
     one = _add(studies, "curve", "scores by sampling temperature, with scores of equal distributions", "trm")
-    one.add_argument(
-        "--predictions",
-        metavar="COLUMN,...",
+    declare(
+        one,
+        "--predictions COLUMN,...",
+        'columns of the candidates, one per system: in each row {"0.5": [...], "1.0": [...]}, by temperature',
         default="predictions",
-        help='columns of the candidates, one per system: in each row {"0.5": [...], "1.0": [...]}, by temperature',
     )
     one.set_defaults(run=run_curve)
     one = _add(
@@ -49,36 +49,31 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "scores of repeated candidates and of candidates of other images",
         "trm,trm:distance=cider_d",
     )
-    one.add_argument(
-        "--per-side", type=int, default=PER_SIDE, metavar="N", help=f"references and candidates (default: {PER_SIDE})"
-    )
+    declare(one, "--per-side N", f"references and candidates (default: {PER_SIDE})", type=int, default=PER_SIDE)
     one.set_defaults(run=run_unique_versus_correct)
     one = _add(studies, "splits", "human captions against human captions, at equal sizes", DEFAULT_METRICS)
-    one.add_argument("--size", type=int, metavar="N", help="captions per group (default: halves)")
-    one.add_argument("--draws", type=int, default=1, metavar="N", help="number of repetitions (default: 1)")
+    declare(one, "--size N", "captions per group (default: halves)", type=int)
+    declare(one, "--draws N", "number of repetitions (default: 1)", type=int, default=1)
     one.set_defaults(run=run_splits)
     one = _add(studies, "central", "the most central caption of each image, and its length", "trm")
-    one.add_argument("--show", type=int, default=5, metavar="N", help="central captions to print (default: 5)")
+    declare(one, "--show N", "central captions to print (default: 5)", type=int, default=5)
     one.set_defaults(run=run_central)
     one = _add(
         studies, "mauve", "MAUVE of a corpus and of human captions (requires the package mauve-text)", None, SEED
     )
     add_shared(one, "predictions")
-    one.add_argument(
-        "--encoder", default=MINILM, metavar="NAME", help=f"sentence encoder, as for mmd_bert (default: {MINILM})"
-    )
+    declare(one, "--encoder NAME", f"sentence encoder, as for mmd_bert (default: {MINILM})", default=MINILM)
     one.set_defaults(run=run_mauve)
 
 
 def _add(studies: Any, name: str, words: str, metrics: str | None, seed: int = 0) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = studies.add_parser(name, help=words, description=words[0].upper() + words[1:])
-    parser.add_argument("file", metavar="FILE", help="JSONL, JSON, CSV, TSV or Parquet file, an image per row")
+    declare(parser, "file FILE", "JSONL, JSON, CSV, TSV or Parquet file, an image per row")
     add_shared(parser, "input_format")
     add_limits(parser)
     add_shared(parser, "references")
     if metrics:
-        words = f"METRIC or METRIC:NAME=VALUE;... (default: {metrics})"
-        parser.add_argument("--metrics", default=metrics, help=words)
+        declare(parser, "--metrics METRICS", f"METRIC or METRIC:NAME=VALUE;... (default: {metrics})", default=metrics)
         add_shared(parser, "set")
     changed = {"seed": {"default": seed, "help": f"random seed (default: {seed})"}}
     plot = f"plot the study ({', '.join(PICTURES)})"

@@ -5,7 +5,7 @@ import re
 import sys
 from pathlib import Path
 
-from vlgauge.cli.inputs import add_limits, parse_number
+from vlgauge.cli.inputs import add_limits, declare, parse_number
 from vlgauge.cli.outputs import check_target
 from vlgauge.core.errors import UsageError
 from vlgauge.core.results import to_json, to_table
@@ -32,10 +32,10 @@ _COLUMNS = {
 def add_fit_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     _add_corpus(parser)
-    parser.add_argument("-o", "--output", metavar="TABLE", required=True, help="Parquet file to write")
-    parser.add_argument("--tokenizer", choices=("words-1", "whitespace"), help="default: words-1")
+    declare(parser, "-o, --output TABLE", "Parquet file to write", required=True)
+    declare(parser, "--tokenizer", "default: words-1", choices=("words-1", "whitespace"))
     for option in ("name", "source", "licence"):
-        parser.add_argument(f"--{option}", metavar="TEXT", help=f"{option} to write into the table")
+        declare(parser, f"--{option} TEXT", f"{option} to write into the table")
     parser.set_defaults(run=run_fit)
 
 
@@ -46,32 +46,24 @@ def add_report_options(parser: argparse.ArgumentParser) -> None:
         "with shuffled styles."
     )
     _add_corpus(parser)
-    parser.add_argument("--test", metavar="FILE", help="held-out captions, in a file of the same kind")
-    parser.add_argument(
-        "--held-out", type=float, metavar="SHARE", help=f"share of held-out captions; 0 for none (default: {SHARE})"
-    )
-    parser.add_argument(
-        "--group-column",
-        metavar="COLUMN",
-        help="keep rows with equal values in this column together, such as the image",
-    )
-    parser.add_argument("--seed", type=int, default=0, help="seed of the held-out share (default: 0)")
-    parser.add_argument(
-        "--shuffle-seed", type=seed, default=0, metavar="SEED", help="seed of the shuffled control; none for no control"
-    )
-    parser.add_argument("--variant", choices=("paper", "released"), default="paper", help="default: paper")
-    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    declare(parser, "--test FILE", "held-out captions, in a file of the same kind")
+    declare(parser, "--held-out SHARE", f"share of held-out captions; 0 for none (default: {SHARE})", type=float)
+    declare(parser, "--group-column COLUMN", "keep rows with equal values in this column together, such as the image")
+    declare(parser, "--seed", "seed of the held-out share (default: 0)", type=int, default=0)
+    declare(parser, "--shuffle-seed SEED", "seed of the shuffled control; none for no control", type=seed, default=0)
+    declare(parser, "--variant", "default: paper", choices=("paper", "released"), default="paper")
+    declare(parser, "--json", "print JSON instead of a table")
     parser.set_defaults(run=run_report)
 
 
 def _add_corpus(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("corpus", metavar="FILE", help="captions with styles; for --kind flickrstyle its folder")
-    parser.add_argument("--kind", choices=KINDS, default="table", help="kind of FILE (default: table)")
-    parser.add_argument("--input-format", metavar="FORMAT", help="format of a table (default: by extension)")
+    declare(parser, "corpus FILE", "captions with styles; for --kind flickrstyle its folder")
+    declare(parser, "--kind", "kind of FILE (default: table)", choices=KINDS, default="table")
+    declare(parser, "--input-format FORMAT", "format of a table (default: by extension)")
     add_limits(parser)
-    parser.add_argument("--caption", metavar="COLUMN", help="column of a table (default: caption)")
-    parser.add_argument("--style", metavar="COLUMN", help="column of a table (default: style)")
-    parser.add_argument("--no-progress", action="store_true", help="disable progress bars")
+    declare(parser, "--caption COLUMN", "column of a table (default: caption)")
+    declare(parser, "--style COLUMN", "column of a table (default: style)")
+    declare(parser, "--no-progress", "disable progress bars")
 
 
 def run_fit(options: argparse.Namespace) -> None:

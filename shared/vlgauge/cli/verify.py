@@ -7,7 +7,7 @@ from typing import Any
 
 from vlgauge import cli
 from vlgauge.api.computing import load_metric
-from vlgauge.cli.inputs import SET_SOME, add_limits, add_shared
+from vlgauge.cli.inputs import SET_SOME, add_limits, add_shared, declare
 from vlgauge.cli.outputs import check_target, print_result
 from vlgauge.cli.scoring import settings_by_metric
 from vlgauge.core.catalog import metric_names
@@ -29,17 +29,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         f"{__doc__} Exits with 0 if all numbers match, {DIFFERS} if one does not, and {LACKS} if none differs "
         "but some could not be checked."
     )
-    parser.add_argument("metrics", metavar="METRIC", nargs="*", help="metrics to check (default: all)")
-    words = "list every table and figure: command, data, values, and whether it is checked"
-    parser.add_argument("--list", action="store_true", help=words)
-    parser.add_argument("--data", metavar="FOLDER", nargs="+", default=[], help="published files, at any depth")
-    parser.add_argument("--images", metavar="FOLDER", help="images of the datasets (default: next to their files)")
-    parser.add_argument("--videos", metavar="FOLDER", help="videos of the datasets (default: next to their files)")
-    parser.add_argument(
+    declare(parser, "metrics METRIC", "metrics to check (default: all)", nargs="*")
+    declare(parser, "--list", "list every table and figure: command, data, values, and whether it is checked")
+    declare(parser, "--data FOLDER", "published files, at any depth", nargs="+", default=[])
+    declare(parser, "--images FOLDER", "images of the datasets (default: next to their files)")
+    declare(parser, "--videos FOLDER", "videos of the datasets (default: next to their files)")
+    declare(
+        parser,
         "--backbone",
+        "backbone of clip_s and pac_s",
         choices=sorted({row.backbone for row in rows() if row.backbone}),
         default="ViT-B/32",
-        help="backbone of clip_s and pac_s",
     )
     add_shared(parser, "set", set=SET_SOME)
     add_limits(parser)

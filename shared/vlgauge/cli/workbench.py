@@ -4,6 +4,7 @@ import argparse
 import sys
 from importlib import import_module
 
+from vlgauge.cli.inputs import declare
 from vlgauge.core.catalog import metric_names
 from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import check_choice
@@ -14,10 +15,10 @@ MOST_PORTS = 65535
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.description = f"{__doc__} The page is served to this machine only, until the command is interrupted."
-    parser.add_argument("--metric", metavar="NAME", help="metric to show first; see `vlgauge list`")
-    parser.add_argument("--port", type=int, metavar="N", help="port (default: a free one from 7860 on)")
+    declare(parser, "--metric NAME", "metric to show first; see `vlgauge list`")
+    declare(parser, "--port N", "port (default: a free one from 7860 on)", type=int)
     words = "records that the leaderboard shows at the start; may be repeated"
-    parser.add_argument("--results", metavar="FILE", action="append", default=[], help=words)
+    declare(parser, "--results FILE", words, action="append", default=[])
 
 
 def run(options: argparse.Namespace) -> None:
