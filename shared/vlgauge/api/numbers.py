@@ -9,6 +9,7 @@ from vlgauge.core.catalog import direction_of, score_facts
 from vlgauge.core.results import DIGITS, INTERVAL, format_value, to_cell, to_table
 from vlgauge.core.signatures import describe_demo_models
 from vlgauge.families.aggregation import (
+    RowCounts,
     corpus_interval,
     describe_silent_rows,
     find_counts,
@@ -36,6 +37,7 @@ class Number:
         better: "higher" or "lower". None if it is unknown, as for counts.
         score_range: Range of a score as text. None if it is unknown.
         few: Whether the interval is marked, because it is computed from few rows or groups of rows.
+        rows: Numbers of rows with and without a score. None for a value without intervals.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Number:
     better: str | None
     score_range: str | None
     few: bool
+    rows: RowCounts | None
 
 
 def numbers_of(
@@ -88,11 +91,12 @@ def _corpus_numbers(name: str, result: Mapping[str, Any], confidence: float, gro
     numbers = []
     for key in keys:
         low, high, few = None, None, False
-        if has_interval(key, result) and (found := corpus_interval(key, result, level=confidence, groups=labels)):
+        rows = row_counts(key, result) if has_interval(key, result) else None
+        if rows and (found := corpus_interval(key, result, level=confidence, groups=labels)):
             low, high, few = found.low, found.high, found.of_few
         if confidence == CONFIDENCE and key + INTERVAL in result and groups is None:
             low, high = result[key + INTERVAL]  # from the seed of the metric
-        numbers.append(Number(key, name, format_value(key, result[key]), low, high, *_reading(key, result), few))
+        numbers.append(Number(key, name, format_value(key, result[key]), low, high, *_reading(key, result), few, rows))
     return numbers
 
 
@@ -145,10 +149,8 @@ def numbers_table(results: Mapping[str, Mapping[str, Any]], groups: RowGroups | 
             value = to_cell(one.value)
         else:
             value = mean_text(one.value, one.low, one.high, few=one.few)
-        n = ""
-        if has_interval(one.name, results[one.metric]):
-            counts = row_counts(one.name, results[one.metric])
-            n = f"{counts.n} of {counts.n + counts.undefined}" if counts.undefined else f"{counts.n}"
+        n = "" if one.rows is None else f"{one.rows.n}"
+        n += f" of {one.rows.n + one.rows.undefined}" if one.rows and one.rows.undefined else ""
         named = number_title(one.name, signature=signature, higher_is_better=higher)
         cells = [Cell(named), Cell(value, right=True), Cell(n, right=True)]
         rows.append([*cells, Cell(one.score_range or "")])

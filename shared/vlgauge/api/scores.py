@@ -18,7 +18,6 @@ from vlgauge.core.results import DIGITS, printable
 from vlgauge.core.suites import SUITES, Suite
 from vlgauge.core.validation import check_float, check_int, nearest, with_argument_hints
 from vlgauge.core.writing import write
-from vlgauge.families.aggregation import has_interval, row_counts
 from vlgauge.families.base import Metric
 from vlgauge.inputs.tables.files import rows_called
 from vlgauge.leaderboard.record import Dataset, Model, Record
@@ -109,19 +108,11 @@ class Scores:
         lines = []
         for one in numbers:
             result = self.results[one.metric]
-            rows = row_counts(one.name, result) if has_interval(one.name, result) else None
-            lines.append(
-                {
-                    "value": one.value,
-                    "low": one.low,
-                    "high": one.high,
-                    "n": rows and rows.n,
-                    "undefined": rows and rows.undefined,
-                    "better": one.better,
-                    "range": one.score_range,
-                    "signature": result.get(f"{one.name}_signature", result[f"{one.metric}_signature"]),
-                }
-            )
+            counts = {"n": one.rows and one.rows.n, "undefined": one.rows and one.rows.undefined}
+            line: dict[str, Any] = {"value": one.value, "low": one.low, "high": one.high, **counts}
+            line |= {"better": one.better, "range": one.score_range}
+            line["signature"] = result.get(f"{one.name}_signature", result[f"{one.metric}_signature"])
+            lines.append(line)
         names = pd.Index([one.name for one in numbers], name="score")
         frame = pd.DataFrame(lines, index=names)
         return frame.astype({"low": "float64", "high": "float64", "n": "Int64", "undefined": "Int64"})
