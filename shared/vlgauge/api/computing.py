@@ -107,7 +107,10 @@ def compute_all(
             own = {column.name: columns[column.name] for column in metric.columns}
             try:
                 with _errors_located("" if len(metrics) == 1 else f"{metric.name}: ", rows):
-                    results[metric.name] = metric.compute(**own, **_details(metric, details)) or {}
+                    if details and not metric.has_details:
+                        raise UsageError(f"{as_option('details')} is not supported by {metric.name}")
+                    how = {"return_details": True} if details else {}
+                    results[metric.name] = metric.compute(**own, **how) or {}
             except Exception as error:
                 if on_failure is None:
                     raise
@@ -132,14 +135,6 @@ def _line_of(message: str, rows: Sequence[Mapping[str, Any]]) -> str:
     found = _PLACE.search(message)
     row = rows[int(found[1])] if found and int(found[1]) < len(rows) else None
     return f" (line {row.line} of {name_of_rows()})" if isinstance(row, CsvRow) else ""
-
-
-def _details(metric: Metric, wanted: bool) -> dict[str, bool]:
-    if not wanted:
-        return {}
-    if not metric.has_details:
-        raise UsageError(f"{as_option('details')} is not supported by {metric.name}")
-    return {"return_details": True}
 
 
 def without_details(name: str, result: Mapping[str, Any]) -> dict[str, Any]:
