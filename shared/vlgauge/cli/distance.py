@@ -3,7 +3,6 @@
 import argparse
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,19 +26,6 @@ METRICS = ("groovist", "rovist_c", "rovist_nr")
 PARTS = ("d_g", "d_c", "d_r")
 # All published distances use the complete preceding text as context of coherence.
 DEFAULTS = {"rovist_c": {"context": "prefix"}}
-
-
-@dataclass(frozen=True)
-class Side:
-    """Scores of one side.
-
-    Attributes:
-        table: Scores by story ID.
-        signatures: Signatures by metric, if they are known.
-    """
-
-    table: Table
-    signatures: dict[str, str]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -80,30 +66,34 @@ def run(options: argparse.Namespace) -> None:
     if not options.score and (options.set or options.predictions or options.images or options.profile):
         raise UsageError("--set, --predictions, --images and --profile require --score")
     published = [_is_published(source) for source in (options.model, options.human)]
-    sides = [read_side(getattr(options, what), what, options) for what in ("model", "human")]
-    warn_of_signatures({what: side.signatures for what, side in zip(("MODEL", "HUMAN"), sides, strict=True)})
-    paired = pair_rows(*(side.table for side in sides), common=options.common or any(published))
+    model, model_signatures = read_side(options.model, "MODEL", options)
+    human, human_signatures = read_side(options.human, "HUMAN", options)
+    warn_of_signatures({"MODEL": model_signatures, "HUMAN": human_signatures})
+    paired = pair_rows(model, human, common=options.common or any(published))
     result = load_metric(NAME, apply_tanh=not options.no_tanh).compute(
         predictions=paired.model, references=paired.human, return_details=True
     )
     record = {
         "ids": paired.ids,
         "left_out": paired.n_left_out,
-        "signatures": {"model": sides[0].signatures, "human": sides[1].signatures},
+        "signatures": {"model": model_signatures, "human": human_signatures},
         "intervals": intervals(result, options),
         **result,
     }
     print_result(options, record, lambda: summary(record, paired, options.rows))
 
 
-def read_side(source: str, what: str, options: argparse.Namespace) -> Side:
-    """Return the scores of one side by story ID, from any supported input.
+def read_side(source: str, what: str, options: argparse.Namespace) -> tuple[Table, dict[str, str]]:
+    """Return the scores of one side by story ID, from any supported input, and their signatures by metric.
+
+    Returns:
+        Scores by story ID, and signatures by metric, if they are known.
 
     Raises:
         ValueError: If scores or ids are missing or invalid.
     """
     if _is_published(source):
-        return Side(read_published(source), {})
+        return read_published(source), {}
     results = None if options.input_format else read_run(source, [])
     rows: list[dict[str, Any]] = []
     if results is None:
@@ -120,12 +110,12 @@ def read_side(source: str, what: str, options: argparse.Namespace) -> Side:
     if missing is not None:
         there = ", ".join(map(str, rows[0])) or "none"
         raise UsageError(
-            f"{what.upper()} must have the scores {', '.join(METRICS)} in every row, lacks {missing!r} (there is: "
+            f"{what} must have the scores {', '.join(METRICS)} in every row, lacks {missing!r} (there is: "
             f"{there}); pass --score to compute them from stories"
         )
     known = results or {}
     signatures = {name: str(known[f"{name}_signature"]) for name in METRICS if f"{name}_signature" in known}
-    return Side(table_of_rows(rows, ids, what.upper()), signatures)
+    return table_of_rows(rows, ids, what), signatures
 
 
 def warn_of_signatures(sides: Mapping[str, Mapping[str, str]]) -> None:
