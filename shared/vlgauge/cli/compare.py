@@ -43,8 +43,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "`vlgauge score ... --output` wrote; their rows are joined by id. Differences have paired bootstrap intervals "
         "and sign-flip tests with Holm's correction; systems in one rank group do not differ significantly."
     )
-    words = f"name of a metric, or several with commas; see `vlgauge list`; or a suite: {', '.join(SUITES)}"
-    declare(parser, "metric METRIC", words)
+    declare(parser, "metric METRIC", scoring.METRIC)
     words = "predictions or scores: one file per system, or one file with all (see --predictions, --system)"
     declare(parser, "files FILE", words, nargs="+")
     declare(parser, "--names NAME,...", "names of the systems (default: file names)")

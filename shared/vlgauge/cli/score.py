@@ -66,11 +66,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.usage = (
         "vlgauge score METRIC[,METRIC...] FILE [options]\n       vlgauge score FILE --metrics METRIC,METRIC..."
     )
-    declare(
-        parser,
-        "metric METRIC",
-        f"name of a metric, or several with commas; see `vlgauge list`; or a suite: {', '.join(SUITES)}",
-    )
+    declare(parser, "metric METRIC", scoring.METRIC)
     file = declare(parser, "file FILE", f"{_FILE_HELP}; several with --engine ray", nargs="+")
     declare(parser, "--metrics METRIC,...", "alternative to METRIC", action=_InPlaceOfMetric, file=file)
     scoring.add_scoring(parser)

@@ -11,6 +11,7 @@ from vlgauge.cli.inputs import SET_SOME, add_limits, add_shared, declare
 from vlgauge.core.catalog import metric_folder
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import first_repeated
+from vlgauge.core.suites import SUITES
 from vlgauge.core.validation import HOST_KEYWORDS, nearest, setting_names
 from vlgauge.inputs.tables.caption_files import join_references, references_by_id
 from vlgauge.inputs.tables.files import Rows, read_rows, rows_called
@@ -20,6 +21,8 @@ NOT_SETTINGS = {
     *("name", "path", "module_type", "download_config", "download_mode", "revision", "progress", "sandbox"),
     *(name for name in HOST_KEYWORDS if name != "seed"),
 }
+
+METRIC = f"name of a metric, or several with commas; see `vlgauge list`; or a suite: {', '.join(SUITES)}"
 
 # Values of settings that require a keyword argument of `compute`.
 _OF_PYTHON = {("distance", "precomputed"): "distances"}
