@@ -15,7 +15,7 @@ from vlgauge.api import score_suite
 from vlgauge.api.columns import COLUMNS, read_columns, row_groups, row_ids
 from vlgauge.api.computing import load_metrics
 from vlgauge.api.numbers import CONFIDENCE, summary
-from vlgauge.api.scored import SelectedRows, score_columns
+from vlgauge.api.scored import SelectedRows, SystemScores, score_columns
 from vlgauge.cli import scoring
 from vlgauge.cli.drawing import check_picture, write_figure
 from vlgauge.cli.inputs import MOST_DIGITS, add_row_options, at_least, declare, digits, is_source, level, scale
@@ -34,7 +34,6 @@ from vlgauge.leaderboard.table import Numbers, Table, render
 if TYPE_CHECKING:
     from vlgauge.api.row_sources import Origin, RowReader
     from vlgauge.families.base import Metric
-    from vlgauge.leaderboard.runs import RowGroups
 
 _FILE_HELP = (
     "JSONL, JSON, CSV, TSV or Parquet file, .txt with one prediction per line; - for standard input; hub:OWNER/NAME or "
@@ -175,15 +174,14 @@ def run(options: argparse.Namespace) -> int:
     if human is not None:
         human_stories = take_columns(selected.rows, options.references or "references")
         scored = score_suite.add_distance(scored, metrics, human_stories)
-    results = dict(scored.results) if options.details else scored.plain
     record = scored.run(details=options.details)
     of_rows = [] if sources is None else sources.lines_of(reader)
     # Print before anything is written, so that long computations are not lost if a file cannot be written.
     table = None if suite is None else score_suite.suite_table(suite, scored, Numbers(options.digits, options.scale))
-    print_results(results, record, scored.columns["predictions"] or [], of_rows, options, table, scored.groups)
+    print_results(scored, of_rows, options, table)
     if options.output:
         write_result(options.output, record)
-    record_results(record, results, options)
+    record_results(record, scored.results, options)
     if options.plot:
         figures = import_module("vlgauge.api.figures")
         write_figure(figures.scores_figure(scored, options.plot_kind or "distribution"), options.plot)
@@ -201,15 +199,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def print_results(
-    results: Mapping[str, dict[str, Any]],
-    record: Mapping[str, Any],
-    texts: Sequence[Any],
-    of_rows: Sequence[str],
-    options: argparse.Namespace,
-    table: Table | None = None,
-    groups: RowGroups | None = None,
+    scored: SystemScores, of_rows: Sequence[str], options: argparse.Namespace, table: Table | None
 ) -> None:
     """Print the results in the format that the options select. The table of a suite comes first, or alone."""
+    results = dict(scored.results) if options.details else scored.plain
     if table is not None and options.format in MARKUP:
         print(render(table, options.format), flush=True)
         return
@@ -221,17 +214,13 @@ def print_results(
         sys.stderr.write("".join(f"{line}\n" for line in of_rows))
         print(numbers_alone(results, options.digits), flush=True)
     elif options.format == "json" or (options.details and options.format is None and not options.output):
-        print(to_json(record), flush=True)
+        print(to_json(scored.run(details=options.details)), flush=True)
     else:
-        ids, n_rows = record["ids"], options.rows
         # Values that are not scaled need more digits for the same precision.
         more = max(0, math.ceil(math.log10(options.scale)))
-        how: dict[str, Any] = {
-            "digits": min(options.digits + more, MOST_DIGITS),
-            "confidence": options.confidence,
-            "groups": groups,
-        }
-        print(summary(results, ids, texts, n_rows, **how))
+        how: dict[str, Any] = {"digits": min(options.digits + more, MOST_DIGITS), "confidence": options.confidence}
+        texts = scored.columns["predictions"] or []
+        print(summary(results, scored.ids, texts, options.rows, groups=scored.groups, **how))
         print("".join(f"\n{line}" for line in of_rows), end="\n" if of_rows else "", flush=True)
 
 
