@@ -66,7 +66,8 @@ def run(options: argparse.Namespace) -> None:
     keys = row_keys(ids)
     if (twice := first_repeated(keys)) is not None:
         raise UsageError(f"--id must be a column that names each row once, got {twice!r} more than once")
-    title, ratings = judgements(rows, options)
+    title, sign, option = (options.ratings, 1, "--ratings") if options.ratings else (options.rankings, -1, "--rankings")
+    ratings = [sign * rating for rating in ratings_of(rows, title, option)]  # higher is better
     labels = labels_of(rows, ids, options.groups) if options.groups else None
     scores, signatures = scores_of(rows, keys, settings, options)
     found = {
@@ -96,17 +97,6 @@ def run(options: argparse.Namespace) -> None:
     print_result(options, record, lambda: render(table, options.format))
     if signatures and options.format == "text":
         print("\n" + "\n".join(signatures.values()))
-
-
-def judgements(rows: Rows, options: argparse.Namespace) -> tuple[str, list[float]]:
-    """Return the name of the column of human judgments, and its values with higher for better.
-
-    Raises:
-        ValueError: If the column is missing, or a cell is not a finite number.
-    """
-    if options.ratings:
-        return options.ratings, ratings_of(rows, options.ratings, "--ratings")
-    return options.rankings, [-rank for rank in ratings_of(rows, options.rankings, "--rankings")]
 
 
 def scores_of(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +22,7 @@ from vlgauge.models.rated.files import write_head
 from vlgauge.models.rated.models import head_place, text_encoder_of
 
 if TYPE_CHECKING:
-    import torch
+    pass
 
 KINDS = ("pac_s", "polos", "custom")
 
@@ -54,32 +53,22 @@ def run(options: argparse.Namespace) -> None:
     base_state = read_state(base, row, setting="--base")
     checkpoint = Path(options.checkpoint)
     if options.kind == "polos":
-        _polos(checkpoint, row, base_state, options.text_encoder, target or head_place())
+        text = text_encoder_of(options.text_encoder, profile="paper", device="cpu")
+        head = convert_polos(checkpoint, row, base_state, text)
+        target = target or head_place()
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_head(target, head)
+        print(f"its encoders equal {row.name} and {text.identity}\n{_describe_file(target)}: head {head.digest[:8]}")
         return
     if checkpoint.is_dir():
         checkpoint = find_given_file(checkpoint, "CHECKPOINT")
     found = convert(checkpoint, row, base_state, base_sha256=sha256_of(base), kind=options.kind)
     if target is None:
-        target = paper_place(row, found)
+        # Weights with low-rank updates are for PAC-S++.
+        target = paper_adapter_path(row, "pac_s++" if found.lora else "pac_s")
+        target.parent.mkdir(parents=True, exist_ok=True)
     found.write(target)
     print(report(found, row, target))
-
-
-def _polos(
-    checkpoint: Path,
-    row: ClipArchitecture,
-    base_state: Mapping[str, torch.Tensor],
-    text_encoder: str | None,
-    target: Path,
-) -> None:
-    text = text_encoder_of(text_encoder, profile="paper", device="cpu")
-    head = convert_polos(checkpoint, row, base_state, text)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    write_head(target, head)
-    print(
-        f"its encoders equal {row.name} and {text.identity}\n"
-        f"wrote {target} ({target.stat().st_size / 1e6:.1f} MB): head {head.digest[:8]}"
-    )
 
 
 def _base(row: ClipArchitecture, base: str | None) -> Path:
@@ -91,13 +80,6 @@ def _base(row: ClipArchitecture, base: str | None) -> Path:
         raise WeightsNotFoundError(f"the base weights are not available, pass them as --base FILE: {error}") from error
 
 
-def paper_place(row: ClipArchitecture, found: Conversion) -> Path:
-    """Return the default path of PAC-S weights. Weights with low-rank updates are for PAC-S++."""
-    target = paper_adapter_path(row, "pac_s++" if found.lora else "pac_s")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    return target
-
-
 def report(found: Conversion, row: ClipArchitecture, target: Path) -> str:
     """Describe the differences from the base and the file that was written."""
     changed = found.changed
@@ -107,5 +89,9 @@ def report(found: Conversion, row: ClipArchitecture, target: Path) -> str:
     return (
         f"{to_table(['tensor', 'largest difference'], rows)}\n"
         f"{equal} other tensors equal those of {row.name}\n"
-        f"wrote {target} ({target.stat().st_size / 1e6:.1f} MB): {kind}"
+        f"{_describe_file(target)}: {kind}"
     )
+
+
+def _describe_file(target: Path) -> str:
+    return f"wrote {target} ({target.stat().st_size / 1e6:.1f} MB)"

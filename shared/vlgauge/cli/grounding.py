@@ -104,7 +104,9 @@ def run_random_pairs(options: argparse.Namespace) -> None:
     Raises:
         UsageError: If an option or the content of a file is not valid.
     """
-    names = _pair_names(options.metrics)
+    names = name_list(options.metrics, "--metrics")
+    if set(names) - PAIRED.keys():
+        raise UsageError(f"--metrics must be one or several of {', '.join(PAIRED)}, got {options.metrics!r}")
     loaders = {name: loader(options, name, names) for name in names}
     data, _ = _read(options)
     _check_random(options, len(data.stories), 1)
@@ -124,13 +126,6 @@ def run_random_pairs(options: argparse.Namespace) -> None:
     if options.profile == "embedded":
         print(EMBEDDED)
     _write(options, record[NAME] if names == [NAME] else {"metrics": record})
-
-
-def _pair_names(text: str) -> list[str]:
-    names = name_list(text, "--metrics")
-    if set(names) - PAIRED.keys():
-        raise UsageError(f"--metrics must be one or several of {', '.join(PAIRED)}, got {text!r}")
-    return names
 
 
 def _print_random_pairs(name: str, n_random: int, result: RandomPairs, left_out: int, signature: str) -> None:

@@ -33,7 +33,8 @@ def run(options: argparse.Namespace) -> None:
         **versions(),
         **devices(),
         **caches(),
-        **sandbox(),
+        # Limits of the worker processes that decode untrusted files on this platform.
+        "limits of untrusted files": "memory and time" if sys.platform == "linux" else "time",
         **{name: os.environ.get(name, "not set") for name in SWITCHES},
     }
     print(to_json(facts) if options.json else to_table(["what", "value"], list(facts.items())))
@@ -72,11 +73,6 @@ def caches() -> dict[str, str]:
 
     folders = {"rows cache": config.HF_METRICS_CACHE, "weights cache": constants.HF_HUB_CACHE}
     return {name: f"{folder} ({size_of(Path(folder)) / 2**20:.1f} MiB)" for name, folder in folders.items()}
-
-
-def sandbox() -> dict[str, str]:
-    """Return the limits of the worker processes that decode untrusted files on this platform."""
-    return {"limits of untrusted files": "memory and time" if sys.platform == "linux" else "time"}
 
 
 def size_of(folder: Path) -> int:

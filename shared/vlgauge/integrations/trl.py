@@ -181,7 +181,11 @@ class CaptionReward:
         scores = np.clip(scores, low, high)
         scores[blamed] = worst
         if log_metric is not None:
-            self._log(texts, guards, own, unscored, log_metric)
+            shares = {name: guards.count(name) for name in self.guards}
+            shares |= {"undefined": int(np.sum(np.isnan(own) & ~unscored)), "unscored": int(np.sum(unscored))}
+            shares |= {"cut": int(np.sum(self._cut(texts)))} if self._logs_cut else {}
+            for name, count in shares.items():
+                log_metric(f"{self.metric.name}_{name}", count / len(texts))
         if log_extra is not None:
             log_extra(f"{self.metric.name}_guard", guards)
         return JudgedTexts(self._offset + self._scale * scores, guards)
@@ -233,21 +237,6 @@ class CaptionReward:
                 again = self.metric.compute(predictions=[_PLAIN] * len(rows), **plain)
             unscored[rows] = np.isnan(np.array(again[f"{self._key}_scores"], dtype=np.float64))
         return scores, unscored
-
-    def _log(
-        self,
-        texts: Sequence[str],
-        guards: Sequence[str],
-        scores: npt.NDArray[np.float64],
-        unscored: npt.NDArray[np.bool_],
-        log_metric: Callable[[str, float], None],
-    ) -> None:
-        shares = {name: guards.count(name) for name in self.guards}
-        shares |= {"undefined": int(np.sum(np.isnan(scores) & ~unscored)), "unscored": int(np.sum(unscored))}
-        if self._logs_cut:
-            shares["cut"] = int(np.sum(self._cut(texts)))
-        for name, count in shares.items():
-            log_metric(f"{self.metric.name}_{name}", count / len(texts))
 
     def _ends_of_scores(self, lowest: float | None) -> tuple[float | None, float | None]:
         """Return the lowest and highest score, and check that the worse one exists."""
