@@ -5,7 +5,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from typing import Any
 
 from vlgauge.core.results import tables_within
@@ -24,13 +24,10 @@ def within_terminal(options: argparse.Namespace) -> Iterator[None]:
     if not (is_read and sys.stdout.isatty()):
         yield
         return
-    width, real = max(_LEAST, shutil.get_terminal_size().columns), sys.stdout
-    sys.stdout = _Folded(real, width)
-    try:
-        with tables_within(width):
-            yield
-    finally:
-        sys.stdout = real
+    width = max(_LEAST, shutil.get_terminal_size().columns)
+    folded: Any = _Folded(sys.stdout, width)
+    with redirect_stdout(folded), tables_within(width):
+        yield
 
 
 class _Folded:
