@@ -1,6 +1,5 @@
 """Downloads of named files from the Hub at pinned commits, with digest checks."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,18 +76,16 @@ def check_files(files: HubFiles, folder: Path) -> list[Fetched]:
     Raises:
         ValueError: If a file has another digest. The file is removed.
     """
-    paths = sorted({path for pattern in files.patterns for path in folder.glob(pattern) if path.is_file()})
-    return [_check_one(path, path.relative_to(folder).as_posix(), files.sha256) for path in paths]
-
-
-def _check_one(path: Path, name: str, recorded: Mapping[str, str]) -> Fetched:
-    found = sha256_of(path)
-    expected, origin = recorded.get(name), "as recorded"
-    if expected is None:
-        expected, origin = find_announced_digest(path), "as the Hub announced"
-    if expected is not None and found != expected:
-        remove_file(path)
-        raise UsageError(
-            f"{path} must have the SHA-256 {expected[:16]}, got {found[:16]}; it was removed, fetch it again"
-        )
-    return Fetched(name, path.stat().st_size, found, origin if expected else "not recorded")
+    checked = []
+    for path in sorted({path for pattern in files.patterns for path in folder.glob(pattern) if path.is_file()}):
+        name, found = path.relative_to(folder).as_posix(), sha256_of(path)
+        expected, origin = files.sha256.get(name), "as recorded"
+        if expected is None:
+            expected, origin = find_announced_digest(path), "as the Hub announced"
+        if expected is not None and found != expected:
+            remove_file(path)
+            raise UsageError(
+                f"{path} must have the SHA-256 {expected[:16]}, got {found[:16]}; it was removed, fetch it again"
+            )
+        checked.append(Fetched(name, path.stat().st_size, found, origin if expected else "not recorded"))
+    return checked
