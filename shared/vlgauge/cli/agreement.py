@@ -3,7 +3,6 @@
 import argparse
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from functools import partial
 
 from vlgauge.api.columns import COLUMNS, read_columns, row_ids
@@ -85,7 +84,7 @@ def run(options: argparse.Namespace) -> None:
     record = plain(
         {
             "ratings": title,
-            "agreement": {name: asdict(one) for name, one in found.items()},
+            "agreement": found,
             "unmatched": unmatched,
             "signatures": signatures,
             "level": options.confidence,
