@@ -386,7 +386,7 @@ REFUSED = {
         TypeError,
         r"^`rows`.*column name",
     ),
-    "lists": ([["a", "b"]], {}, TypeError, "^`rows` must be .* got a list with a list; convert each row to a dict"),
+    "lists": ([["a", "b"]], {}, TypeError, "^`rows` must be .* got list; convert it to a list of dicts"),
     "number": (3, {}, TypeError, r"^`rows`.*got int"),
     "no ids": (
         FRAME,

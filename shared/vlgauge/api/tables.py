@@ -63,17 +63,8 @@ def _read_given(rows: Any, wanted: Sequence[str], chosen: slice) -> GivenTable:
         return _of_dicts(found, file)
     if (pandas := sys.modules.get("pandas")) is not None and isinstance(rows, pandas.DataFrame):
         return _of_pandas(rows.iloc[chosen], wanted)
-    if (datasets := sys.modules.get("datasets")) is not None:
-        if isinstance(rows, datasets.Dataset):
-            return _of_data_set(rows, wanted, chosen)
-        if isinstance(rows, (datasets.DatasetDict, datasets.IterableDatasetDict)):
-            raise UsageTypeError.about(
-                "rows", f"must be one split, got {', '.join(rows)}", f'take one: rows["{next(iter(rows))}"]'
-            )
-        if isinstance(rows, datasets.IterableDataset):
-            raise UsageTypeError.about(
-                "rows", "must have a length, got a stream", "take the first rows: Dataset.from_list(list(rows.take(n)))"
-            )
+    if (datasets := sys.modules.get("datasets")) is not None and isinstance(rows, datasets.Dataset):
+        return _of_data_set(rows, wanted, chosen)
     if hasattr(rows, "__arrow_c_stream__") or hasattr(rows, "__arrow_c_array__"):
         return _of_arrow(rows, wanted, chosen)
     if isinstance(rows, (list, tuple)) and all(isinstance(row, Mapping) for row in rows):
@@ -84,15 +75,21 @@ def _read_given(rows: Any, wanted: Sequence[str], chosen: slice) -> GivenTable:
         captions = rows_of_object(rows) if is_by_image or "annotations" in rows else None
         if captions is not None:
             return _of_dicts(captions[chosen])
-        raise UsageTypeError.about(
-            "rows", f"must be {TABLES}, got a dict", "convert it to a DataFrame: pandas.DataFrame(rows)"
-        )
-    if isinstance(rows, (list, tuple)):
-        of = next(type(row).__name__ for row in rows if not isinstance(row, Mapping))
-        texts = "give them a column name: [{'predictions': text} for text in texts]"
-        hint = texts if of == "str" else "convert each row to a dict"
-        raise UsageTypeError.about("rows", f"must be {TABLES}, got a {type(rows).__name__} with a {of}", hint)
-    raise UsageTypeError.about("rows", f"must be {TABLES}, got {type(rows).__name__}", "convert it to a list of dicts")
+    raise UsageTypeError.about("rows", f"must be {TABLES}, got {type(rows).__name__}", _suggest_conversion(rows))
+
+
+def _suggest_conversion(rows: Any) -> str:
+    """Return a hint how to convert an object of another type to a table."""
+    name = type(rows).__name__
+    if name in ("DatasetDict", "IterableDatasetDict"):
+        return f'take one of its splits: rows["{next(iter(rows))}"]'
+    if name == "IterableDataset":
+        return "take the first rows of the stream: Dataset.from_list(list(rows.take(n)))"
+    if isinstance(rows, Mapping):
+        return "convert it to a DataFrame: pandas.DataFrame(rows)"
+    if isinstance(rows, (list, tuple)) and isinstance(rows[0], str):
+        return "give the texts a column name: [{'predictions': text} for text in texts]"
+    return "convert it to a list of dicts"
 
 
 def _holds_objects(value: Any) -> bool:
