@@ -16,7 +16,6 @@ from vlgauge.core.catalog import metric_names
 from vlgauge.core.errors import UsageError
 from vlgauge.core.progress import progress_bar
 from vlgauge.core.results import format_value, to_table
-from vlgauge.core.validation import setting_names
 from vlgauge.inputs.tables.files import read_rows, take_column
 from vlgauge.research.studies.caption_pools import share_comparisons, together
 from vlgauge.research.studies.sensitivity import SensitivityRow, human_split, sensitivity
@@ -119,12 +118,6 @@ def _load_metric(label: str, common: dict[str, Any]) -> Any:
     if not hasattr(plain, "among"):
         known = [one for one in metric_names() if hasattr(load_metric(one), "among")]
         raise UsageError(f"--metrics must be metrics of caption sets ({', '.join(known)}), got {name!r}")
-    for setting_name in common:
-        if setting_name not in setting_names(type(plain)):
-            raise UsageError(
-                f"--set must name a setting that every metric has, got {setting_name!r}, which {name} does not have; "
-                f"for one metric pass --metrics METRIC:{setting_name}=VALUE"
-            )
     return load_metric(name, **settings)
 
 
