@@ -515,7 +515,7 @@ def test_without_ray_the_extra_is_named(tmp_path, capsys):
 def test_options_that_do_not_go_together_are_refused(words, message, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.jsonl").write_text('{"id": 1, "predictions": "a", "references": ["a"]}\n')
-    with patch("vlgauge.cli.ray_scoring.import_ray"):
+    with patch("vlgauge.integrations.ray.import_ray"):
         assert main(["score", *words]) == 2
     assert message in capsys.readouterr().err
 
@@ -531,7 +531,7 @@ def test_a_folder_that_another_run_has_is_refused(words, message, capsys, tmp_pa
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.jsonl").write_text('{"id": 1, "predictions": "a", "references": ["a"]}\n')
     score = ["score", "bleu", "a.jsonl", "--engine", "ray", "--output", "out"]
-    with exclusive_run(tmp_path / "out", "this"), patch("vlgauge.cli.ray_scoring.import_ray"):
+    with exclusive_run(tmp_path / "out", "this"), patch("vlgauge.integrations.ray.import_ray"):
         assert main([*score, *words]) == 2
     assert message in capsys.readouterr().err
 

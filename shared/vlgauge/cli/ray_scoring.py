@@ -1,22 +1,62 @@
-"""Implementation of `vlgauge score --engine ray`."""
+"""Options and implementation of `vlgauge score --engine ray`."""
 
 import argparse
 import shutil
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from vlgauge.api.columns import COLUMNS
+from vlgauge.cli.inputs import declare, is_source
 from vlgauge.cli.outputs import write_json, write_result
-from vlgauge.cli.ray_options import ray_options
 from vlgauge.core.errors import UsageError
+from vlgauge.core.files import STDIN
 from vlgauge.core.run_locks import exclusive_run
 from vlgauge.inputs.tables.files import PICTURED
-from vlgauge.integrations.batches import RowScorer
-from vlgauge.integrations.ray import common_folder, import_ray, score_files
 from vlgauge.leaderboard.run_files import columns_of
 
 SCORES, RESULT, PARTS = "scores.parquet", "result.json", "parts"
+# Options that require --engine ray, and options that require all rows on this machine.
+_RAY_ONLY = ("workers", "parts", "batch_rows", "address", "worker_cpus", "worker_gpus")
+_HERE_ONLY = ("details", "report", "limit", "skip", "revision", "annotations", "without", "plot", "captions_per_row")
+
+
+def add_ray_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    group = parser.add_argument_group("many processes or machines (extra ray)")
+    words = "score with Ray Data: FILE are Parquet or text files with ids, --output is a folder"
+    declare(group, "--engine", words, choices=("ray",))
+    declare(group, "--workers N", "processes that score (default: 1)", type=int)
+    words = "folder for finished parts; an interrupted run continues from it (default: within --output)"
+    declare(group, "--parts DIR", words)
+    declare(group, "--batch-rows N", "rows per batch and per output file (default: 256)", type=int)
+    declare(group, "--address ADDRESS", "address of a cluster, such as auto (default: this machine)")
+    declare(group, "--worker-cpus X", "CPUs per worker (default: 1)", type=float)
+    declare(group, "--worker-gpus X", "GPUs per worker, such as 0.25", type=float)
+
+
+def check_ray_options(options: argparse.Namespace, files: Sequence[str]) -> None:
+    """Check that the options can be combined.
+
+    Raises:
+        UsageError: If they cannot.
+    """
+    if options.engine is None:
+        for name in _RAY_ONLY:
+            if getattr(options, name) is not None:
+                raise UsageError(f"--{name.replace('_', '-')} requires --engine ray")
+        if len(files) > 1:
+            raise UsageError(f"FILE must be one file without --engine ray, got {len(files)}")
+        return
+    for name in _HERE_ONLY:
+        if getattr(options, name):
+            raise UsageError(f"--{name.replace('_', '-')} cannot be combined with --engine ray")
+    if options.output is None:
+        raise UsageError("--engine ray requires --output DIR, the folder for the scores and the result")
+    for file in files:
+        if file == STDIN or is_source(file):
+            raise UsageError(f"FILE must be Parquet or text files with --engine ray, got {file!r}")
 
 
 def score_with_ray(
@@ -30,7 +70,9 @@ def score_with_ray(
     Raises:
         ValueError: If there are several metrics, or a file or a row is invalid.
     """
-    import_ray()
+    # These modules import pandas and Ray, which other commands do not need.
+    batches, ray = import_module("vlgauge.integrations.batches"), import_module("vlgauge.integrations.ray")
+    ray.import_ray()
     if len(settings) != 1:
         raise UsageError(f"METRIC must be one metric with --engine ray, got {', '.join(settings)}")
     ((name, own),) = settings.items()
@@ -38,17 +80,18 @@ def score_with_ray(
     given = {"profile": options.profile, **own} if options.profile else dict(own)
     if options.untrusted:
         given["sandbox"] = True  # also applies to the workers
-    scorer = RowScorer(name, options.config, id=options.id or "id", columns=columns, **given)
+    scorer = batches.RowScorer(name, options.config, id=options.id or "id", columns=columns, **given)
     if options.input_format is None:
         pictured = any(column.name in PICTURED for column in scorer.metric.columns)
-        scorer.folder = common_folder(files, pictured)
+        scorer.folder = ray.common_folder(files, pictured)
     output = Path(options.output)
     parts = output / PARTS if options.parts is None else Path(options.parts)
     if parts.resolve() == output.resolve():
         raise UsageError(f"--parts must be another folder than --output, got {str(output)!r} for both")
-    how: dict[str, Any] = {**ray_options(options), "input_format": options.input_format, "groups": options.groups}
+    names = {"input_format", "groups", *_RAY_ONLY} - {"parts"}
+    how = {one.removeprefix("worker_"): value for one in names if (value := getattr(options, one)) is not None}
     with exclusive_run(output, "--output"):
-        record = score_files(scorer, files, parts, **how)
+        record: dict[str, Any] = ray.score_files(scorer, files, parts, **how)
         write_result(str(output / SCORES), record)
         write_json(output / RESULT, columns_of(record)[1])
         if options.parts is None:

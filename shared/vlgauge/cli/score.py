@@ -16,11 +16,10 @@ from vlgauge.api.columns import COLUMNS, read_columns, row_groups, row_ids
 from vlgauge.api.computing import load_metrics
 from vlgauge.api.numbers import CONFIDENCE, summary
 from vlgauge.api.scored import SelectedRows, SystemScores, score_columns
-from vlgauge.cli import scoring
+from vlgauge.cli import ray_scoring, scoring
 from vlgauge.cli.drawing import check_picture, write_figure
 from vlgauge.cli.inputs import MOST_DIGITS, add_row_options, at_least, declare, digits, is_source, level, scale
 from vlgauge.cli.outputs import RESULT_ENDINGS, check_report, check_result_target, write_output, write_result
-from vlgauge.cli.ray_options import add_ray_options, check_ray_options
 from vlgauge.cli.record import add_record_options, check_record_options, record_results
 from vlgauge.core.errors import UsageError
 from vlgauge.core.results import DIGITS, format_value, to_cell, to_json, to_table
@@ -91,7 +90,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     declare(parser, "--plot-kind", words, choices=("distribution", "correlation", "length"))
     declare(parser, "--rows N", "rows in the table; 0 for all (default: 20)", type=int, default=20)
     add_record_options(parser)
-    add_ray_options(parser)
+    ray_scoring.add_ray_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -108,7 +107,7 @@ def run(options: argparse.Namespace) -> int:
     names = options.metric if options.metrics is None else options.metrics
     suite = score_suite.find_suite(names)
     files = options.file if options.metrics is None else [options.metric]
-    check_ray_options(options, files)
+    ray_scoring.check_ray_options(options, files)
     if options.engine == "ray":
         if suite is not None:
             raise UsageError(f"METRIC must be metrics with --engine ray, got the suite {names}")
@@ -235,7 +234,7 @@ def score_with_ray(options: argparse.Namespace, names: str, files: Sequence[str]
     """
     settings = scoring.settings_by_metric(options.set, scoring.metric_list(names))
     check_record_options(options, files[0])
-    found = import_module("vlgauge.cli.ray_scoring").score_with_ray(options, settings, files)
+    found = ray_scoring.score_with_ray(options, settings, files)
     results = {name: {key: found[key] for key in found if key not in _NOT_RESULTS} for name in settings}
     record_results(found, results, options)
     rest = columns_of(found)[1]
