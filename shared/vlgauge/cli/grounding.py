@@ -64,13 +64,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_shared(one, "resamples", resamples={"type": partial(at_least, 0), "default": 1000})
     one.set_defaults(run=run_correlation)
     one = _add(experiments, "analyses", "T, P and the coverage of the images by the stories, without ratings")
-    declare(
-        one,
-        "--matching",
-        "T: count each other image that matches, or the best once (default: each)",
-        choices=MATCHING,
-        default="each",
-    )
+    matching = "T: count each other image that matches, or the best once (default: each)"
+    declare(one, "--matching", matching, choices=MATCHING, default="each")
     declare(one, "--sentence-image COLUMN", "column with the image of each sentence, for T")
     one.set_defaults(run=run_analyses)
     one = _add(experiments, "ablations", "all variants of Tables 2 and 3 of the paper, from one comparison")

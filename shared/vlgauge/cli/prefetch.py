@@ -25,13 +25,9 @@ _COLUMNS = ["file", "size", "sha256", "compared"]
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    declare(
-        parser,
-        "names NAME",
-        "metric (pac_s, groovist, ...), all, or encoder (clip:ViT-B/32, sentence:ID, pair:ID, vision:ID, "
-        "layers:ID, judge:ID, factual:ID, detector:NAME)",
-        nargs="+",
-    )
+    words = "metric (pac_s, groovist, ...), all, or encoder (clip:ViT-B/32, "
+    words += "sentence:ID, pair:ID, vision:ID, layers:ID, judge:ID, factual:ID, detector:NAME)"
+    declare(parser, "names NAME", words, nargs="+")
     mode = parser.add_mutually_exclusive_group()
     declare(mode, "--list", "list automatic and manual downloads, without network access")
     declare(mode, "--check", "exit with 1 if a file is missing, without network access")

@@ -39,13 +39,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     declare(parser, "data DATA", "published files (see below), or folders that contain them", nargs="+")
     declare(parser, "--images FOLDER", "folder of the images (default: the folder of DATA)")
     declare(parser, "--videos FOLDER", "folder of the videos (default: the folder of DATA)")
-    declare(
-        parser,
-        "--missing",
-        "rows without their file: raise an error, or leave them undefined",
-        choices=("error", "nan"),
-        default="error",
-    )
+    words = "rows without their file: raise an error, or leave them undefined"
+    declare(parser, "--missing", words, choices=("error", "nan"), default="error")
     add_limits(parser)
     declare(parser, "--metric METRIC,...", "metrics, separated by commas (see `vlgauge list`), or length")
     declare(parser, "--baselines", f"also {', '.join(scoring.BASELINES)}")

@@ -30,12 +30,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_shared(parser, "input_format")
     add_limits(parser)
     add_shared(parser, "predictions", "references", references="column of the references")
-    declare(
-        parser,
-        "--metrics METRICS",
-        f"METRIC or METRIC:NAME=VALUE;... (default: {DEFAULT_METRICS})",
-        default=DEFAULT_METRICS,
-    )
+    words = f"METRIC or METRIC:NAME=VALUE;... (default: {DEFAULT_METRICS})"
+    declare(parser, "--metrics METRICS", words, default=DEFAULT_METRICS)
     declare(parser, "--sizes K,K,...", "numbers of candidates (default: 1 to the largest number)")
     declare(parser, "--no-human", "omit the comparison of human captions with human captions")
     plot = f"plot mean ln p over the number of candidates ({', '.join(PICTURES)})"

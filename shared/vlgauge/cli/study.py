@@ -36,12 +36,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = __doc__
     studies = parser.add_subparsers(dest="study", required=True, metavar="STUDY")
     one = _add(studies, "curve", "scores by sampling temperature, with scores of equal distributions", "trm")
-    declare(
-        one,
-        "--predictions COLUMN,...",
-        'columns of the candidates, one per system: in each row {"0.5": [...], "1.0": [...]}, by temperature',
-        default="predictions",
-    )
+    words = 'columns of the candidates, one per system: in each row {"0.5": [...], "1.0": [...]}, by temperature'
+    declare(one, "--predictions COLUMN,...", words, default="predictions")
     one.set_defaults(run=run_curve)
     one = _add(
         studies,

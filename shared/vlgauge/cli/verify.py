@@ -34,13 +34,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     declare(parser, "--data FOLDER", "published files, at any depth", nargs="+", default=[])
     declare(parser, "--images FOLDER", "images of the datasets (default: next to their files)")
     declare(parser, "--videos FOLDER", "videos of the datasets (default: next to their files)")
-    declare(
-        parser,
-        "--backbone",
-        "backbone of clip_s and pac_s",
-        choices=sorted({row.backbone for row in rows() if row.backbone}),
-        default="ViT-B/32",
-    )
+    backbones = sorted({row.backbone for row in rows() if row.backbone})
+    declare(parser, "--backbone", "backbone of clip_s and pac_s", choices=backbones, default="ViT-B/32")
     add_shared(parser, "set", set=SET_SOME)
     add_limits(parser)
     add_shared(parser, "format", "output", "no_progress", output="write everything as JSON to this file")
