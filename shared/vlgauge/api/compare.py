@@ -134,16 +134,8 @@ def compare(
         scored = score_systems(systems, loaded, titles, seed=seed, grouped=groups is not None)
         runs = runs_of(systems, scored)
         check_known_scores(names, runs)
-        found = statistics.compare(
-            runs,
-            names,
-            baseline=baseline,
-            groups=_labels(systems, groups),
-            family=family,
-            level=level,
-            resamples=resamples,
-            seed=seed,
-        )
+        tests: dict[str, Any] = {"family": family, "level": level, "resamples": resamples, "seed": seed}
+        found = statistics.compare(runs, names, baseline=baseline, groups=_labels(systems, groups), **tests)
 
     def explained() -> Any:
         if len(scored) < len(systems):

@@ -18,15 +18,9 @@ def forest(comparison: RunComparison, first: str, second: str, letters: tuple[st
     pairs = _pairs_of(comparison, first, second)
     names = [letter or name for letter, name in zip(letters, (first, second), strict=True)]
     lines = [_line(comparison, compared, pair, names) for compared, pair in pairs]
-    return fragment(
-        "forest",
-        names=names,
-        lines=lines,
-        level=comparison.level,
-        n_rows=len(comparison.ids),
-        corrected=comparison.n_tests > 1,
-        few=any(pair.few for _, pair in pairs),
-    )
+    n_rows, corrected = len(comparison.ids), comparison.n_tests > 1
+    note: dict[str, Any] = {"level": comparison.level, "n_rows": n_rows, "corrected": corrected}
+    return fragment("forest", names=names, lines=lines, few=any(pair.few for _, pair in pairs), **note)
 
 
 def summarize_pair(comparison: RunComparison, first: str, second: str) -> str:

@@ -74,11 +74,8 @@ class SystemScores:
             ``ids``, metadata such as the ``dataset``, optionally ``sizes``, ``groups`` and ``grouped_by``, and the
             values of all results by key.
         """
-        run: dict[str, Any] = {
-            "ids": self.ids,
-            **self.metadata,
-            **({} if self.groups is None else self.groups.metadata),
-        }
+        run: dict[str, Any] = {"ids": self.ids, **self.metadata}
+        run |= {} if self.groups is None else self.groups.metadata
         if self.sizes is not None:
             # Set sizes are required to check later whether two systems are comparable.
             run["sizes"] = self.sizes

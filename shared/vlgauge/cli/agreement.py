@@ -4,6 +4,7 @@ import argparse
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from vlgauge.api.columns import COLUMNS, read_columns, row_ids
 from vlgauge.api.computing import Settings, compute_all, load_metrics
@@ -69,29 +70,15 @@ def run(options: argparse.Namespace) -> None:
     ratings = [sign * rating for rating in ratings_of(rows, title, option)]  # higher is better
     labels = labels_of(rows, ids, options.groups) if options.groups else None
     scores, signatures = scores_of(rows, keys, settings, options)
+    how: dict[str, Any] = {"level": options.confidence, "resamples": options.resamples, "seed": options.seed}
+    groups = [labels[key] for key in keys] if labels else None
     found = {
-        name: agreement(
-            [own.get(key, math.nan) for key in keys],
-            ratings,
-            groups=[labels[key] for key in keys] if labels else None,
-            level=options.confidence,
-            resamples=options.resamples,
-            seed=options.seed,
-        )
+        name: agreement([own.get(key, math.nan) for key in keys], ratings, groups=groups, **how)
         for name, own in scores.items()
     }
     unmatched = {name: len(own.keys() ^ set(keys)) for name, own in scores.items()}
-    record = plain(
-        {
-            "ratings": title,
-            "agreement": found,
-            "unmatched": unmatched,
-            "signatures": signatures,
-            "level": options.confidence,
-            "resamples": options.resamples,
-            "seed": options.seed,
-        }
-    )
+    facts = {"ratings": title, "agreement": found, "unmatched": unmatched, "signatures": signatures}
+    record = plain(facts | how)
     table = as_table(found, unmatched, title, options.confidence, options.groups)
     print_result(options, record, lambda: render(table, options.format))
     if signatures and options.format == "text":

@@ -109,16 +109,9 @@ def run(options: argparse.Namespace) -> None:
     scored = _score_systems(files, settings, options)
     runs = runs_of(files, scored)
     check_known_scores(scores, runs)
-    comparison = compare(
-        runs,
-        scores,
-        baseline=next((name for name, file in files.items() if options.baseline == file.file), options.baseline),
-        groups=_groups(files, options),
-        family=options.family,
-        level=options.level,
-        resamples=options.resamples,
-        seed=options.seed,
-    )
+    baseline = next((name for name, file in files.items() if options.baseline == file.file), options.baseline)
+    how = {name: getattr(options, name) for name in ("family", "level", "resamples", "seed")}
+    comparison = compare(runs, scores, baseline=baseline, groups=_groups(files, options), **how)
     record = as_record(comparison, options.rows_that_differ)
     if options.output:
         write_json(options.output, record)

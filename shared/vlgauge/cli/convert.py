@@ -1,10 +1,7 @@
 """Convert a released CLIP checkpoint, such as PAC-S, to a small adapter, or a Polos checkpoint to a head."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from vlgauge.checkpoints.files import sha256_of
 from vlgauge.cli.inputs import declare
@@ -20,9 +17,6 @@ from vlgauge.models.clip.loading import DEFAULT
 from vlgauge.models.rated.conversion import convert_polos
 from vlgauge.models.rated.files import write_head
 from vlgauge.models.rated.models import head_place, text_encoder_of
-
-if TYPE_CHECKING:
-    pass
 
 KINDS = ("pac_s", "polos", "custom")
 

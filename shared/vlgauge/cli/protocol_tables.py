@@ -70,17 +70,12 @@ def tables_of(judged: JudgedTask) -> list[Table]:
     tables = [Table(["metric", *first.figures, task.unit, seen, "undefined"], rows, notes=notes)]
     if judgement.differences:
         header = ["figure", "metrics", "difference", "p", "p (Holm)", task.unit]
-        pairs = [
-            [
-                Cell(one.figure),
-                Cell(f"{one.first} - {one.second}"),
-                Cell(_cell(one), right=True),
-                Cell(pvalue_text(one.pvalue, least=judgement.least_pvalue), right=True),
-                Cell(pvalue_text(one.adjusted_pvalue, least=judgement.least_pvalue, raw=one.pvalue), right=True),
-                Cell(str(one.n), right=True),
-            ]
-            for one in judgement.differences
-        ]
+        pairs = []
+        for one in judgement.differences:
+            pvalue = pvalue_text(one.pvalue, least=judgement.least_pvalue)
+            adjusted = pvalue_text(one.adjusted_pvalue, least=judgement.least_pvalue, raw=one.pvalue)
+            numbers = [Cell(text, right=True) for text in (_cell(one), pvalue, adjusted, str(one.n))]
+            pairs.append([Cell(one.figure), Cell(f"{one.first} - {one.second}"), *numbers])
         title = f"Differences between metrics, in {judgement.resamples} paired bootstrap samples"
         tables.append(Table(header, pairs, title, [_correction(judgement)]))
     return tables
@@ -133,13 +128,8 @@ def draw(axes: Any, judged: Mapping[str | None, JudgedTask]) -> None:
         places = [i for i, _ in there]
         (line,) = axes.plot(places, [figure.value for figure in figures], marker="o", label=name)
         # An interval need not contain the value.
-        axes.vlines(
-            places,
-            [figure.low for figure in figures],
-            [figure.high for figure in figures],
-            color=line.get_color(),
-            alpha=0.4,
-        )
+        lows, highs = ([getattr(figure, end) for figure in figures] for end in ("low", "high"))
+        axes.vlines(places, lows, highs, color=line.get_color(), alpha=0.4)
     first = next(iter(evaluated[0].values()))
     axes.set_xticks(range(len(counts)), counts)
     axes.set_xlabel("references")

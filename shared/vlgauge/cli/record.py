@@ -176,13 +176,8 @@ def _records(run: Run, names: Sequence[str], options: argparse.Namespace) -> lis
     source = None
     if options.source_url is not None:
         source = RecordSource(options.source_url, options.source_name, options.source_user, options.source_org)
-    dataset = Dataset(
-        id=options.dataset,
-        name=named(options.dataset_name, options.dataset),
-        config=options.dataset_config or "default",
-        split=options.split,
-        revision=options.dataset_revision,
-    )
+    name, config = named(options.dataset_name, options.dataset), options.dataset_config or "default"
+    dataset = Dataset(options.dataset, name, config, options.split, options.dataset_revision)
     model = Model(options.model, named(options.model_name, options.model), options.model_revision)
     how: dict[str, Any] = {"split": options.split, "date": options.date, "notes": options.notes, "source": source}
     return records_of(run, names, model, dataset, **how)

@@ -162,14 +162,10 @@ def run(options: argparse.Namespace) -> int:
         titles_by_column = {name: getattr(options, name) for name in (*COLUMNS, "id", "groups")}
         reader = sources.rows_of(source, metrics, titles_by_column, **how)
     selected = select_rows(rows, metrics, options, file) if sources is None else sources.select_rows(reader)
-    scored = score_columns(
-        metrics,
-        selected,
-        details=options.details or options.report is not None,
-        captions_per_row=options.captions_per_row,
-        seed=options.seed,
-        describe_failure=None if suite is None else score_suite.describe_failure,
-    )
+    describe_failure = None if suite is None else score_suite.describe_failure
+    drawn: dict[str, Any] = {"captions_per_row": options.captions_per_row, "seed": options.seed}
+    details = options.details or options.report is not None
+    scored = score_columns(metrics, selected, details=details, describe_failure=describe_failure, **drawn)
     if human is not None:
         human_stories = take_columns(selected.rows, options.references or "references")
         scored = score_suite.add_distance(scored, metrics, human_stories)

@@ -80,19 +80,11 @@ def record_of(found: Sequence[Finding], lacking: Sequence[Unchecked]) -> dict[st
     Returns:
         ``compared``, one entry per value, and ``not_checked``, the rows with reason and remedy.
     """
-    compared = [
-        {
-            **_place(one.row),
-            "column": one.column,
-            "published": one.row.values[one.column],
-            "ours": one.ours,
-            "low": one.spread[0],
-            "high": one.spread[1],
-            "difference": one.difference,
-            "verdict": one.verdict,
-        }
-        for one in found
-    ]
+    compared = []
+    for one in found:
+        ours = {"ours": one.ours, "low": one.spread[0], "high": one.spread[1]}
+        published = {"column": one.column, "published": one.row.values[one.column]}
+        compared.append(_place(one.row) | published | ours | {"difference": one.difference, "verdict": one.verdict})
     rest = [{"rows": [_place(row) for row in one.rows], "why": one.why, "how": one.how} for one in lacking]
     return {"compared": plain(compared), "not_checked": rest}
 
@@ -104,16 +96,11 @@ def _place(row: PublishedRow) -> dict[str, Any]:
 
 def render_findings(found: Sequence[Finding], lacking: Sequence[Unchecked], form: str) -> str:
     """Render the values that were compared, then those not checked with instructions."""
-    rows = [
-        [
-            Cell(one.row.source),
-            Cell(_row_text(one.row)),
-            Cell(one.column),
-            *(Cell(text, right=True) for text in _numbers(one)),
-            Cell(one.verdict.partition(":")[0]),
-        ]
-        for one in found
-    ]
+    rows = []
+    for one in found:
+        texts = [one.row.source, _row_text(one.row), one.column]
+        numbers = [Cell(text, right=True) for text in _numbers(one)]
+        rows.append([*map(Cell, texts), *numbers, Cell(one.verdict.partition(":")[0])])
     notes = dict.fromkeys(one.verdict for one in found if ":" in one.verdict)
     met = sum(one.is_met and not one.row.apart for one in found)
     apart = sum(bool(one.row.apart) for one in found)
@@ -169,16 +156,11 @@ def _render_list(wanted: Sequence[PublishedTable], form: str) -> str:
     if form == "text":
         return "\n\n".join(map(_in_lines, wanted))
     header = ["paper", "table or figure", "about", "command", "needs", "published", "checked", "why"]
-    cells = [
-        [
-            Cell(text)
-            for text in (
-                *(list_papers()[one.paper], one.table, one.about, _command(one), one.needs or "-"),
-                *("; ".join(_list_published(one, SHOWN)) or "-", one.checked, one.why),
-            )
-        ]
-        for one in wanted
-    ]
+    cells = []
+    for one in wanted:
+        published = "; ".join(_list_published(one, SHOWN)) or "-"
+        texts = [list_papers()[one.paper], one.table, one.about, _command(one), one.needs or "-", published]
+        cells.append([*map(Cell, texts), Cell(one.checked), Cell(one.why)])
     return render(Table(header, cells), form)
 
 

@@ -55,7 +55,7 @@ def read(name, split=None):
     ids=["json", "cut", "aliases", "list", "texts"],
 )
 def test_a_data_set_that_breaks_its_reader_costs_one_sentence(hub, tmp_path, monkeypatch, attack, seconds):
-    monkeypatch.setattr(hub_rows, "_SECONDS", seconds)
+    monkeypatch.setitem(hub_rows._LIMITS, "seconds", seconds)
     hub.repositories["org/hostile-one"] = Repository({COMMITS[0]: attack(tmp_path)})
     begun, before = time.monotonic(), resident()
     with pytest.raises(ValueError, match=r"^`dataset` ") as told:

@@ -20,7 +20,7 @@ MOST_FOUND = 20
 _TASKS = "vlgauge.inputs.sandbox.data_set_tasks"
 # Limits of a worker. `datasets` reads ahead up to 128 MB, and each row group of a Parquet file as a whole, several
 # times over.
-_MEMORY, _SECONDS, _MOST_PART = 2048 * MEGABYTE, 20.0, 128 * MEGABYTE
+_LIMITS: dict[str, Any] = {"memory": 2048 * MEGABYTE, "seconds": 20.0, "most_bytes": 128 * MEGABYTE}
 # Environment variables of network access, which only workers that read datasets need.
 _NETWORK = ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE")
 _PLAIN = (str, int, float, bool, bytes, list, dict, type(None))
@@ -51,15 +51,8 @@ class Pinned:
             UsageError: If the task fails, for example because the dataset cannot be read.
         """
         own = {"identity": self.id, "revision": self.revision, "token": _token_of(self.token)}
-        return stream(
-            f"{_TASKS}:{function}",
-            own | settings,
-            subject=f"`dataset` {self.id!r}",
-            most_bytes=_MOST_PART,
-            memory=_MEMORY,
-            seconds=_SECONDS,
-            environment=_environment(),
-        )
+        subject, environment = f"`dataset` {self.id!r}", _environment()
+        return stream(f"{_TASKS}:{function}", own | settings, subject=subject, environment=environment, **_LIMITS)
 
 
 def _token_of(token: Token) -> str | bool:
