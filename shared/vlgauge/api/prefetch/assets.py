@@ -222,6 +222,7 @@ _JUDGE = _manual(
     f"which is small and has an open license (vlgauge prefetch judge:{SMALL})",
     is_there=lambda: is_here(LLAVA),
 )
+_POLOS = _manual("polos", steps=polos_step(), is_there=lambda: head_place().is_file())
 _CONCRETENESS = _manual("concreteness", is_there=lambda: find_packaged_ratings() is not None)
 _CONFIG = ("config.json",)
 _VISION = (*_CONFIG, "model.safetensors")
@@ -238,35 +239,25 @@ _FAMILIES: dict[str, Callable[[str], Asset]] = {
 _CLIP = "clip:ViT-B/32"
 _DETECTOR = "detector:fasterrcnn_resnet50_fpn_v2"
 _SCENE_GRAPHS = (_pipeline("pipeline"), f"sentence:{MINILM}")
-_ROVIST_PARTS = ("rovist_vg", "rovist_c")
-# Assets by metric. Metrics that require nothing are not listed.
+# Assets by metric, or by name of an asset. Metrics that require nothing are not listed.
 _METRICS: dict[str, tuple[str | Asset, ...]] = {
+    "concreteness": (_CONCRETENESS,),
+    FACTUAL: (f"{FACTUAL}:{FACTUAL_MODEL}",),
     "clip_s": (_CLIP,),
-    "fleur": (_JUDGE,),
     "specs": ("clip:specs",),
     "bertscore": (f"layers:{ROBERTA}",),
-    "polos": (
-        *(_CLIP, f"layers:{POLOS_TEXTS}"),
-        _manual("polos", steps=polos_step(), is_there=lambda: head_place().is_file()),
-    ),
-    "vqascore": (_JUDGE,),
-    "dsg": (_JUDGE,),
+    "polos": (_CLIP, f"layers:{POLOS_TEXTS}", _POLOS),
+    **dict.fromkeys(("fleur", "vqascore", "dsg"), (_JUDGE,)),
     "clair": (_manual("any judge"),),
     "groovist": (_CLIP, _pipeline("noun_phrases"), _DETECTOR, _CONCRETENESS),
-    "mmd_bert": (f"sentence:{MINILM}",),
-    "frechet_bert": (f"sentence:{MINILM}",),
-    "spice": _SCENE_GRAPHS[:1],
-    "spider": _SCENE_GRAPHS[:1],
-    "soft_spice": _SCENE_GRAPHS,
-    "capture": _SCENE_GRAPHS,
-    "aloha": _SCENE_GRAPHS,
+    **dict.fromkeys(("mmd_bert", "frechet_bert"), (f"sentence:{MINILM}",)),
+    **dict.fromkeys(("spice", "spider"), _SCENE_GRAPHS[:1]),
+    **dict.fromkeys(("soft_spice", "capture", "aloha"), _SCENE_GRAPHS),
     # The authors' checkpoint contains the weights. The files of the Hub contain configuration and vocabulary.
     "rovist_c": (HubFiles(BASE, BASE_REVISION, SETTINGS_FILES, ("config.json", "spiece.model")), _manual("rovist_c")),
+    "rovist": ("rovist_vg", "rovist_c"),
     # The checkpoint contains its image encoder.
-    "rovist_vg": (
-        *(_pipeline("nouns"), _DETECTOR),
-        *map(_manual, ("rovist_vg", "rovist_vg words", "rovist_vg idf")),
-    ),
+    "rovist_vg": (_pipeline("nouns"), _DETECTOR, *map(_manual, ("rovist_vg", "rovist_vg words", "rovist_vg idf"))),
 }
 
 
@@ -291,19 +282,13 @@ def assets_of(name: str) -> list[Asset]:
             except ValueError as error:  # raised by the Hub's client
                 raise UsageError(f"NAME must have an id of the Hub after {family}:, got {rest!r} ({error})") from error
         return [asset]
-    if name == "concreteness":
-        return [_CONCRETENESS]
-    if name == FACTUAL:
-        return [_FAMILIES[FACTUAL](FACTUAL_MODEL)]
     if family in RELEASES:
         return pac_s_assets(rest or "ViT-B/32", family)
-    if name == "rovist":
-        return [asset for part in _ROVIST_PARTS for asset in assets_of(part)]
     if name in _METRICS:
         return [asset for part in _METRICS[name] for asset in (assets_of(part) if isinstance(part, str) else [part])]
     if name in metric_names():
         return []
-    known = ", ".join(sorted({*metric_names(), *_METRICS, "rovist", "pac_s", "concreteness", FACTUAL}))
+    known = ", ".join(sorted({*metric_names(), *_METRICS, "pac_s"}))
     raise UsageError(
         f"NAME must be one of all, {known}, or clip:NAME, pac_s:NAME (NAME such as ViT-B/32, see vlgauge "
         f"backbones), sentence:ID, pair:ID, vision:ID, judge:ID, factual:ID, detector:NAME, got {name!r}"
