@@ -1,11 +1,12 @@
 """`vlgauge backbones`: the facts of each backbone, and whether it is cached."""
 
+import dataclasses
 import json
 
 from script_modules import script_module
 
 from vlgauge.cli import main
-from vlgauge.models.clip.architectures import TABLE
+from vlgauge.models.clip.architectures import TABLE, read_backbones
 
 
 def listed(capsys):
@@ -55,12 +56,7 @@ def test_pinning(monkeypatch, tmp_path, capsys):
 
     monkeypatch.setattr(pin, "hub_listing", listing)
     assert pin.main(["longclip-b", "specs", "--output", str(tmp_path / "pins.json")]) == 1
-    pins = json.loads((tmp_path / "pins.json").read_text("utf-8"))
-    assert pins["longclip-b"] == {"revision": "0" * 40, "files": ["longclip-B.pt"], "sha256": "f" * 64}
-    assert "specs" not in pins
-    monkeypatch.setattr("vlgauge.models.clip.architectures._PINS", pins)
-    from vlgauge.models.clip import architectures
-
-    row = architectures._pin(TABLE["longclip-b"])
-    assert (row.revision, row.sha256, row.files) == ("0" * 40, "f" * 64, ("longclip-B.pt",))
+    pinned = read_backbones(tmp_path / "pins.json")
+    pin_of_row = {"revision": "0" * 40, "files": ("longclip-B.pt",), "sha256": "f" * 64}
+    assert pinned == TABLE | {"longclip-b": dataclasses.replace(TABLE["longclip-b"], **pin_of_row)}
     assert "specs: not there" in capsys.readouterr().err

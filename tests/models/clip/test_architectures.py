@@ -1,12 +1,10 @@
 """The table of backbones: every row builds with its settings, and contains the source of its weights."""
 
-import json
 import re
 from collections import Counter
 
 import pytest
 
-from vlgauge.core.files import DATA
 from vlgauge.core.lean_imports import lean_import
 from vlgauge.models.clip.architectures import HALF, TABLE
 from vlgauge.models.clip.model import empty_model
@@ -77,8 +75,3 @@ def test_siglip2_is_built(name):
     assert str(tower.trunk.patch_embed.patch_size[0]) in name
     kinds = {getattr(module, "approximate", None) for module in tower.modules() if type(module).__name__ == "GELU"}
     assert kinds <= {"tanh"}
-
-
-def test_pins_take_the_place_of_nothing_that_is_known():
-    pins = json.loads((DATA / "backbone_pins.json").read_text("utf-8"))
-    assert all(TABLE[name].revision == pin["revision"] for name, pin in pins.items())
