@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vlgauge.core.files import DATA
 from vlgauge.core.writing import atomic_write, write
 from vlgauge.research.training.loop import Progressed
 
@@ -49,15 +50,20 @@ def epoch_facts(state: Progressed, recipe: Mapping[str, Any]) -> dict[str, Any]:
     return {"minutes": minutes, "kept_epoch": state.best + 1, "recipe": dict(recipe), "epochs": state.rounds}
 
 
+def fill_card(recipe: str, **values: str) -> str:
+    """Fill the placeholders of the card of a recipe."""
+    return (DATA / "training_cards" / f"{recipe}.md").read_text("utf-8").format(**values)
+
+
 def write_report(
-    options: argparse.Namespace, record: Mapping[str, Any], card: str, figures: Sequence[str], **more: str
+    options: argparse.Namespace, record: Mapping[str, Any], recipe: str, figures: Sequence[str], **more: str
 ) -> None:
     """Write the record as JSON, a card whose values are all in the record, and a plot of the losses.
 
     Args:
         options: Options of the run. `about` is a paragraph for the card.
         record: Facts about the training.
-        card: Template of the card, with placeholders for name, paragraph, facts, figures of the epochs, and `more`.
+        recipe: Recipe, whose card has placeholders for name, paragraph, facts, figures of the epochs, and `more`.
         figures: Names of the figures of an epoch in the card.
         **more: Values of additional placeholders of the card.
 
@@ -65,14 +71,15 @@ def write_report(
         NotWritableError: If the file cannot be written.
     """
     write(options.output / RECORD, json.dumps(record, indent=2) + "\n")
-    filled = card.format(
+    card = fill_card(
+        recipe,
         name=options.output.resolve().name,
         about=f"{options.about.strip()}\n" if options.about else "",
         facts=_fact_rows(record),
         epochs=_epoch_rows(record, figures),
         **more,
     )
-    write(options.output / "README.md", filled)
+    write(options.output / "README.md", card)
     if options.plot:
         epochs, what = record["epochs"], [name.removeprefix("training_") for name in figures if "train" in name]
         plots = {w: {side: [one[f"{side}_{w}"] for one in epochs] for side in ("training", "validation")} for w in what}

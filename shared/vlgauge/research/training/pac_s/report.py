@@ -14,7 +14,7 @@ from vlgauge.models.clip.heads import Adapter
 from vlgauge.models.clip.loading import ClipEncoder
 from vlgauge.research.training.loop import Progressed
 from vlgauge.research.training.pac_s.data import Foil
-from vlgauge.research.training.report import draw_losses
+from vlgauge.research.training.report import draw_losses, fill_card
 from vlgauge.stats import bootstrap_interval
 
 Floats = npt.NDArray[np.float64]
@@ -103,33 +103,6 @@ def _unit(features: npt.NDArray[np.float32]) -> Floats:
     return values / np.linalg.norm(values, axis=-1, keepdims=True)
 
 
-_CARD = """\
-# {title}
-
-`vlgauge train pac_s` trained this adapter with the positive-augmented contrastive recipe of Sarto et al. (CVPR 2023,
-Eqs. 2 and 3). These are not the weights of the paper. The table lists the base model, the data, and the choices that
-the paper leaves open.
-
-```sh
-{command}
-```
-
-| | |
-|---|---|
-{facts}
-
-## Before and after
-
-Share of pairs in which the right caption scores higher than the wrong one, with the prompt "A photo depicts "; ties
-count as wrong. The 95% interval of the difference is computed by `vlgauge.stats.bootstrap_interval`. It
-resamples images or, for synthetic images, scenes.
-
-| wrong caption | pairs | images | before | after | difference | 95% interval |
-|---|--:|--:|--:|--:|--:|---|
-{comparisons}
-"""
-
-
 def write_log(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:
     """Write the log as JSON lines.
 
@@ -148,10 +121,8 @@ def write_card(
         NotWritableError: If the file cannot be written.
     """
     table = [f"| {name.replace('_', ' ')} | {value} |" for name, value in facts.items()]
-    card = _CARD.format(
-        title=title, command=command, facts="\n".join(table), comparisons="\n".join(map(comparison_line, comparisons))
-    )
-    write(path, card)
+    lines = "\n".join(map(comparison_line, comparisons))
+    write(path, fill_card("pac_s", title=title, command=command, facts="\n".join(table), comparisons=lines))
 
 
 def comparison_line(comparison: WeightsComparison) -> str:

@@ -65,29 +65,6 @@ HEAD = "head.safetensors"
 MAIN_FILES = (HEAD, RECORD, "README.md")
 
 FIGURES = ("training_loss", "validation_loss", "validation_tau_c")
-CARD = """\
-# {name}
-
-A head of Polos (Wada et al., CVPR 2024), fitted to ratings by `vlgauge train polos`. It is not the authors' head:
-encoders, rows and recipe are those below. To score with it:
-
-    vlgauge.load("polos", checkpoint="path/to/{name}/{head}"{more})
-
-{about}
-| | |
-|---|---|
-{facts}
-
-| epoch | training loss | validation loss | validation Kendall's tau-c |
-|--:|--:|--:|--:|
-{epochs}
-
-The loss is the mean squared difference of score and rating, both from 0 to 1.
-
-## Limitations
-
-The head is limited by its training ratings and by its encoders. Loading it with other encoders raises an error.
-"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -210,7 +187,7 @@ def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     say(f"{clip.row.name} and {text.identity} on {device}: {counts[0]} training rows, {counts[1]} validation rows")
     record = train_model(options, sides, clip, text, device, say)
     more = ', profile="embedded"' if options.profile == "embedded" else ""
-    write_report(options, record, CARD, FIGURES, head=HEAD, more=more)
+    write_report(options, record, "polos", FIGURES, head=HEAD, more=more)
 
 
 def train_model(

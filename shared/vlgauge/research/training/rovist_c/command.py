@@ -36,40 +36,6 @@ SCENES_SEED, TEST_SEED = 1, 2
 MAIN_FILES = ("model.safetensors", "config.json", RECORD, "README.md")
 
 FIGURES = ("training_loss", "training_accuracy", "validation_loss", "validation_accuracy")
-CARD = """\
----
-library_name: transformers
-tags:
-- text-classification
-- sentence-order
-license: apache-2.0
----
-
-# {name}
-
-Classifier that predicts whether the second of two sentences follows the first one in a story, with the labels "swapped"
-(0) and "in order" (1). `vlgauge train rovist_c` trained it with the recipe of RoViST-C (Wang et al., 2022) for the
-metric `rovist_c` of vlgauge:
-
-    vlgauge.load("rovist_c", model="path/to/{name}")
-
-{about}
-| | |
-|---|---|
-{facts}
-
-| epoch | training loss | training accuracy | validation loss | validation accuracy |
-|--:|--:|--:|--:|--:|
-{epochs}
-
-Accuracy is computed on single pairs, half of which are swapped. "Ordered above swapped" is the share of sentence pairs
-with a higher probability in order than swapped.
-
-## Limitations
-
-On text that differs from the training data, the probabilities are not meaningful. The model does not recognize an order
-that only world knowledge explains, or stories that are coherent in other ways.
-"""
 
 
 @dataclass(frozen=True)
@@ -163,7 +129,7 @@ def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
         "test_stories": len(corpus.test),
         **epoch_facts(state, asdict(recipe)),
     }
-    write_report(options, record, CARD, FIGURES)
+    write_report(options, record, "rovist_c", FIGURES)
 
 
 def data_digest(base: str, training: stories.Encoded, validation: stories.Encoded) -> str:

@@ -47,27 +47,6 @@ DEFAULTS = Recipe(learning_rate=5e-5, batch_size=64, patience=3)
 MAIN_FILES = (WEIGHTS, CONFIG, RECORD, "README.md")
 
 FIGURES = ("training_loss", "validation_loss")
-CARD = """\
-# {name}
-
-Two heads that map image regions and words to a common embedding space. `vlgauge train rovist_vg` trained them with the
-recipe of RoViST-VG (Wang et al., 2022, Algorithm 1) for the metric `rovist_vg` of vlgauge:
-
-    vlgauge.load("rovist_vg", checkpoint="{name}", glove_path=...)
-
-{about}
-| | |
-|---|---|
-{facts}
-
-| epoch | training loss | validation loss |
-|--:|--:|--:|
-{epochs}
-
-## Limitations
-
-The embeddings of regions and nouns that differ from the training data are not meaningful.
-"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -187,7 +166,7 @@ def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
         "held_out": shares,
         **epoch_facts(state, {**asdict(recipe), "data": data}),
     }
-    write_report(options, record, CARD, FIGURES)
+    write_report(options, record, "rovist_vg", FIGURES)
 
 
 def with_vectors(
