@@ -1,59 +1,22 @@
 """Encoders of tokens: one layer of a BERT or RoBERTa, by default the one that agrees best with human ratings."""
 
+import json
 from typing import Any
 
 from vlgauge.checkpoints.preflight import Preflight
 from vlgauge.checkpoints.torch_runtime import PAIR_PACKAGES
 from vlgauge.core.errors import UsageError, as_setting
-from vlgauge.models.clip.towers import DTYPES
-from vlgauge.models.hidden_layers import MINILM, AllLayersEncoder, load_layered_encoder, look_for_layered
+from vlgauge.core.files import DATA
+from vlgauge.models.clip.towers import DTYPES as DTYPES
+from vlgauge.models.hidden_layers import MINILM, load_layered_encoder, look_for_layered
+from vlgauge.models.hidden_layers import AllLayersEncoder as AllLayersEncoder
 
 ROBERTA = "FacebookAI/roberta-large@722cf37b1afa9454edce342e7895e588b6ff1d59"
 EXTRA = "bertscore"
 
-__all__ = [
-    "DTYPES",
-    "EXTRA",
-    "MINILM",
-    "RECOMMENDED",
-    "ROBERTA",
-    "AllLayersEncoder",
-    "layer_of",
-    "look_for",
-    "model_of",
-    "token_encoder",
-]
-
 # From the authors' evaluation of BERTScore on WMT16 (bert-score 0.3.13). They did not evaluate MiniLM of 6 layers; they
 # recommend layer 5 for the BERTs of 6 layers.
-RECOMMENDED = {
-    MINILM: 5,
-    "bert-base-uncased": 9,
-    "bert-large-uncased": 18,
-    "bert-base-cased-finetuned-mrpc": 9,
-    "bert-base-multilingual-cased": 9,
-    "bert-base-chinese": 8,
-    "roberta-base": 10,
-    "roberta-large": 17,
-    "roberta-large-mnli": 19,
-    "roberta-base-openai-detector": 7,
-    "roberta-large-openai-detector": 15,
-    "distilroberta-base": 5,
-    "allenai/scibert_scivocab_uncased": 8,
-    "allenai/scibert_scivocab_cased": 9,
-    "SpanBERT/spanbert-base-cased": 8,
-    "SpanBERT/spanbert-large-cased": 17,
-    "ProsusAI/finbert": 10,
-    "dbmdz/bert-base-turkish-cased": 10,
-    "princeton-nlp/unsup-simcse-bert-base-uncased": 10,
-    "princeton-nlp/unsup-simcse-bert-large-uncased": 18,
-    "princeton-nlp/unsup-simcse-roberta-base": 8,
-    "princeton-nlp/unsup-simcse-roberta-large": 13,
-    "princeton-nlp/sup-simcse-bert-base-uncased": 10,
-    "princeton-nlp/sup-simcse-bert-large-uncased": 18,
-    "princeton-nlp/sup-simcse-roberta-base": 10,
-    "princeton-nlp/sup-simcse-roberta-large": 16,
-}
+RECOMMENDED: dict[str, int] = json.loads((DATA / "recommended_layers.json").read_text("utf-8"))
 # Owners under whom the Hub lists models that had no owner when the authors named them.
 _OWNERS = ("google-bert/", "FacebookAI/", "openai-community/", "distilbert/")
 

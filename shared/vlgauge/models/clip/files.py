@@ -1,5 +1,6 @@
 """Locations of the weights of CLIP and PAC-S. The weights of PAC-S are downloaded manually."""
 
+import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +9,7 @@ from typing import Literal
 
 from vlgauge.checkpoints.files import cache_folder, hub_file_at, hub_file_here, sha256_of
 from vlgauge.core.errors import UsageError, WeightsNotFoundError, as_setting
-from vlgauge.core.files import read_json
+from vlgauge.core.files import DATA, read_json
 from vlgauge.models.clip.architectures import (
     CONVERTED_HUB_FILE,
     HUB_FILE,
@@ -176,20 +177,10 @@ class Release:
     size: str
 
 
-# The authors' page has the link of the smaller checkpoint for both.
-_DRIVE = "https://drive.google.com/file/d/{}/view"
-_PLUS = "https://ailb-web.ing.unimore.it/publicfiles/pac++/{}"
+# The authors' page has the link of the smaller checkpoint of PAC-S for both.
 RELEASES = {
-    "pac_s": {
-        "ViT-B/32": Release("clip_ViT-B-32.pth", _DRIVE.format("1F-0Pma-vfJPAiDzeyl-iEdSXZIO1cDae"), "about 605 MB"),
-        "laion/ViT-L-14": Release(
-            "openClip_ViT-L-14.pth", _DRIVE.format("1G1DAGQf5fW2U3u7K3Dn-eCC6koMDyvsU"), "about 1.6 GB"
-        ),
-    },
-    "pac_s++": {
-        "ViT-B/32": Release("PAC++_clip_ViT-B-32.pth", _PLUS.format("PAC++_clip_ViT-B-32.pth"), "about 622 MB"),
-        "ViT-L/14": Release("PAC++_clip_ViT-L-14.pth", _PLUS.format("PAC++_clip_ViT-L-14.pth"), "about 1.75 GB"),
-    },
+    kind: {name: Release(**release) for name, release in releases.items()}
+    for kind, releases in json.loads((DATA / "pac_s_releases.json").read_text("utf-8")).items()
 }
 TITLES = {"pac_s": "PAC-S", "pac_s++": "PAC-S++"}
 

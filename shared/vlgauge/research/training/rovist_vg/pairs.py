@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.core.errors import UsageError
+from vlgauge.core.files import DATA
 from vlgauge.inputs.images.cells import image_cell
 from vlgauge.inputs.images.lazy_images import Box, ImageCrop, LazyImage, SharedImage, WholeImage
 from vlgauge.inputs.tables.files import read_rows, take_column
@@ -130,19 +131,7 @@ def entity_boxes(xml: Path) -> dict[str, list[Box]]:
 
 # -- Function words ---------------------------------------------------------------------------------------------------
 # Words that do not describe the content of a region, which the paper removes from its training phrases.
-_LISTED = """
-a an the this that these those some any each every either neither both all such no another other same own
-i me my mine myself we us our ours ourselves you your yours yourself yourselves he him his himself she her hers
-herself it its itself they them their theirs themselves one ones someone somebody something who whom whose which
-what where when there here
-of in on at by for with about against between into through during before after above below to from up down out
-off over under near next beside behind inside outside around along across onto upon
-and or but nor so if than as while because until
-is am are was were be been being has have had having do does did doing can could will would shall should may might
-must not very too just only more most few several much many
-"""
-
-FUNCTION_WORDS = frozenset(_LISTED.split())
+FUNCTION_WORDS = frozenset((DATA / "function_words.txt").read_text("utf-8").split())
 
 
 def content_words(phrase: str) -> str:
