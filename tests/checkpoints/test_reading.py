@@ -173,8 +173,8 @@ def test_other_archives_are_refused(tmp_path):
     ("content", "message"),
     [
         (
-            {"model": {"w": torch.ones(1)}, "epoch": 1},
-            r"'state_dict'.*epoch",
+            {"weights": {"w": torch.ones(1)}, "epoch": 1},
+            r"'state_dict' or 'model'.*epoch",
         ),
         ([torch.ones(1)], "got list in"),
         (torch.ones(1), "got Tensor in"),

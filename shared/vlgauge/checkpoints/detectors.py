@@ -5,18 +5,13 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from vlgauge.checkpoints.files import hub_file_at, hub_file_here, sha256_of
 from vlgauge.checkpoints.hub import download
-from vlgauge.checkpoints.reading import is_safetensors, name_setting, read_tensors, read_torch_object, state_dict_in
 from vlgauge.core.errors import MissingExtraError, NetworkError, UsageError, WeightsNotFoundError
-
-if TYPE_CHECKING:
-    import torch
 
 # Detectors of torchvision that were trained on COCO and return boxes with scores.
 DETECTORS = (
@@ -209,23 +204,3 @@ def fetch_published(name: str) -> Path:
             "machine with network and copy it there"
         ) from error
     return published.path
-
-
-def read_state(path: Path) -> dict[str, torch.Tensor]:
-    """Load the tensors of a file by name, without executing code.
-
-    The file is safetensors or a torch state dict (bare or in ``"model"``).
-
-    The file is safetensors or a torch state dict (bare or in ``"model"``).
-
-    Raises:
-        ValueError: If the file is not valid. The message names the setting `detector_weights`.
-    """
-    with name_setting("detector_weights"):
-        with path.open("rb") as stream:
-            start = stream.read(512)
-        if is_safetensors(start) or not start.startswith((b"PK", b"\x80")):
-            return read_tensors(path)
-        content: Any = read_torch_object(path)
-        inner = content.get("model") if isinstance(content, Mapping) else None
-        return state_dict_in(content if inner is None else inner, path)

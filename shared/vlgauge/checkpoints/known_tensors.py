@@ -102,7 +102,7 @@ def check_tensor_names(
         ),
         "not plain floats": sorted(name for name, tensor in tensors.items() if not _is_plain(name, tensor)),
     }
-    found = "; ".join(f"{what}: {_some(names)}" for what, names in complaints.items() if names)
+    found = "; ".join(f"{what}: {list_names(names)}" for what, names in complaints.items() if names)
     if found:
         raise UsageError.about(
             "checkpoint", f"must have the tensors of {architecture}, got others in {source!r}: {found}"
@@ -118,7 +118,7 @@ def check_finite_tensors(tensors: Mapping[str, torch.Tensor], source: str, setti
     """
     broken = sorted(name for name, tensor in tensors.items() if tensor.is_floating_point() and not _is_finite(tensor))
     if broken:
-        raise UsageError.about(setting, f"must be finite, got NaN or infinity in {source!r}: {_some(broken)}")
+        raise UsageError.about(setting, f"must be finite, got NaN or infinity in {source!r}: {list_names(broken)}")
 
 
 def _is_finite(tensor: torch.Tensor) -> bool:
@@ -137,7 +137,7 @@ def _is_plain(name: str, tensor: torch.Tensor) -> bool:
     return fits and not tensor.is_sparse and not tensor.is_quantized
 
 
-def _some(names: Sequence[str]) -> str:
+def list_names(names: Sequence[str]) -> str:
     """List the first 8 names, and the number of further ones."""
     more = f" and {len(names) - 8} more" if len(names) > 8 else ""
     return ", ".join(names[:8]) + more

@@ -27,6 +27,9 @@ _NUMBERS = ("F64", "F32", "F16", "BF16", "I64", "I32", "I16", "I8", "U8", "BOOL"
 # Maximum bytes of tensors per byte of the file, because tied weights share their storage.
 _BYTES_PER_BYTE = 8
 
+# Keys under which training programs store the state dict.
+_STATE_KEYS = ("state_dict", "model")
+
 # Pickles in a file of torch before version 1.6: magic number, version, system, and the object.
 _OLD_PICKLES = 4
 
@@ -40,8 +43,8 @@ def read_tensors(path: str | PathLike[str], *, archives: Collection[str] = ()) -
     """Load the tensors of a weight file by their stored names.
 
     Args:
-        path: A safetensors file, a file of ``torch.save`` with a state dict (bare or under ``"state_dict"``), or one of
-            OpenAI's TorchScript archives.
+        path: A safetensors file, a file of ``torch.save`` with a state dict (bare, under ``"state_dict"`` or under
+            ``"model"``), or one of OpenAI's TorchScript archives.
         archives: SHA-256 digests of the TorchScript archives that may be opened, because opening can run their code.
 
     Returns:
@@ -99,19 +102,22 @@ def read_torch_object(path: str | PathLike[str], *, allowed: Sequence[type] = ()
 
 
 def state_dict_in(content: Any, source: Path) -> dict[str, torch.Tensor]:
-    """Return the tensors by name of the state dict in a loaded object, bare or under ``"state_dict"``.
+    """Return the tensors by name of the state dict in a loaded object: bare, or under one of the keys `_STATE_KEYS`.
 
     Raises:
         ValueError: If there is no state dict, or a tensor in it is incompletely stored or not finite.
     """
     import torch
 
-    inner = content.get("state_dict", content) if isinstance(content, Mapping) else content
+    keyed = content if isinstance(content, Mapping) else {}
+    inner = next((keyed[key] for key in _STATE_KEYS if isinstance(keyed.get(key), Mapping)), content)
     if not isinstance(inner, Mapping) or not any(isinstance(value, torch.Tensor) for value in inner.values()):
-        keys = ", ".join(map(str, content))[:200] if isinstance(content, Mapping) else ""
+        keys = ", ".join(map(str, keyed))[:200]
         found = f"the keys {keys}" if keys else type(content).__name__
         raise UsageError.about(
-            "checkpoint", f"must contain a state dict, bare or under 'state_dict', got {found} in {str(source)!r}"
+            "checkpoint",
+            f"must contain a state dict, bare or under {' or '.join(map(repr, _STATE_KEYS))}, got {found} in "
+            f"{str(source)!r}",
         )
     wanted = set(known_tensors.surplus(map(str, inner), known_tensors.ANY))
     kept = {str(name): value for name, value in inner.items() if str(name) in wanted}

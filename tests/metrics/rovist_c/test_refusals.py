@@ -188,14 +188,14 @@ def put(name, value):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (drop("linear.bias"), r"`base`.*got 'changed\.pth\.tar'.*classifier\.bias"),
-        (drop("albert_model.pooler.weight"), "without albert.pooler.weight"),
-        (put("albert_model.extra", torch.zeros(1)), "with unknown albert.extra"),
+        (drop("linear.bias"), r"`base`.*'changed\.pth\.tar'.*classifier\.bias"),
+        (drop("albert_model.pooler.weight"), "missing: albert.pooler.weight"),
+        (put("albert_model.extra", torch.zeros(1)), "not known: albert.extra"),
         (put("linear.weight", torch.zeros(2, 64)), r"`base`.*classifier\.weight"),
         (put("linear.weight", torch.zeros(3, 32)), r"`base`.*classifier\.weight"),
-        (lambda content: content.pop("model"), r"'model'.*got 'changed\.pth\.tar'"),
-        (put("linear.weight", 3), "'model'"),
-        (lambda content: content.update(opt=Evil()), "safely"),
+        (lambda content: content.pop("model"), r"^`model`.*'model'.*changed\.pth\.tar"),
+        (put("linear.weight", 3), "^`model`.*got int under 'linear.weight'"),
+        (lambda content: content.update(opt=Evil()), "nothing in it was executed"),
     ],
 )
 def test_broken_checkpoints_are_refused(checkpoint, capsys, change, message):
@@ -213,7 +213,7 @@ def test_position_ids_and_other_entries_do_not_matter(checkpoint):
 
 def test_a_pickle_is_no_checkpoint(tmp_path, capsys):
     (tmp_path / "x.pth").write_bytes(pickle.dumps({"model": Evil()}))
-    with pytest.raises(ValueError, match="safely"):
+    with pytest.raises(ValueError, match=r"^`model`.*x\.pth.*fails with"):
         values_of(tmp_path / "x.pth", TINY)
     assert capsys.readouterr().out == ""
 

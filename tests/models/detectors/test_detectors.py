@@ -179,7 +179,7 @@ def norms(model):
 @pytest.mark.parametrize("name", ["retinanet_resnet50_fpn", SMALL, "fasterrcnn_mobilenet_v3_large_320_fpn"])
 def test_published_weights_meet_the_model_that_torchvision_builds_for_them(name, monkeypatch, tmp_path):
     published = published_model(name, monkeypatch)
-    monkeypatch.setattr(torchvision_models, "read_state", lambda path: ones(published))
+    monkeypatch.setattr(torchvision_models, "read_tensors", lambda path: ones(published))
     ours = torchvision_models._build_module(name, tmp_path / "published.pth")
     assert norms(ours) == norms(published)
     state = ours.state_dict()
@@ -192,6 +192,6 @@ def test_a_detector_of_other_classes(monkeypatch, tmp_path):
     name = "fasterrcnn_mobilenet_v3_large_320_fpn"
     with torch.device("meta"):
         mine = get_model(name, weights=None, weights_backbone=None, num_classes=5)
-    monkeypatch.setattr(torchvision_models, "read_state", lambda path: ones(mine))
+    monkeypatch.setattr(torchvision_models, "read_tensors", lambda path: ones(mine))
     model = torchvision_models._build_module(name, tmp_path / "mine.pth")
     assert model.roi_heads.box_predictor.cls_score.out_features == 5

@@ -33,7 +33,7 @@ def pictures(images):
 
 @pytest.fixture
 def encoder():
-    return VisionEncoder(build_vit(tiny_vit().state_dict()), "cpu")
+    return VisionEncoder(build_vit(tiny_vit().state_dict(), "vit"), "cpu")
 
 
 def plain_pooled(images):
@@ -80,7 +80,7 @@ def test_order_duplicates_batches_and_memory(encoder, pictures):
     assert encoder.forwards["image"] == 3
     assert np.array_equal(again, once[[2, 0, 2]])
     assert encoder.image_hidden([]).shape == (0, 64)
-    fresh = VisionEncoder(build_vit(tiny_vit().state_dict()), "cpu").image_hidden(pictures[::-1], batch_size=1)
+    fresh = VisionEncoder(build_vit(tiny_vit().state_dict(), "vit"), "cpu").image_hidden(pictures[::-1], batch_size=1)
     assert fresh[::-1] == pytest.approx(once, abs=5e-6)
 
 
@@ -97,7 +97,7 @@ def test_an_unreadable_picture(encoder):
 
 @pytest.mark.parametrize("rename", [dict, old_names])
 def test_both_spellings_of_the_parameters(rename, pictures, images):
-    encoder = VisionEncoder(build_vit(rename(tiny_vit().state_dict())), "cpu")
+    encoder = VisionEncoder(build_vit(rename(tiny_vit().state_dict()), "vit"), "cpu")
     assert encoder.image_hidden(pictures) == pytest.approx(plain_pooled(images), abs=1e-5)
 
 
@@ -112,13 +112,13 @@ def test_weights_that_are_no_transformer():
     state = tiny_vit().state_dict()
     del state["pooler.dense.weight"]
     with pytest.raises(ValueError, match="pooling layer"):
-        build_vit(state)
+        build_vit(state, "vit")
     state = tiny_vit().state_dict() | {"more.weight": torch.ones(1)}
     with pytest.raises(ValueError, match=r"^`checkpoint`.*more\.weight"):
-        build_vit(state)
+        build_vit(state, "vit")
     del state["more.weight"], state["layernorm.bias"]
     with pytest.raises(ValueError, match=r"^`checkpoint`.*layernorm\.bias"):
-        build_vit(state)
+        build_vit(state, "vit")
 
 
 @pytest.fixture(params=["authors", "ours", "ours, old names"])
@@ -208,7 +208,7 @@ def test_broken_heads(tmp_path, tensors, message):
 
 def test_files_of_something_else(tmp_path):
     torch.save({"state_dict": {}}, tmp_path / "other.pth")
-    with pytest.raises(ValueError, match=r"'model'.*rovist_vg"):
+    with pytest.raises(ValueError, match=r"^`checkpoint`.*'model'.*other\.pth"):
         grounding_model(tmp_path / "other.pth")
     torch.save({"model": {"image_encoder.linear.weight": 3}}, tmp_path / "numbers.pth")
     with pytest.raises(ValueError, match=r"^`checkpoint`.*state dict"):

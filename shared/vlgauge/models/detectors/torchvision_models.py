@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from PIL import Image
 
 from vlgauge.checkpoints import known_tensors
-from vlgauge.checkpoints.detectors import DETECTORS, check_torchvision, find_weights, read_state
+from vlgauge.checkpoints.detectors import DETECTORS, check_torchvision, find_weights
 from vlgauge.checkpoints.files import sha256_of
 from vlgauge.checkpoints.first_values import without_first_values
-from vlgauge.checkpoints.reading import name_setting
+from vlgauge.checkpoints.reading import name_setting, read_tensors
 from vlgauge.checkpoints.torch_runtime import check_fork, exact, resolve_device
 from vlgauge.core.pool import pool
 from vlgauge.core.progress import with_size
@@ -90,7 +90,8 @@ def _build_module(name: str, path: Path) -> torch.nn.Module:
     import torch
     from torchvision.models import get_model
 
-    state = read_state(path)
+    with name_setting("detector_weights"):
+        state = read_tensors(path)
     classes = state.get(_CLASSES)
     options = {} if classes is None or classes.ndim != 1 else {"num_classes": len(classes)}
     with without_first_values():

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from vlgauge.checkpoints.files import sha256_of
 from vlgauge.checkpoints.preflight import Preflight
-from vlgauge.checkpoints.reading import read_tensors, read_torch_object, state_dict_in
+from vlgauge.checkpoints.reading import read_tensors
 from vlgauge.checkpoints.torch_runtime import PAIR_PACKAGES, check_torch, resolve_device
 from vlgauge.core.errors import UsageError, WeightsNotFoundError, as_setting
 from vlgauge.core.files import DATA, read_json
@@ -213,7 +213,7 @@ def _read_folder(folder: Path, device: str) -> GroundingModel:
     heads = _heads(tensors, HEADS, folder)
     image = {name.removeprefix("image_encoder."): t for name, t in tensors.items() if name not in HEADS}
     own = config["image_encoder"] == VIT_NAME
-    encoder = _vit(image, heads, device) if own else _frozen_encoder(config, image, device)
+    encoder = _vit(image, heads, device, folder) if own else _frozen_encoder(config, image, device)
     digest = sha256_of(folder / WEIGHTS)
     identity = f"{EMBEDDED_NAME}@{digest[:8]}" if folder == EMBEDDED else local_name(digest)
     return GroundingModel(heads, encoder, identity, config["word_vectors"])
@@ -265,8 +265,8 @@ def _frozen_encoder(config: Mapping[str, Any], image: Mapping[str, Any], device:
     return encoder
 
 
-def _vit(image: Mapping[str, torch.Tensor], heads: Heads, device: str) -> ImageEncoder:
-    vit = build_vit(image)
+def _vit(image: Mapping[str, torch.Tensor], heads: Heads, device: str, source: Path) -> ImageEncoder:
+    vit = build_vit(image, str(source))
     pooled, taken = vit.config.pooler_output_size, heads.image_weight.shape[1]
     if pooled != taken:
         raise UsageError.about(
@@ -277,17 +277,7 @@ def _vit(image: Mapping[str, torch.Tensor], heads: Heads, device: str) -> ImageE
 
 def _read_authors(file: Path, device: str) -> GroundingModel:
     """Read the authors' checkpoint, a dictionary with the keys epoch, model, valid_loss and train_loss."""
-    content = read_torch_object(file)
-    state = content.get("model") if isinstance(content, Mapping) else None
-    if isinstance(state, Mapping):
-        state = state_dict_in(state, file)
-    else:
-        raise UsageError.about(
-            "checkpoint",
-            "must be the authors' file with the key 'model', or a folder of vlgauge train rovist_vg, got "
-            f"{str(file)!r} with "
-            f"{', '.join(map(str, content))[:100] if isinstance(content, Mapping) else type(content).__name__}",
-        )
+    state = read_tensors(file)
     names = [f"{_IMAGE_HEAD}weight", f"{_IMAGE_HEAD}bias", f"{_TEXT_HEAD}weight", f"{_TEXT_HEAD}bias"]
     heads = _heads(state, names, file)
     surplus = [name for name in state if name not in names and not name.startswith(_IMAGE)]
@@ -296,7 +286,7 @@ def _read_authors(file: Path, device: str) -> GroundingModel:
             "checkpoint", f"must contain only the authors' tensors, got also {surplus[0]!r} in {str(file)!r}"
         )
     image = {name.removeprefix(_IMAGE): tensor for name, tensor in state.items() if name.startswith(_IMAGE)}
-    return GroundingModel(heads, _vit(image, heads, device), local_name(sha256_of(file)), None)
+    return GroundingModel(heads, _vit(image, heads, device, file), local_name(sha256_of(file)), None)
 
 
 def _heads(tensors: Mapping[str, torch.Tensor], names: Sequence[str], source: Path) -> Heads:

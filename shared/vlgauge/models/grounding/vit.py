@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vlgauge.checkpoints.first_values import without_first_values
+from vlgauge.checkpoints.known_tensors import check_tensor_names
 from vlgauge.checkpoints.torch_runtime import check_fork, exact
 from vlgauge.core.errors import UsageError
 from vlgauge.core.optional_dependencies import importing
@@ -98,8 +99,8 @@ def rename_tensors(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]
     return result
 
 
-def build_vit(state: Mapping[str, torch.Tensor]) -> Any:
-    """Build the float32 ViT, a `transformers.ViTModel` in evaluation mode, with these tensors.
+def build_vit(state: Mapping[str, torch.Tensor], source: str) -> Any:
+    """Build the float32 ViT, a `transformers.ViTModel` in evaluation mode, with the tensors of a file.
 
     Raises:
         ValueError: If tensors are missing, unknown or of another shape.
@@ -113,15 +114,8 @@ def build_vit(state: Mapping[str, torch.Tensor]) -> Any:
     # The names depend on the version of transformers, and each version must load the files of the other.
     here = dict(zip(rename_tensors(names), names, strict=True))
     own = {here.get(name, name): tensor.float() for name, tensor in rename_tensors(state).items()}
-    missing, surplus = sorted(names.keys() - own.keys()), sorted(own.keys() - names.keys())
-    wrong = [name for name in names.keys() & own.keys() if names[name].shape != own[name].shape]
-    if missing or surplus or wrong:
-        differences = ", ".join(
-            [*(f"{n} is missing" for n in missing), *(f"{n} is unexpected" for n in surplus), *wrong][:3]
-        )
-        raise UsageError.about(
-            "checkpoint", f"must contain the tensors of a vision transformer, got others: {differences}"
-        )
+    shapes = {name: tensor.shape for name, tensor in names.items()}
+    check_tensor_names(own, shapes, "a vision transformer", source)
     model.load_state_dict(own)
     return model.eval().requires_grad_(False)
 

@@ -9,8 +9,8 @@ from typing import Any
 from vlgauge.checkpoints import known_tensors
 from vlgauge.checkpoints.files import SourcesMissingError, joint_digest
 from vlgauge.checkpoints.first_values import without_first_values
-from vlgauge.checkpoints.reading import RejectedModelError, check_stored, create_rejection, loading, read_torch_object
-from vlgauge.core.errors import UsageError, WeightsNotFoundError, as_setting, short_reason
+from vlgauge.checkpoints.reading import create_rejection, loading, name_setting, read_torch_object, state_dict_in
+from vlgauge.core.errors import UsageError, WeightsNotFoundError, as_setting
 from vlgauge.core.files import DATA, read_json
 from vlgauge.core.optional_dependencies import importing
 from vlgauge.core.progress import quiet_transformers
@@ -166,7 +166,7 @@ def load_pair_model(found: PairModel) -> tuple[Any, Any]:
         import torch
         import transformers  # noqa: F401
 
-    own = loading(*_EXPECTED, found.name, (ImportError, RejectedModelError))
+    own = loading(*_EXPECTED, found.name, (ImportError, UsageError))
     with quiet_transformers(), torch.random.fork_rng(devices=[]), own:
         tokenizer = _tokenizer_of(found)
         classifier = _of_folder(found) if found.checkpoint is None else _of_checkpoint(found, found.checkpoint)
@@ -201,7 +201,7 @@ def _tokenizer_of(found: PairModel) -> Any:
     first = (written.get("pre_tokenizer") or {}).get("add_prefix_space", False)
     made = transformers.PreTrainedTokenizerFast(tokenizer_file=str(file), add_prefix_space=first, **words)
     if json.loads(made.backend_tokenizer.to_str()) != written:
-        raise RejectedModelError.about(
+        raise UsageError.about(
             "model",
             f"must have a tokenizer that transformers {transformers.__version__} loads unchanged, got one of "
             f"transformers 5 in {found.name!r} that would be changed",
@@ -227,9 +227,9 @@ def _of_folder(found: PairModel) -> Any:
     lacking = [str(key) for part in ("missing_keys", "mismatched_keys") for key in report.get(part, ())]
     surplus = known_tensors.surplus(map(str, report.get("unexpected_keys", ())), known_tensors.PAIR)
     if lacking:
-        raise create_rejection(*_EXPECTED, found.name, f"no weights for {_join_names(lacking)}")
+        raise create_rejection(*_EXPECTED, found.name, f"no weights for {known_tensors.list_names(sorted(lacking))}")
     if surplus:
-        raise create_rejection(*_EXPECTED, found.name, f"unknown weights {_join_names(surplus)}")
+        raise create_rejection(*_EXPECTED, found.name, f"unknown weights {known_tensors.list_names(surplus)}")
     return classifier
 
 
@@ -239,26 +239,16 @@ def _of_checkpoint(found: PairModel, path: Path) -> Any:
 
     kind = read_json(found.folder / "config.json", "`base`").get("model_type")
     if kind != "albert":
-        raise RejectedModelError.about(
-            "base", f"must be a configuration of ALBERT, got {kind!r} in {str(found.folder)!r}"
-        )
+        raise UsageError.about("base", f"must be a configuration of ALBERT, got {kind!r} in {str(found.folder)!r}")
     state = read_authors_checkpoint(path)
     kinds: dict[str, Any] = {"attn_implementation": ATTENTION, "num_labels": 2}
     config = AlbertConfig.from_pretrained(str(found.folder), local_files_only=True, **kinds)
     with without_first_values():
         classifier = AlbertForSequenceClassification(config)
-    wanted = classifier.state_dict()
+    shapes = {name: tensor.shape for name, tensor in classifier.state_dict().items()}
     state = {name: state[name] for name in known_tensors.surplus(state, known_tensors.PAIR)}
-    wrong = [key for key in wanted.keys() & state.keys() if wanted[key].shape != state[key].shape]
-    for what, keys in (
-        ("without", wanted.keys() - state.keys()),
-        ("with unknown", state.keys() - wanted.keys()),
-        ("with different shapes from `base` in", wrong),
-    ):
-        if keys:
-            raise RejectedModelError.about(
-                "model", f"must be a complete checkpoint of `base`, got {path.name!r} {what} {_join_names(keys)}"
-            )
+    with name_setting("model"):
+        known_tensors.check_tensor_names(state, shapes, "`base`", path.name)
     classifier.load_state_dict(state)
     return classifier
 
@@ -275,31 +265,13 @@ def read_authors_checkpoint(path: Path) -> dict[str, Any]:
     Raises:
         ValueError: If the file contains anything else or no weights.
     """
-    import torch
-
-    try:
-        content = read_torch_object(path, allowed=[argparse.Namespace])
-    except ValueError as error:
-        why = short_reason(error)
-        raise RejectedModelError.about(
-            "model", f"must be a checkpoint that can be read safely, got {path.name!r}: {why}"
-        ) from error
-    state = content.get("model") if isinstance(content, dict) else None
-    if not isinstance(state, dict) or not all(isinstance(value, torch.Tensor) for value in state.values()):
-        raise RejectedModelError.about(
-            "model", f"must be a checkpoint with its weights under 'model', got {path.name!r} without them"
-        )
-    check_stored(state, path)
+    with name_setting("model"):
+        state = state_dict_in(read_torch_object(path, allowed=[argparse.Namespace]), path)
     renamed = {}
     for key, value in state.items():
         old = next((old for old in _RENAMED if key.startswith(old)), "")
         renamed[_RENAMED.get(old, "") + key.removeprefix(old)] = value
     return renamed
-
-
-def _join_names(keys: Any) -> str:
-    names = sorted(map(str, keys))
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def _hint() -> str:

@@ -85,7 +85,7 @@ def check_tensors(model: Any, folder: Path) -> None:
     for entry, module in zip(json.loads((folder / "modules.json").read_text("utf-8")), model, strict=False):
         lacking, surplus = _other_tensors(module, folder / (entry.get("path") or ""), kind)
         problems = [
-            f"{', '.join(names[:3])}{f' and {len(names) - 3} more' * (len(names) > 3)} {what}"
+            f"{known_tensors.list_names(names)} {what}"
             for names, what in ((lacking, "missing"), (surplus, "too much"))
             if names
         ]

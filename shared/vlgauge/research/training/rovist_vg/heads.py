@@ -82,7 +82,8 @@ def load_pretrained_vit(path: str | None) -> Any:
             "--vit", f"must be a file or folder with the weights of a vision transformer, got {path!r}"
         )
     tensors = {name.removeprefix("vit."): tensor for name, tensor in read_tensors(file).items()}
-    vit = build_vit({name: tensor for name, tensor in tensors.items() if not name.startswith("classifier.")})
+    own = {name: tensor for name, tensor in tensors.items() if not name.startswith("classifier.")}
+    vit = build_vit(own, str(file))
     return vit.requires_grad_(True).train()
 
 
