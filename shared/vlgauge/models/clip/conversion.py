@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Literal
 
 from vlgauge.checkpoints.files import sha256_of
 from vlgauge.checkpoints.reading import read_tensors
+from vlgauge.checkpoints.tensors import write_tensors
 from vlgauge.core.errors import UsageError
-from vlgauge.core.writing import atomic_write
 from vlgauge.models.clip.architectures import OPENAI_ARCHIVES, ClipArchitecture
 from vlgauge.models.clip.checkpoints import check_no_base, clip_state, differences
 from vlgauge.models.clip.heads import (
@@ -66,12 +66,8 @@ class Conversion:
         """
         if self.adapter is not None:
             write_adapter(path, self.adapter)
-            return
-        from safetensors.torch import save_file
-
-        tensors = {name: tensor.contiguous() for name, tensor in self.state.items()}
-        with atomic_write(path, in_folder=True) as part:
-            save_file(tensors, part, metadata=self.metadata)
+        else:
+            write_tensors(path, self.state, self.metadata)
 
 
 def convert(

@@ -1,6 +1,5 @@
 """Adapters: projection matrices that replace the projections of an unchanged CLIP backbone, such as PAC-S."""
 
-import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.checkpoints.reading import check_file, is_safetensors
+from vlgauge.checkpoints.tensors import tensors_digest, to_array, write_tensors
 from vlgauge.core.errors import UsageError
-from vlgauge.core.writing import atomic_write
 
 FORMAT = "vlgauge-clip-adapter-1"
 # Whole CLIP that was compared with its base.
@@ -58,20 +57,12 @@ class Adapter:
 
 def heads_of(state: Mapping[str, Any]) -> dict[str, Matrix]:
     """Return the tensors of the head in a state dict of torch tensors or NumPy arrays, float32."""
-    return {
-        name: np.ascontiguousarray(tensor.detach().float().cpu() if hasattr(tensor, "detach") else tensor, np.float32)
-        for name, tensor in state.items()
-        if is_head(name)
-    }
+    return {name: to_array(tensor, np.float32) for name, tensor in state.items() if is_head(name)}
 
 
 def heads_digest(state: Mapping[str, Any]) -> str:
     """Return the SHA-256 in hexadecimal digits over names, shapes and float32 values of the head in a state dict."""
-    digest = hashlib.sha256()
-    for name, matrix in sorted(heads_of(state).items()):
-        digest.update(f"{name} {matrix.shape}\n".encode())
-        digest.update(matrix.astype("<f4").tobytes())
-    return digest.hexdigest()
+    return tensors_digest(heads_of(state))
 
 
 def adapter_of(state: Mapping[str, Any], metadata: Mapping[str, str]) -> Adapter:
@@ -119,10 +110,7 @@ def write_adapter(path: str | PathLike[str], adapter: Adapter) -> None:
     Raises:
         NotWritableError: If the file cannot be written.
     """
-    from safetensors.numpy import save_file
-
-    with atomic_write(path, in_folder=True) as part:
-        save_file(adapter.tensors, part, metadata={**adapter.metadata, "format": FORMAT})
+    write_tensors(path, adapter.tensors, {**adapter.metadata, "format": FORMAT})
 
 
 def safetensors_metadata(path: str | PathLike[str]) -> dict[str, str]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from vlgauge.checkpoints.tensors import to_array
 from vlgauge.core.errors import UsageError
 from vlgauge.inputs.images.lazy_images import Box
 
@@ -56,7 +57,7 @@ def check_boxes(boxes: Any, place: str) -> list[list[float]]:
         ValueError: If the shape is not ``(n, 4)``, or a number is not finite.
     """
     try:
-        array = np.asarray(_on_cpu(boxes), dtype=np.float64)
+        array = to_array(boxes, np.float64)
     except (TypeError, ValueError):
         array = np.full((1, 1), math.nan)
     if array.size == 0:
@@ -78,7 +79,7 @@ def check_scores(scores: Any, count: int, place: str) -> list[float | None]:
     if scores is None:
         return [None] * count
     try:
-        array = np.asarray(_on_cpu(scores), dtype=np.float64)
+        array = to_array(scores, np.float64)
     except (TypeError, ValueError):
         array = np.full(count, math.nan)
     if array.shape != (count,):
@@ -86,8 +87,3 @@ def check_scores(scores: Any, count: int, place: str) -> list[float | None]:
     if not np.isfinite(array).all():
         raise UsageError.about(place, f"must have finite scores, got {array.tolist()}")
     return array.tolist()
-
-
-def _on_cpu(value: Any) -> Any:
-    """Convert a tensor on any device to an array, and return other values unchanged."""
-    return value.detach().cpu().numpy() if hasattr(value, "detach") else value

@@ -6,14 +6,13 @@ import re
 from collections.abc import Mapping
 from itertools import pairwise
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from vlgauge.checkpoints.reading import read_tensors
+from vlgauge.checkpoints.tensors import tensors_digest, to_array, write_tensors
 from vlgauge.core.errors import UsageError
-from vlgauge.core.writing import atomic_write
 from vlgauge.models.clip.heads import safetensors_metadata
 from vlgauge.models.hidden_layers import AllLayersEncoder
 from vlgauge.models.rated.head import Head
@@ -37,20 +36,11 @@ def metadata_of(clip: Mapping[str, Any], architecture: str, text: AllLayersEncod
     tokens = json.dumps(text.token_ids(_TEXTS)[0]).encode()
     return {
         "text_encoder": text.identity,
-        "text_encoder_sha256": tensors_digest(text.tensors()),
+        "text_encoder_sha256": tensors_digest(text.tensors(), _NUMBERS),
         "tokens_sha256": hashlib.sha256(tokens).hexdigest(),
-        "clip_sha256": tensors_digest(clip),
+        "clip_sha256": tensors_digest(clip, _NUMBERS),
         "architecture": architecture,
     }
-
-
-def tensors_digest(tensors: Mapping[str, Any]) -> str:
-    """Return the SHA-256 over names, shapes and first values (as float32) of torch tensors."""
-    digest = hashlib.sha256()
-    for name, tensor in sorted(tensors.items()):
-        digest.update(f"{name} {tuple(tensor.shape)}\n".encode())
-        digest.update(tensor.detach().flatten()[:_NUMBERS].float().cpu().numpy().astype("<f4").tobytes())
-    return digest.hexdigest()
 
 
 def is_head(name: str) -> bool:
@@ -69,11 +59,7 @@ def head_of(tensors: Mapping[str, Any], metadata: Mapping[str, str], source: str
     Raises:
         ValueError: If tensors are missing, unknown, of another shape or not finite.
     """
-    arrays = {
-        name: np.ascontiguousarray(tensor.detach().float().cpu() if hasattr(tensor, "detach") else tensor, np.float32)
-        for name, tensor in tensors.items()
-        if name not in _IGNORED
-    }
+    arrays = {name: to_array(tensor, np.float32) for name, tensor in tensors.items() if name not in _IGNORED}
     layers = sorted({int(found[1]) for name in arrays if (found := _LINEAR.fullmatch(name))})
     scalars = sorted(int(found[1]) for name in arrays if (found := _SCALAR.fullmatch(name)))
     names = [f"ff.0.ff.linear_{number}.{kind}" for number in (1, 2, 3) for kind in ("weight", "bias")]
@@ -105,7 +91,7 @@ def head_of(tensors: Mapping[str, Any], metadata: Mapping[str, str], source: str
         float(arrays[GAMMA][0]),
         matrices,
         biases,
-        _digest(arrays),
+        tensors_digest(arrays),
         dict(metadata),
     )
 
@@ -149,18 +135,4 @@ def write_head(path: str | PathLike[str], head: Head, *, half: bool = False) -> 
     Raises:
         NotWritableError: If the file cannot be written.
     """
-    from safetensors.numpy import save_file
-
-    kind = np.float16 if half else np.float32
-    tensors = {name: np.ascontiguousarray(array, kind) for name, array in tensors_of(head).items()}
-    with atomic_write(Path(path), in_folder=True) as part:
-        save_file(tensors, part, metadata={**head.metadata, "format": FORMAT})
-
-
-def _digest(arrays: Mapping[str, np.ndarray]) -> str:
-    """Return the SHA-256 over names, shapes and values, which does not depend on the format of a file."""
-    digest = hashlib.sha256()
-    for name, array in sorted(arrays.items()):
-        digest.update(f"{name} {array.shape}\n".encode())
-        digest.update(array.astype("<f4").tobytes())
-    return digest.hexdigest()
+    write_tensors(path, tensors_of(head), {**head.metadata, "format": FORMAT}, half=half)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from vlgauge.checkpoints.preflight import Preflight
+from vlgauge.checkpoints.tensors import to_array
 from vlgauge.checkpoints.torch_runtime import SENTENCE_PACKAGES
 from vlgauge.core.errors import UsageError
 from vlgauge.core.progress import Progress, progress_bar
@@ -48,7 +49,7 @@ class GivenEncoder:
 
     def _check(self, vectors: Any, count: int) -> np.ndarray:
         # A torch tensor may be on another device or require gradients.
-        array = np.asarray(vectors.detach().cpu() if hasattr(vectors, "detach") else vectors)
+        array = to_array(vectors)
         if array.ndim != 2 or len(array) != count or not np.issubdtype(array.dtype, np.floating):
             raise UsageError.about(
                 "encoder",

@@ -1,47 +1,18 @@
 """Outputs of trainings over epochs in addition to the weights: record, tables of the card, and plot of the losses."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vlgauge.core.files import DATA
 from vlgauge.core.writing import atomic_write, write
 from vlgauge.research.training.loop import Progressed
 
-if TYPE_CHECKING:
-    import torch
-
 RECORD = "training.json"
 PICTURE = "training.svg"
 _MARKED = 100  # maximum number of steps of a curve with markers
-
-
-def write_tensors(
-    path: Path, tensors: Mapping[str, torch.Tensor], *, half: bool, metadata: dict[str, str] | None = None
-) -> None:
-    """Write tensors as safetensors. The file is replaced atomically.
-
-    Args:
-        path: The file.
-        tensors: Tensors by name, of any shape.
-        half: Whether to store floats as float16.
-        metadata: Metadata of the file, as strings. None for none.
-
-    Raises:
-        NotWritableError: If the file cannot be written.
-    """
-    from safetensors.torch import save_file
-
-    stored = {
-        name: (tensor.half() if half and tensor.is_floating_point() else tensor).detach().cpu().contiguous()
-        for name, tensor in tensors.items()
-    }
-    with atomic_write(path, in_folder=True) as part:
-        save_file(stored, part, metadata=metadata)
 
 
 def epoch_facts(state: Progressed, recipe: Mapping[str, Any]) -> dict[str, Any]:

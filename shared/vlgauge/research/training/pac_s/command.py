@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from vlgauge.checkpoints.tensors import write_tensors
 from vlgauge.core.errors import UsageError
 from vlgauge.core.run_locks import exclusive_run
-from vlgauge.core.writing import atomic_write
 from vlgauge.models.clip.heads import adapter_of, heads_digest, write_adapter
 from vlgauge.models.clip.loading import ClipEncoder, clip_encoder, clip_with_checkpoint
 from vlgauge.research.training.loop import Progressed
@@ -187,13 +187,10 @@ def write_weights(path: Path, learner: Learner, metadata: dict[str, str]) -> Non
     Raises:
         NotWritableError: If the file cannot be written.
     """
-    if not isinstance(learner, TowerLearner):
+    if isinstance(learner, TowerLearner):
+        write_tensors(path, learner.state(), metadata)
+    else:
         write_adapter(path, adapter_of(learner.parameters, metadata))
-        return
-    from safetensors.numpy import save_file
-
-    with atomic_write(path, in_folder=True) as part:
-        save_file(learner.state(), part, metadata=metadata)
 
 
 def compare_weights(

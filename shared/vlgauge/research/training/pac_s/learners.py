@@ -228,14 +228,13 @@ class TowerLearner(Learner):
         device, updates = self._state["text_projection"].device, new_updates(self._state, rank, seed)
         super().__init__(material, updates, self._state, weights=weights, device=device, train_scale=train_scale)
 
-    def state(self) -> dict[str, np.ndarray]:
-        """Return the arrays of the whole CLIP with merged updates by the names of open_clip, float32."""
+    def state(self) -> Tensors:
+        """Return the tensors of the whole CLIP with merged updates by the names of open_clip, float32."""
         import torch
 
         with torch.no_grad():
             scale = {name: tensor for name, tensor in self.parameters.items() if name == LOG_SCALE}
-            tensors = {**self._state, **merge_weights(self._state, self.parameters, self.rank), **scale}
-        return {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
+            return {**self._state, **merge_weights(self._state, self.parameters, self.rank), **scale}
 
     def losses(self, rows: Indices) -> Losses:
         """Compute Eq. 3 for some rows, with gradients. The updates are merged once for all rows.

@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from vlgauge.checkpoints.files import hub_folder
 from vlgauge.checkpoints.known_tensors import check_finite_tensors
+from vlgauge.checkpoints.tensors import write_tensors
 from vlgauge.core.errors import UsageError
 from vlgauge.core.progress import progress_bar, quiet_transformers
 from vlgauge.core.writing import write
 from vlgauge.models.pairs.classifier import class_probabilities
 from vlgauge.research.training.loop import Recipe
-from vlgauge.research.training.report import write_tensors
 from vlgauge.research.training.rovist_c.stories import IN_ORDER, LABELS, Encoded, batches, by_length
 
 BASE = "albert/albert-large-v1"
@@ -209,4 +209,4 @@ def save_model(folder: Path, tokenizer: Any, model: Any, *, half: bool) -> None:
     config["dtype"] = "float16" if half else "float32"
     tokenizer.save_pretrained(str(folder))
     write(folder / "config.json", json.dumps(config, indent=2, sort_keys=True) + "\n")
-    write_tensors(folder / "model.safetensors", model.state_dict(), half=half, metadata={"format": "pt"})
+    write_tensors(folder / "model.safetensors", model.state_dict(), {"format": "pt"}, half=half)

@@ -12,6 +12,7 @@ import numpy as np
 
 from vlgauge.checkpoints.files import hub_folder
 from vlgauge.checkpoints.reading import read_tensors
+from vlgauge.checkpoints.tensors import write_tensors
 from vlgauge.core.errors import UsageError, WeightsNotFoundError
 from vlgauge.core.progress import progress_bar
 from vlgauge.core.writing import write
@@ -20,7 +21,6 @@ from vlgauge.models.clip.pixels import decode_batches, stack_squares
 from vlgauge.models.grounding.model import CONFIG, FORMAT, WEIGHTS
 from vlgauge.models.grounding.vit import VIT_NAME, VIT_REVISION, build_vit, pixel_values, vit_row
 from vlgauge.research.training.loop import Recipe
-from vlgauge.research.training.report import write_tensors
 
 if TYPE_CHECKING:
     import torch
