@@ -11,7 +11,7 @@ import numpy.typing as npt
 from vlgauge.core.writing import atomic_write
 
 
-def to_array(tensor: Any, dtype: npt.DTypeLike = None) -> npt.NDArray[Any]:
+def to_array(tensor: Any, dtype: npt.DTypeLike | None = None) -> npt.NDArray[Any]:
     """Return a torch tensor, an array or a list as a contiguous array, of the same type if `dtype` is None.
 
     NumPy has no bfloat16, so tensors of this type become float32.
