@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from copy import copy
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,37 +28,8 @@ SPELLED = (
 _SLACK = 4
 
 
-class Tokens(Protocol):
-    """Protocol for tokenizers.
-
-    Attributes:
-        context: Maximum number of tokens of a text, including start and end token.
-    """
-
-    context: int
-
-    def __call__(self, texts: Sequence[str]) -> tuple[list[np.ndarray], np.ndarray]:
-        """Tokenize texts.
-
-        Returns:
-            Ids of each text, shapes ``(n_tokens,)``, int32, and whether it was truncated, shape ``(n_texts,)``.
-        """
-        ...
-
-    def too_long(self, texts: Sequence[str]) -> npt.NDArray[np.bool_]:
-        """Return which texts have more than `context` tokens, shape ``(n_texts,)``, bool."""
-        ...
-
-    def contains_special_token(self, text: str) -> bool:
-        """Return whether a text spells a special token, which is probably unintended and should cause a warning."""
-        ...
-
-
-class ClipTokens:
-    """Tokenizer of CLIP: 49406, byte pairs of the cleaned and lowercased text, 49407.
-
-    Cleaning consists of ftfy, unescaping HTML entities twice, and whitespace normalization. The ids are equal to the
-    ids of the authors' code.
+class Tokens:
+    """Base class of tokenizers.
 
     Args:
         context: Maximum number of tokens of a text, including start and end token.
@@ -75,19 +46,42 @@ class ClipTokens:
         """
         known = {text: self._ids(text) for text in dict.fromkeys(texts)}
         truncated = np.array([len(known[text]) > self.context for text in texts], dtype=bool)
-        cut = {text: self._cut(ids) for text, ids in known.items()}
-        return [cut[text] for text in texts], truncated
+        rows = {text: self._row(ids) for text, ids in known.items()}
+        return [rows[text] for text in texts], truncated
+
+    def too_long(self, texts: Sequence[str]) -> npt.NDArray[np.bool_]:
+        """Return which texts have more than `context` tokens, shape ``(n_texts,)``, bool."""
+        return self(texts)[1]
+
+    def contains_special_token(self, text: str) -> bool:
+        """Return whether a text spells a special token, which is probably unintended and should cause a warning.
+
+        False for tokenizers whose special tokens are unknown.
+        """
+        return False
+
+    def _ids(self, text: str) -> list[int]:
+        """Return all ids of a text, with the end token as the last one."""
+        raise NotImplementedError
+
+    def _row(self, ids: list[int]) -> np.ndarray:
+        """Return the ids within the context."""
+        kept = ids if len(ids) <= self.context else [*ids[: self.context - 1], ids[-1]]
+        return np.array(kept, dtype=np.int32)
+
+
+class ClipTokens(Tokens):
+    """Tokenizer of CLIP: 49406, byte pairs of the cleaned and lowercased text, 49407.
+
+    Cleaning consists of ftfy, unescaping HTML entities twice, and whitespace normalization. The ids are equal to the
+    ids of the authors' code.
+    """
 
     def _ids(self, text: str) -> list[int]:
         return [START, *byte_pairs().encode(text), END]
 
-    def _cut(self, ids: list[int]) -> np.ndarray:
-        if len(ids) > self.context:
-            ids = [*ids[: self.context - 1], END]
-        return np.array(ids, dtype=np.int32)
-
     def too_long(self, texts: Sequence[str]) -> npt.NDArray[np.bool_]:
-        """Return which texts have more tokens than the context, including start and end token, shape ``(n_texts,)``."""
+        """Return which texts have more than `context` tokens, shape ``(n_texts,)``, bool."""
         long = np.array([not self._surely_fits(text) for text in texts], dtype=bool)
         if long.any():
             long[long] = self([text for text, doubtful in zip(texts, long, strict=True) if doubtful])[1]
@@ -150,12 +144,12 @@ def contains_special_token(text: str) -> bool:
     return any(spelling in read for spelling in SPELLINGS)
 
 
-class OpenClipTokenizer:
+class OpenClipTokenizer(Tokens):
     """Tokenizer of a text tower that is not CLIP's. Texts are padded to the context."""
 
     def __init__(self, tokenizer: Any, context: int) -> None:
+        super().__init__(context)
         self._tokenizer = tokenizer
-        self.context = context
         self._pad = int(self._long([""])[0, -1])
 
     def __call__(self, texts: Sequence[str]) -> tuple[list[np.ndarray], np.ndarray]:
@@ -172,10 +166,6 @@ class OpenClipTokenizer:
     def too_long(self, texts: Sequence[str]) -> npt.NDArray[np.bool_]:
         """Return which texts were truncated, shape ``(n_texts,)``."""
         return np.asarray(self._long(texts)[:, -1] != self._pad) if len(texts) else np.zeros(0, dtype=bool)
-
-    def contains_special_token(self, text: str) -> bool:
-        """Return False, because the special tokens of other tokenizers are unknown."""
-        return False
 
     def _long(self, texts: Sequence[str]) -> np.ndarray:
         """Return the ids in a longer context, whose additional last column shows whether a text was truncated."""
