@@ -88,10 +88,13 @@ GOOD = {"image": "0.png", "caption": "a circle"}
     [
         ("{", "must contain JSON, got Expecting property name enclosed in double quotes in line 3"),
         ("[1]", "must contain one JSON object per row, got list in line 3"),
-        (json.dumps({"caption": "x"}), "`bad.jsonl, row 2` must have the column 'image', got the columns ['caption']"),
+        (
+            json.dumps({"caption": "x"}),
+            "`bad.jsonl, row 2` must have the columns image, caption, got the columns ['caption']",
+        ),
         (
             json.dumps({"image": "0.png"}),
-            "`bad.jsonl, row 2` must have the column 'caption', got the columns ['image']",
+            "`bad.jsonl, row 2` must have the columns image, caption, got the columns ['image']",
         ),
         (json.dumps({**GOOD, "caption": " "}), "`bad.jsonl, row 2` must have text in the column 'caption', got ' '"),
         (json.dumps({**GOOD, "image": 3}), "`bad.jsonl, row 2` must have text in the column 'image', got 3"),

@@ -78,15 +78,19 @@ def read_rows(path: Path, columns: Columns, folder: Path | None = None) -> list[
     """
     folder = folder or path.parent
     rows = []
-    for place, fields in records(path):
+    for place, fields in records(path, (columns.image, columns.caption)):
         image = picture_field(fields, columns.image, folder, place)
         caption = text_field(fields, columns.caption, place)
-        if image is None or caption is None:
-            missing = columns.image if image is None else columns.caption
-            raise UsageError.about(place, f"must have the column {missing!r}, got the columns {sorted(fields)}")
-        generated = picture_field(fields, columns.generated_image, folder, place)
-        said, group = (text_field(fields, name, place) for name in (columns.generated_caption, columns.group))
-        rows.append(CaptionRow(image, caption, generated, said, group))
+        drawn, said, group = columns.generated_image, columns.generated_caption, columns.group
+        rows.append(
+            CaptionRow(
+                image,
+                caption,
+                picture_field(fields, drawn, folder, place) if drawn in fields else None,
+                text_field(fields, said, place) if said in fields else None,
+                text_field(fields, group, place) if group in fields else None,
+            )
+        )
     if len({row.image.key for row in rows}) < 2:
         raise UsageError.about(str(path), f"must have rows of at least 2 images, got {len(rows)} rows")
     return rows
@@ -104,12 +108,9 @@ def read_foils(path: Path, columns: Columns, folder: Path | None = None) -> list
         ValueError: If a row lacks a column, or there are no rows.
     """
     foils = []
-    for place, fields in records(path):
+    for place, fields in records(path, (columns.image, columns.caption, columns.foil)):
         image = picture_field(fields, columns.image, folder or path.parent, place)
         right, wrong = text_field(fields, columns.caption, place), text_field(fields, columns.foil, place)
-        if image is None or right is None or wrong is None:
-            wanted = f"{columns.image}, {columns.caption} and {columns.foil}"
-            raise UsageError.about(place, f"must have the columns {wanted}, got the columns {sorted(fields)}")
         foils.append(Foil(image, right, wrong, "foil"))
     return foils
 

@@ -55,13 +55,9 @@ def read_rows(path: Path, scale: Sequence[float], folder: Path | None = None) ->
         ValueError: If a row lacks a column or has an invalid value, or there are no rows.
     """
     found = []
-    for place, fields in records(path):
+    for place, fields in records(path, COLUMNS):
         image = picture_field(fields, "image", folder or path.parent, place)
         caption = text_field(fields, "caption", place)
-        if image is None or caption is None or "references" not in fields or "rating" not in fields:
-            raise UsageError.about(
-                place, f"must have the columns {', '.join(COLUMNS)}, got the columns {sorted(fields)}"
-            )
         rating, references = _rating(fields, scale, place), _references(fields, place)
         found.append(Rated(image, caption, references, rating, image.key))
     return found
