@@ -68,17 +68,12 @@ def learner_of(options: argparse.Namespace, material: CaptionMaterial, encoder: 
     Raises:
         ValueError: If `--attention-pool` does not fit the backbone.
     """
-    weights = (options.image_weight, options.text_weight)
+    how: dict[str, Any] = {
+        "weights": (options.image_weight, options.text_weight),
+        "train_scale": options.train_scale,
+    }
     if options.lora is not None:
-        return TowerLearner(
-            material,
-            encoder,
-            rank=options.lora,
-            seed=options.seed,
-            prompt=options.prompt,
-            weights=weights,
-            train_scale=options.train_scale,
-        )
+        return TowerLearner(material, encoder, rank=options.lora, seed=options.seed, prompt=options.prompt, **how)
     if encoder.row.resnet != options.attention_pool:
         raise UsageError.about(
             "--attention-pool",
@@ -88,11 +83,7 @@ def learner_of(options: argparse.Namespace, material: CaptionMaterial, encoder: 
     images, texts = hidden_features(encoder, material, options.prompt, options.encode_batch_size)
     visual: Any = encoder.model.visual
     pool = visual.attnpool if options.attention_pool else None
-    device = next(encoder.model.parameters()).device
-    state = encoder.model.state_dict()
-    return HeadLearner(
-        material, images, texts, state, weights=weights, device=device, pool=pool, train_scale=options.train_scale
-    )
+    return HeadLearner(material, images, texts, encoder.model.state_dict(), pool=pool, **how)
 
 
 def fingerprint(options: argparse.Namespace, material: CaptionMaterial, encoder: ClipEncoder) -> str:

@@ -38,7 +38,6 @@ class Learner:
         parameters: Initial values of the trained tensors, which are copied.
         state: Tensors of the base.
         weights: lambda_v and lambda_t.
-        device: Device of the training.
         train_scale: Whether to train the logit scale. Otherwise the scale of the base is used.
     """
 
@@ -49,15 +48,12 @@ class Learner:
         state: Tensors,
         *,
         weights: tuple[float, float],
-        device: str | torch.device,
-        train_scale: bool,
+        train_scale: bool = False,
     ) -> None:
-        import torch
-
         self.material = material
         self.weights = weights
-        self._device = torch.device(device)
-        self._log_scale = state[LOG_SCALE].detach().float().reshape(()).to(self._device)
+        self._device = state[LOG_SCALE].device
+        self._log_scale = state[LOG_SCALE].detach().float().reshape(())
         start = {**parameters, **({LOG_SCALE: state[LOG_SCALE]} if train_scale else {})}
         self.parameters: Tensors = {
             name: tensor.detach().float().to(self._device, copy=True).requires_grad_()
@@ -128,10 +124,8 @@ class HeadLearner(Learner):
         images: Hidden features of `material.pictures`, shape ``(n, width)``, or ``(n, width, h, w)`` for a ResNet.
         texts: Hidden features of `material.texts`, shape ``(n, width)``.
         state: Tensors of the base by the names of open_clip, which include the initial heads.
-        weights: lambda_v and lambda_t.
-        device: Device of the training.
         pool: Attention pool of a ResNet, whose tensors are in `state`.
-        train_scale: Whether to train the logit scale.
+        **how: `weights` and `train_scale` of `Learner`.
     """
 
     def __init__(
@@ -141,15 +135,13 @@ class HeadLearner(Learner):
         texts: np.ndarray,
         state: Tensors,
         *,
-        weights: tuple[float, float],
-        device: str | torch.device = "cpu",
         pool: torch.nn.Module | None = None,
-        train_scale: bool = False,
+        **how: Any,
     ) -> None:
         import torch
 
         heads = {name: state[name] for name in heads_of(state)}
-        super().__init__(material, heads, state, weights=weights, device=device, train_scale=train_scale)
+        super().__init__(material, heads, state, **how)
         self._hidden = torch.from_numpy(images), torch.from_numpy(texts)
         self._pool: Any = pool
 
@@ -206,15 +198,7 @@ class TowerLearner(Learner):
     """
 
     def __init__(
-        self,
-        material: CaptionMaterial,
-        encoder: ClipEncoder,
-        *,
-        rank: int,
-        seed: int,
-        prompt: str,
-        weights: tuple[float, float],
-        train_scale: bool = False,
+        self, material: CaptionMaterial, encoder: ClipEncoder, *, rank: int, seed: int, prompt: str, **how: Any
     ) -> None:
         if encoder.row.resnet:
             raise UsageError.about("--lora", f"must have a vision transformer, got {encoder.row.name}, a ResNet")
@@ -225,8 +209,7 @@ class TowerLearner(Learner):
         self._model.forward = partial(project_features, self._model)
         self._state = {name: tensor.detach() for name, tensor in self._model.state_dict().items()}
         self._ids = ClipTokens(encoder.row.context)([prompt + text for text in material.texts])[0]
-        device, updates = self._state["text_projection"].device, new_updates(self._state, rank, seed)
-        super().__init__(material, updates, self._state, weights=weights, device=device, train_scale=train_scale)
+        super().__init__(material, new_updates(self._state, rank, seed), self._state, **how)
 
     def state(self) -> Tensors:
         """Return the tensors of the whole CLIP with merged updates by the names of open_clip, float32."""
