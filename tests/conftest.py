@@ -172,8 +172,8 @@ def silence_demo_warnings():
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        demo.tell_of_pictures()
-        demo.tell_of_stories()
+        demo.warn_of_demo("CLIP")
+        demo.warn_of_demo("sentence-order model")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -41,24 +41,15 @@ _TOKEN_ROWS = "token_embedding.rows"
 _OTHER_ROW = "token_embedding.other"
 
 
-# Warnings that were already issued in this process.
+# Demo models of which this process has warned.
 _TOLD: set[str] = set()
 
 
-def tell_of_pictures() -> None:
-    """Warn, once per process, that images are encoded by the demo CLIP."""
-    _tell_once(f"the scores of the demo CLIP of the embedded profile {DEMO_NUMBERS}")
-
-
-def tell_of_stories() -> None:
-    """Warn, once per process, that stories are scored by the demo sentence-order model."""
-    _tell_once(f"the scores of the demo sentence-order model of the embedded profile {DEMO_NUMBERS}")
-
-
-def _tell_once(text: str) -> None:
-    if text not in _TOLD:
-        _TOLD.add(text)
-        warn(text)
+def warn_of_demo(model: str) -> None:
+    """Warn, once per process and model, that the scores are from a demo model."""
+    if model not in _TOLD:
+        _TOLD.add(model)
+        warn(f"the scores of the demo {model} of the embedded profile {DEMO_NUMBERS}")
 
 
 def demo_file(name: str = "demo_clip.safetensors") -> Path:

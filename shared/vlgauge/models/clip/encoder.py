@@ -20,7 +20,7 @@ from vlgauge.core.validation import check_choice, check_int
 from vlgauge.inputs.images.lazy_images import LazyImage
 from vlgauge.models import TextHiddenStates
 from vlgauge.models.clip.architectures import ClipArchitecture
-from vlgauge.models.clip.demo import DEMO_NAME, tell_of_pictures
+from vlgauge.models.clip.demo import DEMO_NAME, warn_of_demo
 from vlgauge.models.clip.heads import Adapter
 from vlgauge.models.clip.pixels import (
     PictureId,
@@ -131,7 +131,7 @@ class ClipEncoder:
         head = adapter.attention_pool if adapter is not None and self.row.resnet else None
         stores = {convert: self._image_store(convert, adapter if head else None) for convert in ("early", "late")}
         if pictures and self.row.name == DEMO_NAME:
-            tell_of_pictures()
+            warn_of_demo("CLIP")
         run = AutoBatchSize(lambda squares: list(self._towers.image(squares, head)))
 
         def forward(squares: Sequence[np.ndarray]) -> list[np.ndarray]:

@@ -12,7 +12,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.pool import pool
 from vlgauge.core.progress import Progress, progress_bar
 from vlgauge.core.signatures import signature_value
-from vlgauge.models.clip.demo import tell_of_stories
+from vlgauge.models.clip.demo import warn_of_demo
 from vlgauge.models.pairs.classifier import LoadedScorer, Pair, PairProbabilities, PairTooLongError
 from vlgauge.models.pairs.models import EMBEDDED, find_pair_model, look_for_base, look_for_model
 
@@ -42,7 +42,7 @@ def pair_scorer(
     check_torch("a classifier of sentence pairs", PAIR_PACKAGES, "rovist-c")
     found = find_pair_model(model, base, profile)
     if found.folder == EMBEDDED:
-        tell_of_stories()
+        warn_of_demo("sentence-order model")
     device = resolve_device(device)
     return pool.get(
         ("pair", found.identity, found.digest, device),
