@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -151,18 +150,14 @@ def _find_hub_file(weights: str | os.PathLike[str], profile: str) -> HubFile | N
     return address
 
 
-def _on_hub(address: HubFile) -> tuple[str, list[str], str, Callable[[str, str], str]]:
+def _on_hub(address: HubFile) -> tuple[str, list[str], str, str]:
     """Return the arguments of `hub_file_at` for a Hub file."""
-    repository, file, revision = address.repository, address.file, address.revision
-
-    def missing(folder: str, why: str) -> str:
-        return (
-            f"`detector_weights` requires {file} of {repository} (revision {revision}), which is not in "
-            f"{folder}, and {why}; run on a machine with network: vlgauge prefetch "
-            f"detector:{repository}/{file}@{revision}, pass a local file, or pass {ALTERNATIVES}"
-        )
-
-    return repository, [file], revision, missing
+    name = f"{address.repository}/{address.file}@{address.revision}"
+    remedy = (
+        f"run on a machine with network: vlgauge prefetch detector:{name}, pass a local file as `detector_weights`, or "
+        f"pass {ALTERNATIVES}"
+    )
+    return address.repository, [address.file], address.revision, remedy
 
 
 def _not_there(name: str, what: str, folder: Path) -> str:

@@ -4,7 +4,7 @@ import errno
 import hashlib
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -90,7 +90,7 @@ def hub_file_at(
     repository: str,
     files: Sequence[str],
     revision: str | None,
-    missing: Callable[[str, str], str],
+    remedy: str,
     sha256: str | None = None,
 ) -> Path:
     """Return the path of a file in a Hub repository, downloading it unless it is cached or an offline switch is set.
@@ -99,17 +99,15 @@ def hub_file_at(
         repository: Id of the repository.
         files: Possible names of the file. The first one that exists is used.
         revision: Commit, branch or tag. None for the newest commit.
-        missing: Function that returns an error message from the searched folder and the reason.
+        remedy: Last part of the error message, alternatives for the user.
         sha256: Expected digest of a downloaded file, if it is known.
 
     Raises:
         WeightsNotFoundError: If the file is not available.
     """
-    here = hub_file_here(repository, files, revision, missing)
+    here = hub_file_here(repository, files, revision, remedy)
     if here is not None:
         return here
-    from huggingface_hub import constants
-
     why = ""
     for file in files:
         try:
@@ -120,7 +118,7 @@ def hub_file_at(
             why = str(error)
             if error.status != NOT_FOUND:
                 break
-    raise WeightsNotFoundError(missing(constants.HF_HUB_CACHE, why))
+    raise _missing(repository, revision, f"file {' or '.join(files)}", why, remedy)
 
 
 def _create_announcer(what: str) -> Announcer:
@@ -131,15 +129,13 @@ def _create_announcer(what: str) -> Announcer:
     return lambda n_bytes: announce(f"{with_size(where, n_bytes)} (HF_HUB_OFFLINE=1 prevents it)", always=True)
 
 
-def hub_file_here(
-    repository: str, files: Sequence[str], revision: str | None, missing: Callable[[str, str], str]
-) -> Path | None:
+def hub_file_here(repository: str, files: Sequence[str], revision: str | None, remedy: str) -> Path | None:
     """Return the file of `hub_file_at` if it is cached, without downloading it. None if the Hub can be asked for it.
 
     Raises:
         WeightsNotFoundError: If the file is not cached and the Hub cannot be reached.
     """
-    from huggingface_hub import constants, try_to_load_from_cache
+    from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
 
     try:
@@ -149,7 +145,7 @@ def hub_file_here(
     except HFValidationError as error:
         why = f"that is not a valid Hub id ({error})"
     if why:
-        raise WeightsNotFoundError(missing(constants.HF_HUB_CACHE, why))
+        raise _missing(repository, revision, f"file {' or '.join(files)}", why, remedy)
     return here
 
 
@@ -182,7 +178,7 @@ def hub_folder(
     try:
         return hub.hub_folder(repository, revision, patterns, sha256, None if asked else _create_announcer(repository))
     except NetworkError as error:
-        raise WeightsNotFoundError(_folder_missing(repository, revision, patterns, metric_hint, str(error))) from error
+        raise _missing_folder(repository, revision, patterns, str(error), metric_hint) from error
 
 
 def hub_folder_here(repository: str, revision: str | None, patterns: Sequence[str], metric_hint: str) -> Path | None:
@@ -207,16 +203,22 @@ def hub_folder_here(repository: str, revision: str | None, patterns: Sequence[st
         why = why or unreachable()
         if why is None:
             return None
-        raise WeightsNotFoundError(_folder_missing(repository, revision, patterns, metric_hint, why)) from error
+        raise _missing_folder(repository, revision, patterns, why, metric_hint) from error
 
 
-def _folder_missing(repository: str, revision: str | None, patterns: Sequence[str], metric_hint: str, why: str) -> str:
+def _missing_folder(
+    repository: str, revision: str | None, patterns: Sequence[str], why: str, metric_hint: str
+) -> WeightsNotFoundError:
+    command = f"hf download {repository}{f' --revision {revision}' if revision else ''}"
+    remedy = f"download it on a machine with network: {command}, {metric_hint}"
+    return _missing(repository, revision, f"files {', '.join(patterns)}", why, remedy)
+
+
+def _missing(repository: str, revision: str | None, what: str, why: str, remedy: str) -> WeightsNotFoundError:
     from huggingface_hub import constants
 
-    return (
-        f"{repository} (revision {revision or 'newest'}; files {', '.join(patterns)}) is not in "
-        f"{constants.HF_HUB_CACHE} and {why}; download it on a machine with network: hf download "
-        f"{repository}{f' --revision {revision}' if revision else ''}, {metric_hint}"
+    return WeightsNotFoundError(
+        f"{repository} (revision {revision or 'newest'}, {what}) is not in {constants.HF_HUB_CACHE} and {why}; {remedy}"
     )
 
 

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -120,24 +120,17 @@ def with_own_pictures(row: ClipArchitecture, weights: str | Path | None) -> Clip
     return replace(row, interpolation=kind)
 
 
-def _on_hub(
-    row: ClipArchitecture, files: tuple[str, ...] = ()
-) -> tuple[str, Sequence[str], str | None, Callable[[str, str], str]]:
+def _on_hub(row: ClipArchitecture, files: tuple[str, ...] = ()) -> tuple[str, Sequence[str], str | None, str]:
     """Return the arguments of `hub_file_at` for the weights of a backbone, or for other files."""
-    files = files or row.files
     if row.repository is None:
         raise WeightsNotFoundError.about(
             "weights", f"must be a file for the backbone {row.name!r}, which is not on the Hub, got None"
         )
-
-    def missing(folder: str, why: str) -> str:
-        return (
-            f"{row.repository} (revision {row.revision or 'newest'}, file {' or '.join(files)}) is not in "
-            f"{folder} and {why}; run on a machine with network: vlgauge prefetch clip:{row.name}, or pass a "
-            f"file as {as_setting('weights')}, or {as_setting('profile', 'embedded')}"
-        )
-
-    return row.repository, files, row.revision, missing
+    remedy = (
+        f"run on a machine with network: vlgauge prefetch clip:{row.name}, or pass a file as {as_setting('weights')}, "
+        f"or {as_setting('profile', 'embedded')}"
+    )
+    return row.repository, files or row.files, row.revision, remedy
 
 
 def find_given_file(path: str | os.PathLike[str], setting: str, own: Sequence[str] = ()) -> Path:
