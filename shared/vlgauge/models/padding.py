@@ -23,5 +23,5 @@ def pad_rows(rows: Sequence[Any], value: int, side: str = "right") -> torch.Tens
     import torch
     from torch.nn.utils.rnn import pad_sequence
 
-    tensors = [row if isinstance(row, torch.Tensor) else torch.tensor(row, dtype=torch.int64) for row in rows]
+    tensors = [row if isinstance(row, torch.Tensor) else torch.as_tensor(row, dtype=torch.int64) for row in rows]
     return pad_sequence(tensors, batch_first=True, padding_value=value, padding_side=side)

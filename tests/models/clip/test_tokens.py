@@ -13,9 +13,9 @@ from vlgauge.models.clip.tokens import (
     contains_special_token,
     in_order,
     n_seen,
-    pad_ids,
     token_texts,
 )
+from vlgauge.models.padding import pad_rows
 
 CONTEXT = 77
 
@@ -30,7 +30,7 @@ def test_ids_are_those_of_the_released_code(case):
     ids, _ = ClipTokens(CONTEXT)([PROMPT + text for text in INPUTS[case]["candidates"]])
     for row, expected in zip(ids, wanted, strict=True):
         assert row.dtype == np.int32
-        np.testing.assert_array_equal(pad_ids([row, np.zeros(CONTEXT, dtype=np.int32)])[0], expected)
+        np.testing.assert_array_equal(pad_rows([row, np.zeros(CONTEXT, dtype=np.int32)], 0)[0], expected)
 
 
 def test_a_long_text_keeps_its_end_token_and_says_so():
@@ -161,7 +161,7 @@ def test_a_batch_of_one_is_one_text():
 
 
 def test_padding_is_zeros_at_the_end():
-    table = pad_ids(rows([1, 3]))
+    table = pad_rows(rows([1, 3]), 0).numpy()
     assert table.tolist() == [[1, 0, 0], [2, 2, 2]]
     assert table.dtype == np.int64
 

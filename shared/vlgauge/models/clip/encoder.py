@@ -31,10 +31,11 @@ from vlgauge.models.clip.pixels import (
     sort_ids,
     split_batches,
 )
-from vlgauge.models.clip.tokens import Tokens, buckets, in_order, pad_ids
+from vlgauge.models.clip.tokens import Tokens, buckets, in_order
 from vlgauge.models.clip.towers import AutoBatchSize, ClipTowers
 from vlgauge.models.features.disk import DiskStore, preprocess_id
 from vlgauge.models.features.memory import LayeredStore, process_memory
+from vlgauge.models.padding import pad_rows
 
 if TYPE_CHECKING:
     import torch
@@ -229,7 +230,7 @@ class ClipEncoder:
 
         The token vectors are empty if not requested.
         """
-        end, every = self._towers.text(pad_ids(batch), tokens=tokens)
+        end, every = self._towers.text(pad_rows(batch, 0), tokens=tokens)
         self._count("text", len(batch))
         if every is None:
             return [(vector, vector[:0]) for vector in end]

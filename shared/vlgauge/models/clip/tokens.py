@@ -202,11 +202,3 @@ def buckets(ids: Sequence[np.ndarray], batch_size: int, context: int) -> Iterato
         batch.append(row)
     if batch:
         yield batch
-
-
-def pad_ids(batch: Sequence[np.ndarray]) -> np.ndarray:
-    """Pad rows of ids with zeros, shape ``(n, longest)``, int64."""
-    table = np.zeros((len(batch), max(len(row) for row in batch)), dtype=np.int64)
-    for line, row in zip(table, batch, strict=True):
-        line[: len(row)] = row
-    return table

@@ -69,7 +69,7 @@ class ClipTowers:
             hidden = self._image(self.pixels(np.stack(squares)), head)
             return np.asarray(hidden.float().cpu().numpy())
 
-    def text(self, ids: np.ndarray, *, tokens: bool) -> tuple[np.ndarray, np.ndarray | None]:
+    def text(self, ids: torch.Tensor, *, tokens: bool) -> tuple[np.ndarray, np.ndarray | None]:
         """Encode token ids, without the projection.
 
         A text tower of another library returns projected embeddings and no tokens.
@@ -85,7 +85,7 @@ class ClipTowers:
         import torch
 
         with exact(self.device):
-            numbers = torch.from_numpy(ids).to(self.device)
+            numbers = ids.to(self.device)
             if not self.own_text:
                 with self._reduce_precision():
                     return self.model.encode_text(numbers).float().cpu().numpy(), None

@@ -12,7 +12,8 @@ from vlgauge.core.errors import UsageError
 from vlgauge.models.clip.heads import heads_of
 from vlgauge.models.clip.loading import ClipEncoder
 from vlgauge.models.clip.pixels import decode_batches, stack_squares
-from vlgauge.models.clip.tokens import ClipTokens, pad_ids
+from vlgauge.models.clip.tokens import ClipTokens
+from vlgauge.models.padding import pad_rows
 from vlgauge.research.training.pac_s.data import CaptionMaterial, Indices
 from vlgauge.research.training.pac_s.losses import Generated, Losses, pac_s_losses
 from vlgauge.research.training.row_files import MISSING
@@ -235,9 +236,7 @@ class TowerLearner(Learner):
         return self._features(self._encoder.pixels(stack_squares(opened)), "image")
 
     def _texts(self, texts: Indices) -> torch.Tensor:
-        import torch
-
-        return self._features(torch.from_numpy(pad_ids([self._ids[index] for index in texts])), "text")
+        return self._features(pad_rows([self._ids[index] for index in texts], 0), "text")
 
     def _features(self, inputs: torch.Tensor, side: str) -> torch.Tensor:
         import torch
