@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.checkpoints.files import hub_folder
 from vlgauge.checkpoints.known_tensors import check_finite_tensors
 from vlgauge.checkpoints.tensors import write_tensors
 from vlgauge.core.errors import UsageError
 from vlgauge.core.progress import progress_bar, quiet_transformers
 from vlgauge.core.writing import write
+from vlgauge.models.model_folders import FolderSource
 from vlgauge.models.pairs.classifier import class_probabilities
 from vlgauge.research.training.loop import Recipe
 from vlgauge.research.training.rovist_c.stories import IN_ORDER, LABELS, Encoded, batches, by_length
@@ -48,12 +48,9 @@ def base_model(name: str) -> tuple[Any, Any, str]:
     """
     import transformers
 
-    if Path(name).is_dir():
-        folder, loaded = Path(name), Path(name).resolve().name
-    else:
-        repository, _, revision = name.partition("@")
-        folder = hub_folder(repository, revision or None, _FILES, "or pass a folder as --base, or --fresh")
-        loaded = f"{repository}@{folder.name}"
+    source = FolderSource(name, "--base", _FILES, "or pass a folder as --base, or --fresh")
+    folder = source.find()
+    loaded = folder.name if source.local else f"{source.repository}@{folder.name}"
     with quiet_transformers():
         tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
         model, report = transformers.AutoModelForSequenceClassification.from_pretrained(
@@ -102,21 +99,13 @@ def fresh_tokenizer(sentences: Iterable[str]) -> Any:
     Returns:
         A `transformers.PreTrainedTokenizerFast`.
     """
-    import tokenizers
-    from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
+    from tokenizers import ByteLevelBPETokenizer, Tokenizer, processors
     from transformers import PreTrainedTokenizerFast
 
-    made = tokenizers.Tokenizer(models.BPE())
-    made.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Lowercase()])
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
-    made.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=FRESH_VOCABULARY,
-        special_tokens=list(SPECIAL),
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
+    made = ByteLevelBPETokenizer(lowercase=True, unicode_normalizer="nfc", add_prefix_space=True)
+    made.train_from_iterator(
+        sentences, FRESH_VOCABULARY, min_frequency=0, special_tokens=list(SPECIAL), show_progress=False
     )
-    made.train_from_iterator(sentences, trainer)
     made.post_processor = processors.TemplateProcessing(
         single="[CLS]:0 $A:0 [SEP]:0",
         pair="[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1",
@@ -124,7 +113,7 @@ def fresh_tokenizer(sentences: Iterable[str]) -> Any:
     )
     names = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
     return PreTrainedTokenizerFast(
-        tokenizer_object=made,
+        tokenizer_object=Tokenizer.from_str(made.to_str()),
         model_max_length=FRESH["max_position_embeddings"],
         **dict(zip(names, SPECIAL, strict=True)),
     )
