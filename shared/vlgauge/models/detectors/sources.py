@@ -18,6 +18,8 @@ from vlgauge.models.detectors.boxes import check_boxes, check_scores, grid_boxes
 Cell = Mapping[str, Any]
 Detected = tuple[Any, Any]
 """Boxes ``(n, 4)`` and scores ``(n,)`` or None."""
+ImageHead = tuple[tuple[int, int], str]
+"""Size and mode of an image."""
 
 GIVEN = "given"
 MOST_KNOWN = 16_384  # maximum number of images with cached boxes, about 2 kB each
@@ -83,9 +85,9 @@ class RegionSource:
         Raises:
             ValueError: If the image cannot be read.
         """
-        head = image_head(cell, place)
+        head = size, _ = image_head(cell, place)
         if self.detector is None:
-            boxes: list[Box] = [(0, 0, *head.size)] if self.whole else grid_boxes(head.size)
+            boxes: list[Box] = [(0, 0, *size)] if self.whole else grid_boxes(size)
             boxes = boxes[:top_k]
             return crops_of(SharedImage(cell, place, len(boxes)), head, boxes, [None] * len(boxes), place)
         # The detector uses the image like one more crop, so that it is decoded once for the detector and all crops.
@@ -132,14 +134,6 @@ def _box(row: np.ndarray) -> Box:
     return (left, top, right, bottom)
 
 
-@dataclass(frozen=True)
-class ImageHead:
-    """Size of an image after its EXIF rotation, and its mode, read from the header of the file."""
-
-    size: tuple[int, int]
-    mode: str
-
-
 def crops_of(
     whole: SharedImage, head: ImageHead, boxes: Sequence[Box], scores: Sequence[float | None], place: str
 ) -> list[Region]:
@@ -156,26 +150,26 @@ def crops_of(
         One region per box, in the order of the boxes.
     """
     regions = []
+    size, mode = head
     for i, (box, score) in enumerate(zip(boxes, scores, strict=True)):
         name = f"{place}, region {i}"
-        all_of_it = box == (0, 0, *head.size)
-        picture = WholeCrop(whole, box, name, head.mode) if all_of_it else ImageCrop(whole, box, name)
+        picture = WholeCrop(whole, box, name, mode) if box == (0, 0, *size) else ImageCrop(whole, box, name)
         regions.append(Region(picture, box, score))
     return regions
 
 
 def image_head(cell: Cell, place: str) -> ImageHead:
-    """Return size and mode of an image, without decoding it if the header suffices.
+    """Return the size of an image after its EXIF rotation, and its mode, without decoding it if the header suffices.
 
     Raises:
         UsageError: If the image cannot be read or is too large.
     """
     try:
-        return ImageHead(*cells.image_head(cell, place))
+        return cells.image_head(cell, place)
     except Exception:
         # Decode the image instead, which raises an error with the reason.
         picture = open_image(cell, place, convert="late")
-        return ImageHead(picture.size, picture.mode)
+        return picture.size, picture.mode
 
 
 def convert_regions(
@@ -226,15 +220,15 @@ def _convert_boxes(
     scores = check_scores(entry.get("scores"), len(raw), place)
     if not raw:
         return []
-    head = image_head(cell, image_place)
+    head = size, _ = image_head(cell, image_place)
     boxes: list[Box] = []
     for i, box in enumerate(raw):
-        pixels = pixel_box(box, head.size)
+        pixels = pixel_box(box, size)
         if pixels is None:
             raise UsageError.about(
                 place,
                 "must have boxes [x1, y1, x2, y2] that contain at least one pixel of the image of "
-                f"{head.size[0]} x {head.size[1]}, got {box} as box {i}",
+                f"{size[0]} x {size[1]}, got {box} as box {i}",
             )
         boxes.append(pixels)
     best = select_regions(scores, top_k=top_k, min_score=min_score)

@@ -85,7 +85,7 @@ def read_flickr30k(annotations: Path, sentences: Path, images: Path) -> list[Phr
 
 def _crops(image: Path, wanted: Iterable[tuple[Box, str]]) -> list[PhraseRegion]:
     cell = image_cell(str(image), image.name)
-    size = image_head(cell, image.name).size
+    size, _ = image_head(cell, image.name)
     found = []
     for box, phrase in wanted:
         pixels = pixel_box(box, size)
