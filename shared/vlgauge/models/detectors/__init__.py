@@ -11,23 +11,13 @@ from vlgauge.checkpoints.torch_runtime import DETECTOR_PACKAGES
 from vlgauge.core.errors import UsageError
 from vlgauge.core.signatures import signature_value
 from vlgauge.core.validation import as_list, nearest, short_repr
-from vlgauge.models.detectors.files import arrange_regions, read_authors_regions
-from vlgauge.models.detectors.sources import FORMS, GIVEN, Cell, Region, RegionSource, convert_regions
+from vlgauge.models.detectors.files import arrange_regions as arrange_regions
+from vlgauge.models.detectors.files import read_authors_regions as read_authors_regions
+from vlgauge.models.detectors.sources import FORMS, Cell, convert_regions
+from vlgauge.models.detectors.sources import GIVEN as GIVEN
+from vlgauge.models.detectors.sources import Region as Region
+from vlgauge.models.detectors.sources import RegionSource as RegionSource
 from vlgauge.models.detectors.torchvision_models import DETECTORS, detector
-
-__all__ = [
-    "DETECTORS",
-    "GIVEN",
-    "Region",
-    "RegionSource",
-    "arrange_regions",
-    "check_detector_weights",
-    "check_region_source",
-    "look_for_regions",
-    "read_authors_regions",
-    "region_source",
-    "regions_of",
-]
 
 DEFAULT_DETECTOR = "fasterrcnn_resnet50_fpn_v2"
 PLAIN = ("whole", "grid")
