@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -11,22 +12,11 @@ from pathlib import Path
 from vlgauge.checkpoints.files import hub_file_at, hub_file_here, sha256_of
 from vlgauge.checkpoints.hub import download
 from vlgauge.core.errors import MissingExtraError, NetworkError, UsageError, WeightsNotFoundError
+from vlgauge.core.files import DATA
 
-# Detectors of torchvision that were trained on COCO and return boxes with scores.
-DETECTORS = (
-    "fasterrcnn_mobilenet_v3_large_320_fpn",
-    "fasterrcnn_mobilenet_v3_large_fpn",
-    "fasterrcnn_resnet50_fpn",
-    "fasterrcnn_resnet50_fpn_v2",
-    "fcos_resnet50_fpn",
-    "keypointrcnn_resnet50_fpn",
-    "maskrcnn_resnet50_fpn",
-    "maskrcnn_resnet50_fpn_v2",
-    "retinanet_resnet50_fpn",
-    "retinanet_resnet50_fpn_v2",
-    "ssd300_vgg16",
-    "ssdlite320_mobilenet_v3_large",
-)
+# Detectors of torchvision that were trained on COCO and return boxes with scores. The published weights of some were
+# trained with frozen normalization layers without epsilon, and torchvision sets it to zero for them.
+DETECTORS: dict[str, dict[str, bool]] = json.loads((DATA / "detectors.json").read_text("utf-8"))
 _PINNED = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)/(?P<file>[\w./-]*[\w-])@(?P<revision>[0-9a-f]{40})")
 ALTERNATIVES = '`regions="grid"` or "whole", a function of an image, or boxes or crops passed to `compute`'
 

@@ -1,17 +1,20 @@
 """Rules for missing and surplus tensors in weight files.
 
-The loaders of all models reject a file with missing or surplus tensors, except for tensors listed here that do not
-affect the output. Missing tensors would be random, and surplus tensors indicate another model.
+The loaders of all models reject a file with missing or surplus tensors, except for those listed in the data file
+``known_tensors.json``, which do not affect the output. Missing tensors would be random, and surplus tensors indicate
+another model.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from vlgauge.core.errors import UsageError
+from vlgauge.core.files import DATA
 
 if TYPE_CHECKING:
     import torch
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
 class Known(NamedTuple):
     """Names of tensors in the files of some models, and the reason why they do not matter there."""
 
-    models: tuple[str, ...]
+    models: list[str]
     names: str
     reason: str
 
@@ -29,28 +32,8 @@ ANY, CLIP, DETECTOR, JUDGE, PAIR, SEQ2SEQ = "any", "clip", "detector", "judge", 
 CLIP_T5 = "clip and t5"
 SENTENCE, SENTENCE_OF_TOKENS, LAYERS = "sentence", "sentence of tokens", "layers"
 
-SURPLUS = (
-    Known((ANY, CLIP), r"(.*\.)?(input_resolution|context_length|vocab_size)", "numbers in OpenAI's archives"),
-    Known(
-        (CLIP, JUDGE, PAIR, SENTENCE, SENTENCE_OF_TOKENS, LAYERS),
-        r"(.*\.)?embeddings\.position_ids",
-        "the numbers 0, 1, 2, ..., which earlier versions of transformers saved",
-    ),
-    Known(
-        (SEQ2SEQ, JUDGE, CLIP_T5),
-        r"decoder\.block\.0\.layer\.1\.EncDecAttention\.relative_attention_bias\.weight",
-        "the first T5 had it, and no output depends on it",
-    ),
-    Known((JUDGE,), r"(.*\.)?rotary_emb\.inv_freq", "derived from the configuration, and saved by earlier versions"),
-    Known((CLIP_T5,), r"vision_tower\..*", "the image tower, which was not trained and has separate files"),
-    Known((SENTENCE, SENTENCE_OF_TOKENS), r"decoder\..*", "a sentence encoder is the first half of T5"),
-    Known((LAYERS,), r"(lm_head|cls)\..*", "the head of the pretraining"),
-    Known((SENTENCE_OF_TOKENS, LAYERS), r"(.*\.)?pooler\..*", "token embeddings are taken before the pooling layer"),
-)
-MISSING = (
-    Known((SENTENCE_OF_TOKENS,), r"(.*\.)?pooler\..*", "token embeddings are taken before the pooling layer"),
-    Known((DETECTOR,), r".*\.num_batches_tracked", "training counts, which frozen norms lack"),
-)
+_KNOWN = json.loads((DATA / "known_tensors.json").read_text("utf-8"))
+SURPLUS, MISSING = ([Known(**entry) for entry in _KNOWN[kind]] for kind in ("surplus", "missing"))
 
 
 def surplus(names: Iterable[str], model: str) -> list[str]:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from PIL import Image
 
 from vlgauge.checkpoints import known_tensors
-from vlgauge.checkpoints.detectors import DETECTORS, check_torchvision, find_weights
+from vlgauge.checkpoints.detectors import DETECTORS as DETECTORS
+from vlgauge.checkpoints.detectors import check_torchvision, find_weights
 from vlgauge.checkpoints.files import sha256_of
 from vlgauge.checkpoints.first_values import without_first_values
 from vlgauge.checkpoints.reading import name_setting, read_tensors
@@ -21,16 +22,6 @@ from vlgauge.core.progress import with_size
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["DETECTORS", "TorchvisionDetector", "detector"]
-
-# The published weights of these models were trained with frozen normalization layers without epsilon, and torchvision
-# sets it to zero for them.
-_WITHOUT_EPSILON = (
-    "fasterrcnn_resnet50_fpn",
-    "keypointrcnn_resnet50_fpn",
-    "maskrcnn_resnet50_fpn",
-    "retinanet_resnet50_fpn",
-)
 _CLASSES = "roi_heads.box_predictor.cls_score.bias"
 
 
@@ -105,7 +96,7 @@ def _build_module(name: str, path: Path) -> torch.nn.Module:
             state, {key: tuple(value.shape) for key, value in own.items()}, name, str(path)
         )
     model.load_state_dict(state, strict=True)
-    if name in _WITHOUT_EPSILON and frozen:
+    if DETECTORS[name]["zero_epsilon"] and frozen:
         for module in model.modules():
             if isinstance(module, torch.nn.BatchNorm2d):
                 module.eps = 0.0
