@@ -166,7 +166,7 @@ def test_no_checkpoint(tmp_path):
         ("{", r".*JSON.*line 1"),
         ("[]", r"format vlgauge-grounding-1.*got 'list'"),
         ('{"format": "x"}', r"format vlgauge-grounding-1.*got 'x'"),
-        ('{"format": "vlgauge-grounding-1"}', r"'image_encoder'.*format"),
+        ('{"format": "vlgauge-grounding-1"}', r"'image_encoder'.*got None"),
         (
             '{"format": "vlgauge-grounding-1", "image_encoder": [], "word_vectors": {}}',
             r"'image_encoder'.*got \[\]",

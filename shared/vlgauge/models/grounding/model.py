@@ -234,16 +234,14 @@ def read_config(path: Path) -> dict[str, Any]:
         raise UsageError.about(
             "checkpoint", f"must have a {CONFIG} with the format {FORMAT}, got {found!r} in {str(path)!r}"
         )
-    for key in ("image_encoder", "word_vectors"):
-        if key not in config:
-            raise UsageError.about("checkpoint", f"must have a {CONFIG} with {key!r}, got {', '.join(sorted(config))}")
-    vectors, digest = config["word_vectors"], config.get("image_encoder_sha256")
-    named = isinstance(config["image_encoder"], str) and isinstance(digest, (str, type(None)))
+    name, digest = config.get("image_encoder"), config.get("image_encoder_sha256")
+    vectors = config.get("word_vectors", "no 'word_vectors'")
+    named = isinstance(name, str) and isinstance(digest, (str, type(None)))
     if not named or not isinstance(vectors, (dict, type(None))):
         raise UsageError.about(
             "checkpoint",
             f"must have a {CONFIG} with a string as 'image_encoder' and an object as 'word_vectors', got "
-            f"{config['image_encoder']!r:.40} ({digest!r:.20}) and {vectors!r:.40}",
+            f"{name!r:.40} ({digest!r:.20}) and {vectors!r:.40}",
         )
     return config
 
