@@ -50,18 +50,18 @@ class _Weights:
 
     Attributes:
         row: The architecture.
+        path: The file.
         digest: SHA-256.
         read: Function that reads the tensors.
         verified: Whether they were compared with plain CLIP, if they are a checkpoint.
-        what: Description for messages.
         tokenizer: Tokenizer file, or None.
     """
 
     row: ClipArchitecture
+    path: Path
     digest: str
     read: Callable[[], Mapping[str, torch.Tensor]]
     verified: bool = True
-    what: str = ""
     tokenizer: Path | None = None
 
 
@@ -167,8 +167,7 @@ def clip_with_checkpoint(
         return _pool_encoder(base, device, dtype, feature_cache), found.adapter
     assert isinstance(checkpoint, Path)
     path = checkpoint
-    what = with_size(f"CLIP {row.name}", path.stat().st_size)
-    whole = _Weights(row, sha256_of(path), lambda: read_state(path, row, setting="checkpoint"), found.verified, what)
+    whole = _Weights(row, path, sha256_of(path), lambda: read_state(path, row, setting="checkpoint"), found.verified)
     return _pool_encoder(whole, device, dtype, feature_cache), None
 
 
@@ -245,7 +244,8 @@ def _pool_encoder(weights: _Weights, device: str, dtype: str, feature_cache: str
         return ClipEncoder(towers, tokens, weights.digest, verified=weights.verified)
 
     key = ("clip", weights.row, weights.digest, device, dtype, weights.verified)
-    encoder: ClipEncoder = pool.get(key, build, weights.what)
+    what = with_size(f"CLIP {weights.row.name}", weights.path.stat().st_size)
+    encoder: ClipEncoder = pool.get(key, build, what)
     folder = feature_cache if feature_cache is not None else os.environ.get("VLGAUGE_FEATURES")
     return encoder.with_feature_cache(folder) if folder else encoder
 
@@ -272,15 +272,14 @@ def _resolve_weights(backbone: str | ClipArchitecture | None, weights: str | Pat
     if profile == "paper":
         path, tokenizer = find_weights(row, weights), tokenizer_file(row, weights)
         row = with_own_pictures(row, weights)
-        what = with_size(f"CLIP {row.name}", path.stat().st_size)
         digest = joint_digest([path, *([tokenizer] if tokenizer else [])])
-        return _Weights(row, digest, lambda: read_state(path, row), what=what, tokenizer=tokenizer)
+        return _Weights(row, path, digest, lambda: read_state(path, row), tokenizer=tokenizer)
     if weights is not None:
         raise UsageError.about("weights", f"is not supported with profile='embedded', got {str(weights)!r}")
     file = demo.demo_file()
     if not file.is_file():
         raise WeightsNotFoundError(f"the demo CLIP is not at {str(file)!r}; install vlgauge again")
-    return _Weights(row, sha256_of(file), demo.demo_state, what=with_size(f"CLIP {row.name}", file.stat().st_size))
+    return _Weights(row, file, sha256_of(file), demo.demo_state)
 
 
 def _default_checkpoint(row: ClipArchitecture, profile: str, kind: str) -> Path:
