@@ -36,7 +36,7 @@ def facts(row: ClipArchitecture) -> dict[str, object]:
     """
     return {
         "name": row.name,
-        "aliases": [*row.aliases, *([row.repository] if row.repository else [])],
+        "aliases": list(row.other_names),
         "width": row.embed_width,
         "context": row.context,
         "pixels": row.size,

@@ -87,6 +87,11 @@ class ClipArchitecture:
     multilingual: bool = False
 
     @property
+    def other_names(self) -> tuple[str, ...]:
+        """Aliases, and the repository of the weights."""
+        return (*self.aliases, *([self.repository] if self.repository else []))
+
+    @property
     def further_files(self) -> tuple[str, ...]:
         """Files that belong to the weights and define the preprocessing of texts and images."""
         return (TOKENIZER, PICTURE_SETTINGS) if self.tokens in ("lower", "canonicalize") else ()

@@ -62,14 +62,8 @@ def _find_row(name: str) -> ClipArchitecture | None:
     if name in TABLE:
         return TABLE[name]
     wanted = name.removeprefix(_HUB).lower()
-    return next(
-        (
-            row
-            for row in TABLE.values()
-            if wanted in map(str.lower, (row.name, *row.aliases, *([row.repository] if row.repository else [])))
-        ),
-        None,
-    )
+    rows = (row for row in TABLE.values() if wanted in map(str.lower, (row.name, *row.other_names)))
+    return next(rows, None)
 
 
 def _guess_backbone(name: str) -> ClipArchitecture:
