@@ -50,10 +50,10 @@ def test_an_adapter_comes_back_as_it_was_written(tmp_path, base, heads):
     write_adapter(tmp_path / "a.safetensors", adapter)
     again = read_adapter(tmp_path / "a.safetensors")
     assert again.metadata == {**about(base, w="2.0"), "format": FORMAT}
-    assert (again.visual_proj.shape, again.text_projection.shape) == ((128, 32), (64, 32))
-    np.testing.assert_array_equal(again.visual_proj, heads["visual.proj"].numpy())
-    np.testing.assert_array_equal(again.text_projection, heads["text_projection"].numpy())
-    assert (again.visual_proj.dtype, again.digest) == (np.float32, heads_digest(heads))
+    assert (again.tensors["visual.proj"].shape, again.tensors["text_projection"].shape) == ((128, 32), (64, 32))
+    np.testing.assert_array_equal(again.tensors["visual.proj"], heads["visual.proj"].numpy())
+    np.testing.assert_array_equal(again.tensors["text_projection"], heads["text_projection"].numpy())
+    assert (again.tensors["visual.proj"].dtype, again.digest) == (np.float32, heads_digest(heads))
     assert [path.name for path in tmp_path.iterdir()] == ["a.safetensors"]
     assert sorted(load_file(tmp_path / "a.safetensors")) == ["text_projection", "visual.proj"]
 
@@ -93,8 +93,7 @@ def test_resnets_have_their_attention_pool_as_head(tmp_path):
     adapter = adapter_of(state, about(state, architecture="RN50-quickgelu"))
     write_adapter(tmp_path / "rn.safetensors", adapter)
     again = read_adapter(tmp_path / "rn.safetensors")
-    assert again.visual_proj is None
-    assert sorted(again.attention_pool) == sorted(pool)
+    assert sorted(again.tensors) == sorted([*pool, "text_projection"])
     assert again.digest == heads_digest(state) != heads_digest({**state, "visual.attnpool.c_proj.weight": np.ones(1)})
 
 
@@ -152,8 +151,8 @@ def test_adapter_and_whole_clip_project_as_the_oracle(tmp_path, base, heads):
     adapter = load_checkpoint(whole(base, heads, tmp_path / "pac_s.pth"), TINY, base).adapter
     arrays = golden_arrays("image_tiny_s0_a0.8.npz")
     image, text = (
-        arrays["edge/image_hidden"] @ adapter.visual_proj,
-        arrays["edge/text_hidden"] @ adapter.text_projection,
+        arrays["edge/image_hidden"] @ adapter.tensors["visual.proj"],
+        arrays["edge/text_hidden"] @ adapter.tensors["text_projection"],
     )
     cosines = (image * text).sum(1) / np.linalg.norm(image, axis=1) / np.linalg.norm(text, axis=1)
     expected = golden_json("adapter_tiny_s0_a0.8.json")["edge"]["pac_s"]

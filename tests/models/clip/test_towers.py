@@ -89,14 +89,16 @@ def test_the_head_of_a_resnet_is_its_pool():
     np.testing.assert_array_equal(encoder.image_hidden(pictures(), adapter=adapter), other)
     np.testing.assert_array_equal(encoder.image_hidden(pictures()), own)
     assert encoder.forwards["image"] == 6
-    np.testing.assert_allclose(encoder.project(np.eye(16), "text", adapter), adapter.text_projection, rtol=0, atol=1e-7)
+    np.testing.assert_allclose(
+        encoder.project(np.eye(16), "text", adapter), adapter.tensors["text_projection"], rtol=0, atol=1e-7
+    )
 
 
 def test_an_adapter_replaces_both_matrices_of_a_vit():
     encoder, _ = random_encoder(TINY)
     rng = np.random.default_rng(8)
     matrices = [rng.standard_normal((width, 32)).astype(np.float32) for width in (128, 64)]
-    adapter = Adapter(matrices[0], matrices[1], "d", {})
+    adapter = Adapter(dict(zip(("visual.proj", "text_projection"), matrices, strict=True)), "d", {})
     for side, matrix in zip(("image", "text"), matrices, strict=True):
         hidden = rng.standard_normal((5, len(matrix))).astype(np.float32)
         np.testing.assert_allclose(encoder.project(hidden, side, adapter), hidden @ matrix, rtol=1e-6, atol=1e-5)

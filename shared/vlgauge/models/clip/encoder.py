@@ -129,7 +129,7 @@ class ClipEncoder:
         check_choice("on_error", on_error, ("raise", "nan"))
         check_int("batch_size", batch_size, 1)
         check_fork()
-        head = adapter.attention_pool if adapter is not None and self.row.resnet else None
+        head = adapter.tensors if adapter is not None and self.row.resnet else None
         stores = {convert: self._image_store(convert, adapter if head else None) for convert in ("early", "late")}
         if pictures and self.row.name == DEMO_NAME:
             warn_of_demo("CLIP")

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
@@ -35,24 +35,15 @@ class Adapter:
     """Head of a CLIP, created by `adapter_of` or `read_adapter`.
 
     Attributes:
-        visual_proj: Shape ``(width, embed)``, float32. None for a ResNet.
-        text_projection: Shape ``(width, embed)``, float32.
+        tensors: Tensors by their names in open_clip, float32: ``text_projection`` and ``visual.proj`` of the shape
+            ``(width, embed)``, or ``visual.attnpool.*`` of a ResNet instead of the latter.
         digest: `heads_digest` of its tensors, which does not depend on the file.
         metadata: Strings: kind ("pac_s", "custom"), architecture, base_projections_sha256, and optional entries.
-        attention_pool: Tensors ``visual.attnpool.*`` of a ResNet.
     """
 
-    visual_proj: Matrix | None
-    text_projection: Matrix
+    tensors: dict[str, Matrix]
     digest: str
     metadata: dict[str, str]
-    attention_pool: Mapping[str, Matrix] = field(default_factory=dict)
-
-    @property
-    def tensors(self) -> dict[str, Matrix]:
-        """Tensors by their names in open_clip."""
-        proj = {} if self.visual_proj is None else {"visual.proj": self.visual_proj}
-        return {**proj, "text_projection": self.text_projection, **self.attention_pool}
 
 
 def heads_of(state: Mapping[str, Any]) -> dict[str, Matrix]:
@@ -141,8 +132,8 @@ def _check_adapter(tensors: dict[str, Any], metadata: dict[str, str], source: st
         raise UsageError.about(
             "adapter", f"must have the metadata {', '.join(REQUIRED)}, got none for {', '.join(lacking)} in {source}"
         )
-    pool = {name: tensor for name, tensor in tensors.items() if name.startswith(_POOL)}
-    wanted = {"text_projection"} | (set(pool) or {"visual.proj"})
+    pool = {name for name in tensors if name.startswith(_POOL)}
+    wanted = {"text_projection"} | (pool or {"visual.proj"})
     if set(tensors) != wanted:
         raise UsageError.about(
             "adapter",
@@ -158,5 +149,4 @@ def _check_adapter(tensors: dict[str, Any], metadata: dict[str, str], source: st
         raise UsageError.about(
             "adapter", f"must contain two matrices of the same embedding dimension, got {shapes} in {source}"
         )
-    ours = {name: heads[name] for name in pool}
-    return Adapter(heads.get("visual.proj"), heads["text_projection"], heads_digest(heads), metadata, ours)
+    return Adapter(heads, heads_digest(heads), metadata)

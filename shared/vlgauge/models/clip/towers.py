@@ -60,7 +60,7 @@ class ClipTowers:
 
         Args:
             squares: Images, shape ``(size, size, 3)``, uint8.
-            head: For a ResNet, tensors ``visual.attnpool.*`` that replace its own.
+            head: For a ResNet, tensors by name, of which ``visual.attnpool.*`` replace its own.
 
         Returns:
             Hidden states, shape ``(n, width)``, float32.
@@ -173,6 +173,7 @@ def _apply_pool(pool: Any, seen: torch.Tensor, head: Any) -> torch.Tensor:
     tensors = {
         name.removeprefix("visual.attnpool."): torch.as_tensor(values, device=seen.device)
         for name, values in head.items()
+        if name.startswith("visual.attnpool.")
     }
     return torch.func.functional_call(pool, tensors, (seen,))
 

@@ -55,7 +55,7 @@ def test_heads_on_drawn_scenes(train, weights, tmp_path):
     assert json.loads(adapter.metadata["rows"]) == {"training": 20, "validation": 2}
     encoder, loaded = clip_with_checkpoint("micro", path, weights=weights, device="cpu")
     assert encoder.digest == base.digest
-    assert not np.allclose(loaded.visual_proj, state["visual.proj"].numpy(), atol=1e-4)
+    assert not np.allclose(loaded.tensors["visual.proj"], state["visual.proj"].numpy(), atol=1e-4)
     log = log_of(path)
     assert [line["iteration"] for line in log] == [0, 5, 10]
     assert set(log[1]) == {"iteration", "seconds", "validation_total"} | {
@@ -167,8 +167,8 @@ def test_the_attention_pool_of_a_resnet(train, tmp_path, monkeypatch):
     encoder, adapter = clip_with_checkpoint("micro-resnet", path, weights=weights, device="cpu")
     before = encoder.model.state_dict()
     names = {name for name in before if name.startswith("visual.attnpool.")}
-    assert set(adapter.attention_pool) == names
-    moved = {name for name in names if not np.array_equal(adapter.attention_pool[name], before[name].numpy())}
+    assert set(adapter.tensors) == {*names, "text_projection"}
+    moved = {name for name in names if not np.array_equal(adapter.tensors[name], before[name].numpy())}
     assert moved >= {name for name in names if name.endswith("weight")}
     # The loss before training equals the loss of the encoder's own features.
     pairs = data.scene_rows(2, 0, "validation")
