@@ -292,7 +292,7 @@ def _load_model(found: ModelFolder, device: str, setting: str, top: int | None, 
 
     source = str(found.folder)
     with quiet_transformers(), name_setting(setting):
-        state = read_tensors(found.weights)
+        state = read_tensors(found.weights[0])
         with loading(setting, "must have a text encoder that loads", source):
             tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=True, trust_remote_code=False)
             config = AutoConfig.from_pretrained(source, local_files_only=True)

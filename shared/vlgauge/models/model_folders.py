@@ -155,13 +155,13 @@ class ModelFolder:
     Attributes:
         identity: Name used in signatures.
         folder: Folder of the model.
-        weights: File with the weights.
+        weights: Files with the weights, at least one.
         digest: SHA-256 over weights, tokenizer and configuration.
     """
 
     identity: str
     folder: Path
-    weights: Path
+    weights: Sequence[Path]
     digest: str
 
 
@@ -218,4 +218,4 @@ def describe_folder(folder: Path, kind: Kind, setting: str, identity: str | None
             setting, f"must have its weights in {' or '.join(WEIGHTS)}, got neither in {str(folder)!r}"
         )
     digest = joint_digest([weights, *(folder / name for name in kind.settings if (folder / name).is_file())])
-    return ModelFolder(identity or local_name(digest), folder, weights, digest)
+    return ModelFolder(identity or local_name(digest), folder, [weights], digest)

@@ -96,7 +96,7 @@ def _load_model(found: ModelFolder, device: str, setting: str) -> tuple[Any, Any
     model: Any
     source = str(found.folder)
     with quiet_transformers(), name_setting(setting):
-        state = read_tensors(found.weights)
+        state = read_tensors(found.weights[0])
         with loading(setting, "must have a T5 model that loads", source):
             tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=True, trust_remote_code=False)
             # The meta device avoids the random initialization of tensors that are then loaded from the file.

