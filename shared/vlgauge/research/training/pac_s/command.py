@@ -34,8 +34,8 @@ from vlgauge.research.training.pac_s.data import (
     training_rows,
 )
 from vlgauge.research.training.pac_s.learners import HeadLearner, Learner, TowerLearner, hidden_features
-from vlgauge.research.training.pac_s.options import Schedule, check_options, checkpoint_of
 from vlgauge.research.training.pac_s.options import add_options as add_options
+from vlgauge.research.training.pac_s.options import check_options, checkpoint_of
 from vlgauge.research.training.pac_s.report import (
     WeightsComparison,
     comparison_line,
@@ -116,14 +116,11 @@ def train_model(
     rng = np.random.default_rng(options.seed)
     dealt = epoch_batches(material.image[held_out], material.group[held_out], options.batch_size, rng, keep_rest=True)
     validation = [held_out[batch] for batch in dealt]
-    schedule = Schedule(**{name: getattr(options, name) for name in asdict(Schedule())})
-    log, checkpoint = options.out.with_suffix(LOG), checkpoint_of(options.out)
-    state = train_learner(
-        learner, batches, validation, schedule, checkpoint, identity, lambda now: write_log(log, now.rounds)
-    )
+    log = options.out.with_suffix(LOG)
+    state = train_learner(learner, batches, validation, options, identity, lambda now: write_log(log, now.rounds))
     if state.best == 0:
         # There is no better state to resume from. The log is kept.
-        checkpoint.unlink(missing_ok=True)
+        checkpoint_of(options.out).unlink(missing_ok=True)
         raise UsageError.about(
             "--learning-rate",
             f"must reduce the validation loss below the loss of the base ({state.rounds[0][LOSS]:.6f}), got no fall "

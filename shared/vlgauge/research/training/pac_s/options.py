@@ -22,25 +22,6 @@ class Columns:
     foil: str = "foil"
 
 
-@dataclass(frozen=True)
-class Schedule:
-    """Learning rate and duration. The defaults follow the paper if it states them.
-
-    Attributes:
-        learning_rate: Learning rate of AdamW.
-        weight_decay: Weight decay of AdamW, which the paper does not state.
-        patience: Number of stop after this many iterations without a lower validation loss after which training stops.
-        validate_every: Number of iterations between two evaluations of the validation loss.
-        max_iterations: Maximum number of iterations.
-    """
-
-    learning_rate: float = 1e-4
-    weight_decay: float = 0.01
-    patience: int = 1_500
-    validate_every: int = 100
-    max_iterations: int = 100_000
-
-
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the recipe."""
     source = parser.add_argument_group("rows").add_mutually_exclusive_group(required=True)
@@ -64,16 +45,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     base.add_argument("--device", default="auto")
     base.add_argument("--feature-cache", type=Path, metavar="DIR", help="cache the features of the backbone")
     base.add_argument("--encode-batch-size", type=int, default=64, metavar="N")
-    recipe, schedule = parser.add_argument_group("recipe"), Schedule()
+    recipe = parser.add_argument_group("recipe")
+    # The defaults follow the paper, except for the weight decay, which it does not state.
     for name, kind, default, note in (
-        ("learning-rate", float, schedule.learning_rate, "of AdamW"),
-        ("weight-decay", float, schedule.weight_decay, "of AdamW"),
+        ("learning-rate", float, 1e-4, "of AdamW"),
+        ("weight-decay", float, 0.01, "of AdamW"),
         ("batch-size", int, 256, "rows per batch, with distinct images"),
         ("image-weight", float, IMAGE_WEIGHT, "lambda_v"),
         ("text-weight", float, TEXT_WEIGHT, "lambda_t"),
-        ("patience", int, schedule.patience, "stop after this many iterations without a lower validation loss"),
-        ("validate-every", int, schedule.validate_every, "iterations"),
-        ("max-iterations", int, schedule.max_iterations, "iterations"),
+        ("patience", int, 1_500, "stop after this many iterations without a lower validation loss"),
+        ("validate-every", int, 100, "iterations"),
+        ("max-iterations", int, 100_000, "iterations"),
         ("seed", int, 0, "random seed"),
         ("prompt", str, "", "prefix of every caption"),
     ):

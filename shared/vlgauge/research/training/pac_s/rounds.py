@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +17,7 @@ from vlgauge.research.training.loop import Figures, Plan, Progressed, TrainingCh
 from vlgauge.research.training.pac_s.data import Indices
 from vlgauge.research.training.pac_s.learners import Learner
 from vlgauge.research.training.pac_s.losses import Losses
-from vlgauge.research.training.pac_s.options import Schedule
+from vlgauge.research.training.pac_s.options import checkpoint_of
 
 if TYPE_CHECKING:
     import torch
@@ -29,20 +29,18 @@ def train_learner(
     learner: Learner,
     batches: Iterator[Indices],
     validation: Sequence[Indices],
-    schedule: Schedule,
-    file: Path,
+    options: argparse.Namespace,
     identity: str,
     report: Callable[[Progressed], object],
 ) -> Progressed:
-    """Train until the schedule ends, resuming an interrupted run, and restore the best parameters.
+    """Train until the loss stops falling, resuming an interrupted run, and restore the best parameters.
 
     Args:
         learner: Learner, trained in place.
         batches: Batches of row indices, shape ``(n,)`` each, of all iterations, beginning with the first one even if a
             run is resumed.
         validation: Batches of indices of validation rows.
-        schedule: Learning rate and duration.
-        file: File of the checkpoint.
+        options: Options of the recipe: learning rate, duration and output.
         identity: Fingerprint of data, base and settings.
         report: Called after each round. The first call reports the base.
 
@@ -55,13 +53,13 @@ def train_learner(
     import torch
 
     parameters = dict(sorted(learner.parameters.items()))
-    optimizer = torch.optim.AdamW(parameters.values(), lr=schedule.learning_rate, weight_decay=schedule.weight_decay)
+    optimizer = torch.optim.AdamW(parameters.values(), lr=options.learning_rate, weight_decay=options.weight_decay)
     best = {name: parameter.detach().clone() for name, parameter in parameters.items()}
     tensors = {f"best/{name}": tensor for name, tensor in best.items()}
     tensors |= {f"now/{name}": parameter.detach() for name, parameter in parameters.items()}
     plan = Plan(
-        1 + math.ceil(schedule.max_iterations / schedule.validate_every),
-        math.ceil(schedule.patience / schedule.validate_every),
+        1 + math.ceil(options.max_iterations / options.validate_every),
+        math.ceil(options.patience / options.validate_every),
         LOSS,
     )
 
@@ -69,7 +67,7 @@ def train_learner(
         for name, tensor in best.items():
             tensor.copy_(parameters[name].detach())
 
-    with progress_bar(schedule.max_iterations, "Training") as advance:
+    with progress_bar(options.max_iterations, "Training") as advance:
         position = 0
 
         def one_round(state: Progressed) -> Figures:
@@ -78,7 +76,7 @@ def train_learner(
             done, seconds, means = 0, 0.0, {}
             if before is not None:
                 first = int(before["iteration"])
-                done, seconds = min(first + schedule.validate_every, schedule.max_iterations), before["seconds"]
+                done, seconds = min(first + options.validate_every, options.max_iterations), before["seconds"]
                 # A resumed run skips the batches of the earlier one.
                 some = islice(batches, first - position, done - position)
                 means = train_batches(learner, optimizer, some, first)
@@ -88,7 +86,8 @@ def train_learner(
             taken = round(seconds + time.monotonic() - start, 3)
             return {"iteration": done, **means, LOSS: loss, "seconds": taken}
 
-        state = train(TrainingCheckpoint(file, identity, tensors, optimizer), plan, one_round, keep=keep, report=report)
+        checkpoint = TrainingCheckpoint(checkpoint_of(options.out), identity, tensors, optimizer)
+        state = train(checkpoint, plan, one_round, keep=keep, report=report)
     with torch.no_grad():
         for name, tensor in best.items():
             parameters[name].copy_(tensor)
