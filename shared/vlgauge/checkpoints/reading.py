@@ -84,8 +84,7 @@ def read_torch_object(path: str | PathLike[str], *, allowed: Sequence[type] = ()
 
     file = check_file(path)
     try:
-        _check_members(file)
-        _check_pickles(file)
+        _check_content(file)
         with torch.serialization.safe_globals(list(allowed)), warnings.catch_warnings():
             # For a plain pickle, torch first warns that it may not support it. Errors are handled below.
             warnings.filterwarnings("ignore", message="Detected pickle protocol")
@@ -268,13 +267,18 @@ def _read_safetensors(file: Path) -> dict[str, torch.Tensor]:
     return tensors
 
 
-def _check_members(file: Path) -> None:
-    """Check that no member of a zip archive unpacks to more bytes than the file has.
+def _check_content(file: Path) -> None:
+    """Check the members and the opcodes of the pickles of a torch file.
 
     Raises:
-        ValueError: If members are compressed or share bytes. `torch.save` writes neither.
+        ValueError: If members of the zip archive are compressed or share bytes, which `torch.save` does not write, so
+            that they unpack to more bytes than the file has. Also if there is no pickle.
+        pickle.UnpicklingError: See `check_opcodes`.
     """
     if not zipfile.is_zipfile(file):
+        with file.open("rb") as stream:
+            for _ in range(_OLD_PICKLES):
+                check_opcodes(stream, file.stat().st_size)
         return
     end = 0
     with zipfile.ZipFile(file) as archive:
@@ -283,26 +287,11 @@ def _check_members(file: Path) -> None:
             if not own or info.header_offset < end:
                 raise UsageError(f"the member {info.filename!r}, which is compressed or shares bytes with another")
             end = info.header_offset + _MEMBER_HEADER + info.compress_size
-
-
-def _check_pickles(file: Path) -> None:
-    """Check the opcodes of the pickles of a torch file.
-
-    Raises:
-        ValueError: If there is no pickle.
-        pickle.UnpicklingError: See `check_opcodes`.
-    """
-    if zipfile.is_zipfile(file):
-        with zipfile.ZipFile(file) as archive:
-            for info in archive.infolist():
-                # torch ignores the case of names.
-                if info.filename.lower().endswith("data.pkl"):
-                    with archive.open(info) as stream:
-                        check_opcodes(stream, info.file_size)
-        return
-    with file.open("rb") as stream:
-        for _ in range(_OLD_PICKLES):
-            check_opcodes(stream, file.stat().st_size)
+        for info in archive.infolist():
+            # torch ignores the case of names.
+            if info.filename.lower().endswith("data.pkl"):
+                with archive.open(info) as stream:
+                    check_opcodes(stream, info.file_size)
 
 
 def _is_torchscript(file: Path) -> bool:
