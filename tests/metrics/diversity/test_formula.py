@@ -45,10 +45,10 @@ def test_by_hand():
 @pytest.mark.parametrize("m", [2, 3, 5, 8, 10])
 @pytest.mark.parametrize("df", [DocumentFrequency({("a",): 60, ("dog",): 9, ("on", "grass"): 3}, 100), "predictions"])
 def test_equals_the_definitions(m, df):
-    """200 sets in all."""
-    sets = random_sets(np.random.default_rng(m), 20, m)
+    """500 sets in all."""
+    sets = random_sets(np.random.default_rng(m), 50, m)
     result = scored(sets, df=df)
-    counts, n_documents = {}, 21
+    counts, n_documents = {}, 51
     if df == "predictions":
         counts = DocumentFrequency.from_references(sets).counts
     else:
