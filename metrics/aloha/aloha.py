@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from vlgauge.core import validation  # From: "vlgauge[aloha]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.core.errors import UsageError  # From: "vlgauge[aloha]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.core.errors import UsageTypeError  # From: "vlgauge[aloha]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.core.validation import (
-    check_one_each,  # From: "vlgauge[aloha]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
-)
 from vlgauge.families import base  # From: "vlgauge[aloha]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families import scene_graphs  # From: "vlgauge[aloha]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
@@ -114,7 +112,7 @@ def _check_objects(objects: Any, n_rows: int) -> tuple[list[list[list[str]]], li
     found = []
     for name in ("predictions", "references"):
         place = f"objects[{name!r}]"
-        check_one_each(place, objects[name], n_rows)
+        validation.check_one_each(place, objects[name], n_rows)
         found.append([_groups(row, f"{place}[{index}]") for index, row in enumerate(objects[name])])
     return found[0], found[1]
 
