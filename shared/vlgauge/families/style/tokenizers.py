@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 
 from vlgauge.core.errors import UsageError
-from vlgauge.core.progress import Progress, report_progress
+from vlgauge.core.progress import Progress, progress_bar
 from vlgauge.core.validation import plain_text, valid_unicode
 
 Tokens = list[str]
@@ -43,7 +43,7 @@ def tokenize_texts(
         texts: Captions.
         tokenizer: Key of `TOKENIZERS`.
         name: Name of the texts in error messages.
-        progress: Progress reporting, see `report_progress`.
+        progress: Progress reporting, see `progress_bar`.
 
     Raises:
         ValueError: If `texts` is a single string, or a text is not a string or contains a lone surrogate, which is half
@@ -53,9 +53,13 @@ def tokenize_texts(
         raise UsageError.about(name, "must be a list of strings, got one string; wrap it: [text]")
     split = TOKENIZERS[tokenizer]
     known: dict[str, Tokens] = {}
-    for i, text in enumerate(report_progress(texts, len(texts), "Tokenizing captions", progress, block=1024)):
-        if not isinstance(text, str) or text not in known:
-            known[text] = split(check_text(text, f"{name}[{i}]"))
+    with progress_bar(len(texts), "Tokenizing captions", progress) as advance:
+        for start in range(0, len(texts), 1024):
+            chunk = texts[start : start + 1024]
+            for i, text in enumerate(chunk, start):
+                if not isinstance(text, str) or text not in known:
+                    known[text] = split(check_text(text, f"{name}[{i}]"))
+            advance(len(chunk))
     return [known[text] for text in texts]
 
 
