@@ -9,11 +9,6 @@ import numpy.typing as npt
 from vlgauge.core.errors import UsageError  # From: "vlgauge[onlystyle]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families import base  # From: "vlgauge[onlystyle]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families import style  # From: "vlgauge[onlystyle]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.families.style import (
-    explaining,  # From: "vlgauge[onlystyle]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
-)
-from vlgauge.families.style import formula  # From: "vlgauge[onlystyle]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.families.style import scoring  # From: "vlgauge[onlystyle]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
 OnlyStyle measures how strongly a caption expresses a style: the mean of a contrastive weight over its 1- to 4-grams,
@@ -101,7 +96,7 @@ class Onlystyle(style.StyleMetric):
         return_style_matrix: bool = False,
         **host: Any,
     ) -> None:
-        self.orders = base.check_choice("orders", orders, formula.ORDER_RULES)
+        self.orders = base.check_choice("orders", orders, style.formula.ORDER_RULES)
         self.top_k = base.check_int("top_k", top_k, 0)
         self.return_style_matrix = base.check_bool("return_style_matrix", return_style_matrix)
         super().__init__(*args, **host)
@@ -121,13 +116,13 @@ class Onlystyle(style.StyleMetric):
         details: list[dict[str, Any]] = []
         known = 0
         with base.progress_bar(len(captions), "Scoring captions", self.progress) as advance:
-            for part in scoring.blocks(len(captions)):
+            for part in style.scoring.blocks(len(captions)):
                 texts, own = captions[part], targets[part]
-                orders = scoring.weigh_ngrams(table, texts, own, self.variant, exclude_self=self.exclude_self)
-                scores += formula.own_scores(orders, self.orders).tolist()
+                orders = style.scoring.weigh_ngrams(table, texts, own, self.variant, exclude_self=self.exclude_self)
+                scores += style.formula.own_scores(orders, self.orders).tolist()
                 known += len(set(orders[0].find_known_captions().tolist()))
                 if return_details:
-                    details += explaining.caption_explanations(texts, orders, self.orders)
+                    details += style.explaining.caption_explanations(texts, orders, self.orders)
                 advance(len(texts))
         extra: dict[str, Any] = {
             "in_sample": self.count_in_sample(table, captions),
@@ -153,7 +148,7 @@ class Onlystyle(style.StyleMetric):
         top: list[Any] = []
         ranks: list[int] = []
         rows: list[list[float]] = []
-        for block in formula.score_blocks(table, captions, self.variant, orders=self.orders, left_out_of=own):
+        for block in style.formula.score_blocks(table, captions, self.variant, orders=self.orders, left_out_of=own):
             if self.top_k:
                 ranks += style_ranks(block, targets[len(ranks) : len(ranks) + len(block)]).tolist()
                 top += best_styles(block, table.styles, self.top_k)

@@ -6,11 +6,6 @@ import numpy as np
 
 from vlgauge.families import base  # From: "vlgauge[stylecider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families import style  # From: "vlgauge[stylecider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.families.style import (
-    explaining,  # From: "vlgauge[stylecider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
-)
-from vlgauge.families.style import formula  # From: "vlgauge[stylecider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.families.style import scoring  # From: "vlgauge[stylecider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.inputs.text import ngrams  # From: "vlgauge[stylecider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
@@ -74,20 +69,20 @@ class Stylecider(style.StyleMetric):
         details: list[dict[str, Any]] = []
         weighty = known = 0
         with base.progress_bar(len(captions), "Scoring captions", self.progress) as advance:
-            for part in scoring.blocks(len(captions)):
+            for part in style.scoring.blocks(len(captions)):
                 texts, rows, own_styles = captions[part], references[part], targets[part]
                 flat = table.tokenize([text for row in rows for text in row], "references")
                 of = np.repeat(np.arange(len(rows)), ngrams.lengths_of(rows))
-                own = scoring.weigh_ngrams(table, texts, own_styles, self.variant, exclude_self=self.exclude_self)
-                theirs = scoring.weigh_references(table, flat, of, own, own_styles, self.variant)
-                cosines = formula.reference_cosines(own, theirs, of)
+                own = style.scoring.weigh_ngrams(table, texts, own_styles, self.variant, exclude_self=self.exclude_self)
+                theirs = style.scoring.weigh_references(table, flat, of, own, own_styles, self.variant)
+                cosines = style.formula.reference_cosines(own, theirs, of)
                 lengths = ngrams.lengths_of(texts)[of]
-                parts = formula.reference_scores(cosines, self.variant, lengths, ngrams.lengths_of(flat))
-                scores += formula.mean_over_references(parts, of, len(texts)).tolist()
+                parts = style.formula.reference_scores(cosines, self.variant, lengths, ngrams.lengths_of(flat))
+                scores += style.formula.mean_over_references(parts, of, len(texts)).tolist()
                 known += int(table.has_captions(flat).sum())
                 weighty += len({i for a in own for i in a.grams.captions[a.weights != 0.0].tolist()})
                 if return_details:
-                    details += explaining.reference_explanations(texts, flat, of, own, theirs, parts, cosines)
+                    details += style.explaining.reference_explanations(texts, flat, of, own, theirs, parts, cosines)
                 advance(len(texts))
         extra = {
             "in_sample": self.count_in_sample(table, captions),
