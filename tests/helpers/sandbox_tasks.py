@@ -95,7 +95,7 @@ def count(settings, content):
         yield number, b"abc"
 
 
-def picture(settings, content):
+def decode(settings, content):
     """Yield an image without the facts that its reader needs, and wait for it to read the next part."""
     yield {}, b""
     yield {}, b""

@@ -15,7 +15,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.inputs.images.cells import image_cell, image_head, open_image
 from vlgauge.inputs.images.lazy_images import WholeImage
 from vlgauge.inputs.sandbox import use_sandbox
-from vlgauge.inputs.video import frames, sandbox_tasks
+from vlgauge.inputs.video import frames
 from vlgauge.inputs.video.cells import video_cell
 from vlgauge.inputs.video.decoder import decoded_frames
 from vlgauge.inputs.video.frames import video_pictures
@@ -183,11 +183,6 @@ def test_no_clip_is_opened_here(tmp_path, monkeypatch):
     frames._PLANS.clear()
     with pytest.raises(AssertionError):
         frames_of(str(path))
-
-
-def test_a_clip_that_cannot_be_copied_says_so():
-    with pytest.raises(OSError, match=r"^`x`.*copied"):
-        list(sandbox_tasks.extent({"ending": "/no/folder", "place": "x", "got": "x"}, b"x"))
 
 
 def test_a_sandboxed_clip_that_is_none_says_the_same(tmp_path):

@@ -74,7 +74,7 @@ def table_before_year_1():
 
 
 def picture_without_size():
-    return sandboxed.picture(b"", "x", max_pixels=1)
+    return sandboxed.decode({"bytes": b"x"}, "x", max_pixels=1)
 
 
 @pytest.mark.parametrize("read", [table_before_year_1, picture_without_size])

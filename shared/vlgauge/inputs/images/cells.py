@@ -16,11 +16,11 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from PIL.ImageFile import ImageFile
 
 from vlgauge.core.errors import UsageError, UsageTypeError
-from vlgauge.core.files import is_address, read_bytes
+from vlgauge.core.files import is_address
 from vlgauge.core.validation import as_list
 from vlgauge.inputs.images import headers, sandboxed
 from vlgauge.inputs.images.animations import note_animation
-from vlgauge.inputs.images.large_images import decode_alone_if_large, is_large
+from vlgauge.inputs.images.large_images import LargeImageError, decode_alone_if_large, is_large
 from vlgauge.inputs.limits import MAX_PIXELS
 from vlgauge.inputs.sandbox import is_sandboxed
 
@@ -295,14 +295,7 @@ def open_image(
     Raises:
         ValueError: If the image cannot be read, is too large, or has more than 8 bits per channel.
     """
-    if is_sandboxed():
-        content, got = _content(cell, place), short_cell(cell)
-        picture, animated = sandboxed.picture(content, place, convert=convert, max_pixels=max_pixels, got=got)
-    else:
-        picture, animated = decode_image(cell, place, convert=convert, max_pixels=max_pixels)
-    if animated:
-        note_animation(place)
-    return picture
+    return _open(cell, place, convert=convert, max_pixels=max_pixels)
 
 
 def check_image(cell: Mapping[str, Any], place: str, *, max_pixels: int = MAX_PIXELS) -> None:
@@ -311,24 +304,18 @@ def check_image(cell: Mapping[str, Any], place: str, *, max_pixels: int = MAX_PI
     Raises:
         ValueError: If the image cannot be read, is too large, or has more than 8 bits per channel.
     """
-    if not is_sandboxed():
-        open_image(cell, place, max_pixels=max_pixels)
-    elif sandboxed.is_animated(_content(cell, place), place, max_pixels=max_pixels, got=short_cell(cell)):
+    _open(cell, place, convert="early", max_pixels=max_pixels, pixels=False)
+
+
+def _open(cell: Mapping[str, Any], place: str, *, pixels: bool = True, **how: Any) -> Image.Image:
+    """Decode a cell. Without `pixels`, a worker does not return them."""
+    if is_sandboxed():
+        image, animated = sandboxed.decode(cell, place, pixels=pixels, **how)
+    else:
+        image, animated = decode_image(cell, place, **how)
+    if animated:
         note_animation(place)
-
-
-def _content(cell: Mapping[str, Any], place: str) -> bytes:
-    """Return the file content of a cell without parsing it."""
-    if cell.get("bytes"):
-        return bytes(cell["bytes"])
-    path = str(cell.get("path"))
-    sandboxed.check_file_size(path, place)
-    with _unreadable_refused(place, short_cell(cell)):
-        return read_bytes(path, f"`{place}`")
-
-
-class LargeImageError(UsageError):
-    """Raised if an image is so large that it must be decoded alone."""
+    return image
 
 
 def decode_image(
@@ -337,7 +324,6 @@ def decode_image(
     *,
     convert: Literal["early", "late"],
     max_pixels: int,
-    got: str = "",
     may_be_large: bool = True,
 ) -> tuple[Image.Image, bool]:
     """Decode a cell in this process, even if it is untrusted. See `open_image` for the arguments.
@@ -349,13 +335,13 @@ def decode_image(
         LargeImageError: If the image is large, unless `may_be_large` is true.
         UsageError: If the image cannot be read, is too large, or has a mode that is not supported.
     """
-    with open_image_file(cell, place, max_pixels=max_pixels, got=got) as image:
+    with open_image_file(cell, place, max_pixels=max_pixels) as image:
         _check_not_deep(_find_stored_mode(image), place)
         weight = image.width * image.height * headers.bytes_per_pixel(image)
         if not may_be_large and is_large(weight, MAX_PIXELS * _BYTES_PER_PIXEL):
             raise LargeImageError(f"`{place}` must be decoded alone")
         alone = decode_alone_if_large(weight, MAX_PIXELS * _BYTES_PER_PIXEL)
-        with alone, _unreadable_refused(place, got or short_cell(cell)):
+        with alone, _unreadable_refused(place, short_cell(cell)):
             animated = bool(getattr(image, "is_animated", False))
             image.load()
             # A text chunk of a PNG file with this name replaces the transparency, and Pillow cannot convert a text.
@@ -382,32 +368,30 @@ def image_head(cell: Mapping[str, Any], place: str) -> tuple[tuple[int, int], st
         ValueError: If the image cannot be read or is too large.
     """
     if is_sandboxed():
-        return sandboxed.picture_head(_content(cell, place), place, short_cell(cell))
+        return sandboxed.read_head(cell, place)
     return read_head(cell, place)
 
 
-def read_head(cell: Mapping[str, Any], place: str, *, got: str = "") -> tuple[tuple[int, int], str]:
+def read_head(cell: Mapping[str, Any], place: str) -> tuple[tuple[int, int], str]:
     """Read the header of a cell in this process, even if it is untrusted. See `image_head` for the result.
 
     Raises:
         UsageError: If the image cannot be read or is too large.
     """
     # Pillow also reads the chunks after the pixels of a PNG file, which can be broken if the header is not.
-    with open_image_file(cell, place, got=got) as image, _unreadable_refused(place, got or short_cell(cell)):
+    with open_image_file(cell, place) as image, _unreadable_refused(place, short_cell(cell)):
         turned = image.getexif().get(_ORIENTATION, 1) in (5, 6, 7, 8)
         return (image.height, image.width) if turned else image.size, image.mode
 
 
 @contextmanager
-def open_image_file(
-    cell: Mapping[str, Any], place: str, *, max_pixels: int = MAX_PIXELS, got: str = ""
-) -> Iterator[ImageFile]:
+def open_image_file(cell: Mapping[str, Any], place: str, *, max_pixels: int = MAX_PIXELS) -> Iterator[ImageFile]:
     """Open an image, read its header and check its size.
 
     Raises:
         ValueError: If the image cannot be read or is too large.
     """
-    got = got or short_cell(cell)
+    got = short_cell(cell)
     with ExitStack() as stack:
         with _unreadable_refused(place, got):
             image = stack.enter_context(headers.open_header(cell.get("bytes"), str(cell.get("path"))))

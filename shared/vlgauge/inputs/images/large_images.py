@@ -7,9 +7,16 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 
 from PIL import Image
 
+from vlgauge.core.errors import UsageError
+
 # Fraction of the maximum size above which an image counts as large.
 _LARGE = 1 / 4
 _BLOCK = 2**26  # bytes
+
+
+class LargeImageError(UsageError):
+    """Raised if an image is so large that it must be decoded alone."""
+
 
 _of_thread = threading.local()
 _lock = threading.RLock()

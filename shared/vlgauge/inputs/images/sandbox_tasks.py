@@ -5,9 +5,9 @@ from typing import Any, TypeAlias
 
 from PIL import Image
 
-from vlgauge.inputs.images.cells import LargeImageError, decode_image, read_head
+from vlgauge.inputs.images.cells import decode_image, read_head
 
-_Part: TypeAlias = tuple[dict[str, Any] | None, bytes | memoryview]
+_Part: TypeAlias = tuple[dict[str, Any], bytes]
 
 _ROWS = 256
 
@@ -15,18 +15,17 @@ _ROWS = 256
 Image.init()
 
 
-def picture(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
-    """Decode an image and yield its header, then bands of its rows. None if it is large and may not be.
+def decode(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
+    """Decode an image and yield its header, then bands of its rows. Without ``pixels``, the image is empty.
 
     Raises:
+        LargeImageError: If the image is large and may not be.
         UsageError: If the image cannot be read or is too large.
     """
-    how = {name: settings[name] for name in ("convert", "max_pixels", "got", "may_be_large")}
-    try:
-        image, animated = decode_image({"bytes": content, "path": None}, settings["place"], **how)
-    except LargeImageError:
-        yield None, b""
-        return
+    how = {name: settings[name] for name in ("convert", "max_pixels", "may_be_large")}
+    image, animated = decode_image({"bytes": content, "path": settings["path"]}, settings["place"], **how)
+    if not settings["pixels"]:
+        image = Image.new("RGB", (0, 0))
     transparency = image.info.get("transparency")
     facts: dict[str, Any] = {"size": image.size, "mode": image.mode, "animated": animated, "palette": None}
     facts["transparency"] = transparency.hex() if isinstance(transparency, bytes) else transparency
@@ -40,28 +39,11 @@ def picture(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
         yield {"top": top, "n_rows": bottom - top}, band
 
 
-def whole(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
-    """Decode an image and yield whether its file has several frames. None if it is large and may not be.
-
-    Raises:
-        UsageError: If the image cannot be read or is too large.
-    """
-    how = {name: settings[name] for name in ("max_pixels", "got", "may_be_large")}
-    cell = {"bytes": content, "path": None}
-    try:
-        _, animated = decode_image(cell, settings["place"], convert="early", **how)
-    except LargeImageError:
-        yield None, b""
-        return
-    yield {"animated": animated}, b""
-
-
 def head(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
     """Yield size and mode of an image without decoding it.
 
     Raises:
         UsageError: If the image cannot be read or is too large.
     """
-    cell = {"bytes": content, "path": None}
-    size, mode = read_head(cell, settings["place"], got=settings["got"])
+    size, mode = read_head({"bytes": content, "path": settings["path"]}, settings["place"])
     yield {"size": size, "mode": mode}, b""

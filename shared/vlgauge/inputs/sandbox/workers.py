@@ -12,9 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from vlgauge.core import errors
 from vlgauge.core.errors import UsageError
-from vlgauge.core.files import FileLimitError
 from vlgauge.inputs.sandbox.messages import receive, send
 
 MEGABYTE = 2**20
@@ -318,12 +316,17 @@ def _parts(worker: _Worker, task: Mapping[str, Any], subject: str, most_bytes: i
 
 def _rebuild_error(error: Mapping[str, Any]) -> Exception:
     """Return the error of a function as an instance of its most specific class that is known here."""
-    known = {"FileLimitError": FileLimitError, "OSError": OSError} | {
-        name: kind for name, kind in vars(errors).items() if isinstance(kind, type)
-    }
-    made: Exception = next((known[name] for name in error["kinds"] if name in known), UsageError)(error["message"])
+    known: dict[str, type[Exception]] = {kind.__name__: kind for kind in _usage_errors(UsageError)}
+    known["OSError"] = OSError
+    made = next((known[name] for name in error["kinds"] if name in known), UsageError)(error["message"])
     vars(made).update(error["facts"])
     return made
+
+
+def _usage_errors(kind: type[UsageError]) -> Iterator[type[UsageError]]:
+    yield kind
+    for own in kind.__subclasses__():
+        yield from _usage_errors(own)
 
 
 # -- Workers ----------------------------------------------------------------------------------------------------------

@@ -8,13 +8,14 @@ file.
 import hashlib
 import math
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from PIL import Image
 
 from vlgauge.checkpoints.files import sha256_of
@@ -22,7 +23,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.lru_cache import LRUCache
 from vlgauge.core.optional_dependencies import importing
 from vlgauge.inputs.limits import MAX_CLIP_PIXELS, MAX_FRAME_PIXELS, MAX_FRAMES
-from vlgauge.inputs.sandbox import is_sandboxed
+from vlgauge.inputs.sandbox import SandboxError, is_sandboxed
 from vlgauge.inputs.video import sandboxed
 
 # Part of the key of every frame. Change it whenever the decoder or the rules below change.
@@ -68,10 +69,9 @@ class VideoSource:
         is_sandboxed: Whether a sandbox worker decodes the file.
     """
 
-    def __init__(self, path: str, place: str, *, got: str | None = None) -> None:
+    def __init__(self, path: str, place: str) -> None:
         self.place = place
         self.path = path
-        self._got = path if got is None else got
         self.is_sandboxed = is_sandboxed()
         self.digest = self._digest()
 
@@ -79,9 +79,9 @@ class VideoSource:
         with self.readable():
             return bytes.fromhex(sha256_of(Path(self.path)))
 
-    def changed(self) -> bool:
-        """Return whether the file changed since this object was created."""
-        return self._digest() != self.digest
+    def _check_unchanged(self) -> None:
+        if self._digest() != self.digest:
+            raise UsageError.about(self.place, f"must not change while it is scored, got changes in {self.path!r}")
 
     def key(self, index: int) -> bytes:
         """Return the SHA-256 digest of decoder version, file and frame index, 32 bytes."""
@@ -101,7 +101,7 @@ class VideoSource:
             for number, packet in enumerate(container.demux(stream)):
                 if number > MAX_FRAMES:
                     raise UsageError.about(
-                        self.place, f"must have at most {MAX_FRAMES:,} frames, got more in {self._got!r}"
+                        self.place, f"must have at most {MAX_FRAMES:,} frames, got more in {self.path!r}"
                     )
                 cut += packet.is_corrupt
                 if packet.size and not packet.is_discard and not packet.is_corrupt:
@@ -126,8 +126,7 @@ class VideoSource:
         Raises:
             ValueError: If the file changed, cannot be decoded, or has too many pixels.
         """
-        if self.changed():
-            raise UsageError.about(self.place, f"must not change while it is scored, got changes in {self._got!r}")
+        self._check_unchanged()
         with self._open() as (container, stream):
             # Skip corrupt packets, from which decoders produce noise or the previous frame.
             packets = (packet for packet in container.demux(stream) if not packet.is_corrupt)
@@ -136,6 +135,37 @@ class VideoSource:
                 n_pixels += frame.width * frame.height  # the frame size may change within a video
                 self.check_pixels(n_pixels)
                 yield index, frame
+
+    def selected_frames(
+        self, wanted: Collection[int], last: int, room: float = math.inf
+    ) -> Iterator[tuple[int, npt.NDArray[np.uint8] | None]]:
+        """Decode the video up to a frame, in a worker if it is untrusted, and yield the frames that are wanted.
+
+        Args:
+            wanted: Indices of frames, which may change before a frame is reached, except in a sandbox.
+            last: Index of the last frame to decode.
+            room: Maximum size in bytes, after which frames are decoded but not returned.
+
+        Yields:
+            Index of a decoded frame, and None. After that, index and pixels of the same frame if it is wanted, upright
+            RGB of shape ``(height, width, 3)``. In a sandbox, None only for the last decoded frame.
+
+        Raises:
+            ValueError: If the file changed, cannot be decoded, or has too many pixels.
+        """
+        if self.is_sandboxed:
+            self._check_unchanged()
+            yield from sandboxed.clip_frames(self.path, self.place, sorted(wanted), room)
+            return
+        for index, frame in self.frames():
+            yield index, None
+            if index in wanted and room > 0:
+                with self.readable():
+                    pixels = upright_pixels(frame, self.place)
+                room -= pixels.nbytes
+                yield index, pixels
+            if index == last:
+                return
 
     def check_pixels(self, n_pixels: int) -> None:
         """Check that the number of pixels to decode is within the limit.
@@ -147,7 +177,7 @@ class VideoSource:
             raise UsageError.about(
                 self.place,
                 f"must have at most {MAX_CLIP_PIXELS:,} pixels in all frames up to the last sampled one, got "
-                f"{n_pixels:,} in {self._got!r}",
+                f"{n_pixels:,} in {self.path!r}",
                 "cut it or scale it first",
             )
 
@@ -163,13 +193,13 @@ class VideoSource:
             # A stream of an unknown codec has no context, and no size.
             if not streams or streams[0].codec_context is None:
                 raise UsageError.about(
-                    self.place, f"must be a video with images, got {self._got!r} without a known video stream"
+                    self.place, f"must be a video with images, got {self.path!r} without a known video stream"
                 )
             width, height = streams[0].width, streams[0].height
             if width * height > MAX_FRAME_PIXELS:
                 raise UsageError.about(
                     self.place,
-                    f"must have frames of at most {MAX_FRAME_PIXELS:,} pixels, got {width} x {height} in {self._got!r}",
+                    f"must have frames of at most {MAX_FRAME_PIXELS:,} pixels, got {width} x {height} in {self.path!r}",
                     "scale it first",
                 )
             streams[0].codec_context.options = {"max_pixels": most}
@@ -188,7 +218,7 @@ class VideoSource:
         except (av.FFmpegError, OSError) as error:
             # The rest of FFmpeg's message repeats the path and its log.
             why = getattr(error, "strerror", None) or type(error).__name__
-            raise UsageError.about(self.place, f"must be a readable video, got {self._got!r} ({why})") from error
+            raise UsageError.about(self.place, f"must be a readable video, got {self.path!r} ({why})") from error
 
 
 def upright_pixels(frame: Any, place: str) -> np.ndarray:
@@ -215,7 +245,7 @@ class ChosenFrames:
         self.source = source
         self._wanted = set(indices)
         self._last = indices[-1] if indices else -1
-        self._cursor: Iterator[tuple[int, Any]] = iter(())
+        self._cursor: Iterator[tuple[int, npt.NDArray[np.uint8] | None]] = iter(())
         self._n_decoded = 0
         self._lock = threading.Lock()
 
@@ -224,18 +254,17 @@ class ChosenFrames:
 
         Returns:
             Number of decoded frames, and whether decoding ended with an error.
+
+        Raises:
+            SandboxError: If the file exceeds the limits of its worker.
         """
-        count, room = 0, decoded_frames.most
-        if self.source.is_sandboxed:
-            count, why = self._of_box(sorted(self._wanted), room)
-            return count, bool(why)
+        count = 0
         try:
-            for index, frame in self.source.frames():
+            for index, pixels in self.source.selected_frames(self._wanted, self._last, decoded_frames.most):
                 count = index + 1
-                if index in self._wanted and room > 0:
-                    room -= self._keep(index, frame)
-                if index == self._last:
-                    break
+                self._keep(index, pixels)
+        except SandboxError:
+            raise
         except ValueError:
             return count, True
         return count, False
@@ -253,55 +282,41 @@ class ChosenFrames:
             self._wanted.discard(index)
         return Image.fromarray(pixels)
 
-    def _of_box(self, wanted: Sequence[int], room: int, first: dict[int, np.ndarray] | None = None) -> tuple[int, str]:
-        """Cache selected frames that a worker decodes. If `first` is passed, store the first frame there instead.
+    def _decode_to(self, index: int) -> npt.NDArray[np.uint8]:
+        """Decode up to a frame, continuing or restarting, cache selected frames on the way, and return the frame.
 
-        Returns:
-            Number of decoded frames, and the error that ended decoding. Empty if there was none.
+        A worker cannot continue, so it returns all later frames that fit into the cache.
         """
-        if self.source.changed():
-            raise UsageError.about(self.source.place, "must not change while it is scored, got a changed file")
-
-        def keep(index: int, pixels: np.ndarray) -> None:
-            if first is not None and index == wanted[0]:
-                first[index] = pixels
-            else:
-                decoded_frames.put(self.source.key(index), pixels)
-
-        return sandboxed.clip_frames(self.source.path, self.source.place, wanted, room, keep)
-
-    def _decode_to(self, index: int) -> np.ndarray:
-        """Decode up to a frame, continuing or restarting, cache selected frames on the way, and return the frame."""
+        self._wanted.add(index)
         if self.source.is_sandboxed:
-            found: dict[int, np.ndarray] = {}  # later frames cannot evict this one
-            wanted = sorted({index, *(one for one in self._wanted if one > index)})
-            count, why = self._of_box(wanted, decoded_frames.most, found)
-            if index in found:
-                return found[index]
-            raise UsageError(why or f"`{self.source.place}` must have the frame {index}, got {count} frames")
-        if not 0 < self._n_decoded <= index:
-            self._cursor = self.source.frames()
+            later = [one for one in self._wanted if one >= index]
+            self._cursor = self.source.selected_frames(later, self._last, decoded_frames.most)
+        elif not 0 < self._n_decoded <= index:
+            self._cursor = self.source.selected_frames(self._wanted, self._last)
         cursor, self._cursor, self._n_decoded = self._cursor, iter(()), 0
-        n_decoded = 0
-        for position, frame in cursor:
-            n_decoded = position + 1
-            if position == index:
-                if index < self._last:  # the file is not needed after the last frame
-                    self._cursor, self._n_decoded = cursor, n_decoded
-                return self._pixels(frame)
-            if position in self._wanted:
-                self._keep(position, frame)
-        raise UsageError.about(self.source.place, f"must have the frame {index}, got {n_decoded} frames")
+        n_decoded, found = 0, None
+        try:
+            for position, pixels in cursor:
+                n_decoded = position + 1
+                if position != index or pixels is None:
+                    self._keep(position, pixels)
+                    continue
+                found = pixels  # not cached, so that later frames cannot evict it
+                if not self.source.is_sandboxed:
+                    if index < self._last:  # the file is not needed after the last frame
+                        self._cursor, self._n_decoded = cursor, n_decoded
+                    break
+        except ValueError:
+            if found is None:
+                raise
+        if found is None:
+            raise UsageError.about(self.source.place, f"must have the frame {index}, got {n_decoded} frames")
+        return found
 
-    def _keep(self, index: int, frame: Any) -> int:
-        """Cache a frame until it is fetched, and return its size in bytes."""
-        pixels = self._pixels(frame)
-        decoded_frames.put(self.source.key(index), pixels)
-        return pixels.nbytes
-
-    def _pixels(self, frame: Any) -> np.ndarray:
-        with self.source.readable():
-            return upright_pixels(frame, self.source.place)
+    def _keep(self, index: int, pixels: npt.NDArray[np.uint8] | None) -> None:
+        """Cache a frame until it is fetched."""
+        if pixels is not None:
+            decoded_frames.put(self.source.key(index), pixels)
 
 
 def _get_stated_seconds(container: Any, stream: Any, start: float) -> float | None:

@@ -1,35 +1,18 @@
 """Tasks of sandbox workers that decode untrusted videos."""
 
-import os
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
-from vlgauge.inputs.video.decoder import VideoSource, upright_pixels
+from vlgauge.inputs.video.decoder import VideoSource
 
 
-@contextmanager
-def _clip(settings: dict[str, Any], content: bytes) -> Iterator[VideoSource]:
-    """Write a video to a temporary file inside the context, because its decoder also uses the file name."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, f"clip{settings['ending']}")
-        try:
-            with open(path, "wb") as file:
-                file.write(content)
-        except OSError as error:
-            raise OSError(f"`{settings['place']}` cannot be copied for its decoder ({error.strerror})") from None
-        yield VideoSource(path, settings["place"], got=settings["got"])
-
-
-def extent(settings: dict[str, Any], content: bytes) -> Iterator[tuple[dict[str, Any], bytes | memoryview]]:
+def extent(settings: dict[str, Any], content: bytes) -> Iterator[tuple[dict[str, Any], bytes]]:
     """Yield the extent of a video.
 
     Raises:
         UsageError: If the video cannot be read.
     """
-    with _clip(settings, content) as source:
-        yield vars(source.extent()), b""
+    yield vars(VideoSource(settings["path"], settings["place"]).extent()), b""
 
 
 def frames(settings: dict[str, Any], content: bytes) -> Iterator[tuple[dict[str, Any], bytes | memoryview]]:
@@ -38,19 +21,13 @@ def frames(settings: dict[str, Any], content: bytes) -> Iterator[tuple[dict[str,
     Raises:
         UsageError: If the video cannot be read.
     """
-    wanted, room, count, why = set(settings["indices"]), settings["room"], 0, ""
-    last = max(wanted, default=-1)
-    with _clip(settings, content) as source:
-        try:
-            for index, frame in source.frames():
-                count = index + 1
-                if index in wanted and room > 0:
-                    with source.readable():
-                        pixels = upright_pixels(frame, source.place)
-                    room -= pixels.nbytes
-                    yield {"index": index, "size": (pixels.shape[1], pixels.shape[0])}, pixels.data.cast("B")
-                if index == last:
-                    break
-        except ValueError as error:
-            why = str(error)
+    source, wanted = VideoSource(settings["path"], settings["place"]), settings["indices"]
+    count, why = 0, ""
+    try:
+        for index, pixels in source.selected_frames(set(wanted), wanted[-1], settings["room"]):
+            count = index + 1
+            if pixels is not None:
+                yield {"index": index, "size": (pixels.shape[1], pixels.shape[0])}, pixels.data.cast("B")
+    except ValueError as error:
+        why = str(error)
     yield {"decoded": count, "why": why}, b""

@@ -1,13 +1,12 @@
-"""Decoding of videos in sandbox workers, which receive the file and return pixels."""
+"""Decoding of videos in sandbox workers, which read the file and return pixels."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.core.files import read_bytes
+from vlgauge.core.errors import UsageError
 from vlgauge.inputs.images.sandboxed import check_file_size
 from vlgauge.inputs.limits import MAX_FRAME_PIXELS
 from vlgauge.inputs.sandbox import MEGABYTE, Part, run
@@ -22,48 +21,44 @@ def clip_extent(path: str, place: str) -> Mapping[str, Any]:
     Raises:
         UsageError: If the video cannot be read.
     """
-    (part,) = _of_clip("extent", path, place, {}, 0)
+    (part,) = _run("extent", path, place, 0)
     return dict(part.facts)
 
 
 def clip_frames(
-    path: str, place: str, indices: Sequence[int], room: int, keep: Callable[[int, npt.NDArray[np.uint8]], object]
-) -> tuple[int, str]:
-    """Decode some frames of a video to upright RGB, shape ``(height, width, 3)``.
+    path: str, place: str, indices: Sequence[int], room: float
+) -> Iterator[tuple[int, npt.NDArray[np.uint8] | None]]:
+    """Decode some frames of a video. See `vlgauge.inputs.video.decoder.VideoSource.selected_frames`.
+
+    The iterator must be consumed completely.
 
     Args:
         path: Path of the file.
         place: Position of the video in the input, for error messages.
         indices: Indices of the frames, ascending.
         room: Maximum size of the returned pixels in bytes, after which no more frames are returned.
-        keep: Function that is called with the index and the pixels of each frame.
-
-    Returns:
-        Number of decoded frames, and the error that ended decoding. Empty if the last frame was reached.
 
     Raises:
-        UsageError: If the video cannot be opened.
+        UsageError: If the video cannot be opened, or not decoded up to the last frame.
     """
-    settings = {"indices": list(indices), "room": room}
-    decoded, why = 0, ""
-    for part in _of_clip("frames", path, place, settings, room + 3 * MAX_FRAME_PIXELS):
-        if "decoded" in part.facts:
-            decoded, why = part.facts["decoded"], part.facts["why"]
-        else:
+    why = ""
+    for part in _run("frames", path, place, int(room) + 3 * MAX_FRAME_PIXELS, indices=list(indices), room=room):
+        if "index" in part.facts:
             width, height = part.facts["size"]
-            keep(part.facts["index"], np.frombuffer(part.body, np.uint8).reshape(height, width, 3))
-    return decoded, why
+            yield part.facts["index"], np.frombuffer(part.body, np.uint8).reshape(height, width, 3)
+        else:
+            why = part.facts["why"]
+            yield part.facts["decoded"] - 1, None
+    if why:
+        raise UsageError(why)
 
 
-def _of_clip(task: str, path: str, place: str, settings: Mapping[str, Any], most_bytes: int) -> Iterator[Part]:
-    check_file_size(path, place)
-    content = read_bytes(path, f"`{place}`")
+def _run(task: str, path: str, place: str, most_bytes: int, **settings: Any) -> Iterator[Part]:
+    n_bytes = check_file_size(path, place)
     return run(
         f"vlgauge.inputs.video.sandbox_tasks:{task}",
-        {"place": place, "got": path, "ending": Path(path).suffix, **settings},
-        content,
+        {"place": place, "path": path, **settings},
         subject=f"`{place}`",
         most_bytes=most_bytes + MEGABYTE,
-        memory=512 * MEGABYTE + 2 * len(content),
-        seconds=min(_SECONDS + len(content) / _BYTES_PER_SECOND, _MOST_SECONDS),
+        seconds=min(_SECONDS + n_bytes / _BYTES_PER_SECOND, _MOST_SECONDS),
     )
