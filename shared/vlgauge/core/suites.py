@@ -4,9 +4,11 @@ Names of suites are reserved and cannot be names of metrics. `vlgauge.score` and
 of metrics.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from vlgauge.core.files import DATA, read_json
 
 
 @dataclass(frozen=True)
@@ -48,49 +50,10 @@ class Suite:
         return list(dict.fromkeys(column.metric for column in self.columns))
 
 
-_COCO = Suite(
-    "coco",
-    "the table of the COCO caption evaluation",
-    (
-        *(TableColumn(f"BLEU-{order}", "bleu", f"bleu_{order}") for order in (1, 2, 3, 4)),
-        TableColumn("METEOR", "meteor", "meteor"),
-        TableColumn("ROUGE-L", "rouge_l", "rouge_l"),
-        TableColumn("CIDEr", "cider", "cider"),
-        TableColumn("SPICE", "spice", "spice"),
-        TableColumn("CLIP-S", "clip_s", "clip_s"),
-        TableColumn("RefCLIP-S", "clip_s", "ref_clip_s"),
-        TableColumn("PAC-S", "pac_s", "pac_s"),
-    ),
-    needs={"clip_s": "images", "pac_s": "images"},
-)
-_STORIES = Suite(
-    "stories",
-    "grounding, coherence and repetition of visual stories",
-    (
-        TableColumn("GROOViST", "groovist", "groovist"),
-        TableColumn("RoViST-VG", "rovist", "rovist_vg"),
-        TableColumn("RoViST-C", "rovist", "rovist_c"),
-        TableColumn("RoViST-NR", "rovist", "rovist_nr"),
-        TableColumn("RoViST", "rovist", "rovist"),
-        TableColumn("d_HM", "d_hm", "d_hm"),
-    ),
-    # All published distances compute the coherence of a sentence with all sentences before it.
-    settings={"rovist": {"c": {"context": "prefix"}}},
-    needs={"d_hm": "references"},
-)
-_SETS = Suite(
-    "sets",
-    "sets of sampled captions against sets of human captions, and their diversity",
-    (
-        TableColumn("TRM", "trm", "trm"),
-        TableColumn("MMD-BERT", "mmd_bert", "mmd_bert"),
-        TableColumn("Frechet-BERT", "frechet_bert", "frechet_bert"),
-        TableColumn("Self-CIDEr", "diversity", "diversity"),
-        TableColumn("mBLEU-4", "diversity", "diversity_mbleu_4"),
-        TableColumn("Div-1", "diversity", "diversity_div_1"),
-        TableColumn("Div-2", "diversity", "diversity_div_2"),
-    ),
-)
+def _read_suite(name: str, purpose: str, columns: Sequence[Mapping[str, str]], **more: Any) -> Suite:
+    return Suite(name, purpose, tuple(TableColumn(**column) for column in columns), **more)
 
-SUITES: Mapping[str, Suite] = {suite.name: suite for suite in (_COCO, _STORIES, _SETS)}
+
+# The distances of stories use the coherence of a sentence with all sentences before it, as all published ones do.
+SUITES: Mapping[str, Suite] = {one["name"]: _read_suite(**one) for one in read_json(DATA / "suites.json")}
 """Suites by name."""

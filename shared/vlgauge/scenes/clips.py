@@ -8,18 +8,20 @@ from PIL import Image
 from vlgauge.core.errors import UsageError
 from vlgauge.scenes.content import Scene, change_fact, check_split, single_scenes
 from vlgauge.scenes.drawing import Drawing, background_shade, jitter_of, paint, place_at
-from vlgauge.scenes.wording import Claim, ObjectMention, Statement, background_phrase, distinct_texts, noun_phrase, pick
+from vlgauge.scenes.wording import (
+    WORDING,
+    Claim,
+    ObjectMention,
+    Statement,
+    background_phrase,
+    distinct_texts,
+    noun_phrase,
+    pick,
+)
 
 DIRECTIONS = {"right": (1, 0), "left": (-1, 0), "up": (0, -1), "down": (0, 1)}
 """Directions of motion in videos, with their steps to the right and downwards."""
-MOTION_WORDS = {
-    "right": ("to the right", "rightwards"),
-    "left": ("to the left", "leftwards"),
-    "up": ("up", "upwards"),
-    "down": ("down", "downwards"),
-}
 _OPPOSITE = {"right": "left", "left": "right", "up": "down", "down": "up"}
-_TEMPLATES = ("{one} moves {way} {on}", "{one} goes {way} {on}", "{one} is moving {way} {on}", "{on} {one} moves {way}")
 
 
 @dataclass(frozen=True)
@@ -71,8 +73,8 @@ class SceneClip:
         thing = self.scene.objects[0]
         mention = ObjectMention(thing.shape, thing.colour, thing.size)
         one, ground = noun_phrase(mention, rng), background_phrase(self.scene.background, rng)
-        way = pick(MOTION_WORDS[self.direction], rng)
-        text = pick(_TEMPLATES, rng).format(one=one, way=way, on=f"on {ground}")
+        way = pick(WORDING["motions"][self.direction], rng)
+        text = pick(WORDING["motion_templates"], rng).format(one=one, way=way, on=f"on {ground}")
         claim = Claim((mention,), None, self.scene.background)
         return Statement(text, claim, tuple(sorted((one, ground), key=text.index)))
 

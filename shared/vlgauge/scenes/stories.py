@@ -91,8 +91,6 @@ class SceneStory:
         """Boxes of the objects, one list per image of ``images()``, in pixels: left, top, right, bottom.
 
         For images of another size, see ``drawings``.
-
-        For images of another size, see ``drawings``.
         """
         return [drawing.boxes for drawing in self.drawings()]
 

@@ -5,32 +5,20 @@ from collections.abc import Sequence
 import numpy as np
 
 from vlgauge.scenes.content import OPPOSITES, Scene, SceneObject
-from vlgauge.scenes.wording import RELATION_WORDS, Claim, ObjectMention, Statement, background_phrase, noun_phrase, pick
+from vlgauge.scenes.wording import (
+    RELATION_WORDS,
+    WORDING,
+    Claim,
+    ObjectMention,
+    Statement,
+    background_phrase,
+    noun_phrase,
+    pick,
+)
 
 # Sequence words at the front and at the end of a sentence, by position in the story. The sets are disjoint, so that
 # every pair of neighboring sentences can be ordered.
-_FRONT = (
-    (),
-    ("then", "soon", "shortly after,", ""),
-    ("next,", "after that,", "after this,"),
-    ("later,", "afterwards,", "thereafter,"),
-    ("finally,", "at last,", "lastly,", "eventually,"),
-)
-_END = ("", "soon", "next", "later", "at last")
-
-_TEMPLATES = {
-    "open one": ("there is {hero} {on}", "here is {hero} {on}", "once there was {hero} {on}", "{hero} stands {on}"),
-    "open two": (
-        "there is {hero} {is_at} {other} {on}",
-        "here is {hero} {is_at} {other} {on}",
-        "{hero} stands {is_at} {other} {on}",
-    ),
-    "enter": ("{other} appears {is_at} {hero}", "{hero} meets {other}", "{other} comes and stays {is_at} {hero}"),
-    "exchange": ("{other} appears {is_at} {hero}", "{hero} meets {other}", "{hero} finds {other}"),
-    "move": ("{hero} goes {is_at} {other}", "{hero} is {is_at} {other}", "{hero} comes {is_at} {other}"),
-    "ground": ("{hero} comes to {ground}", "{hero} stands {on}", "{hero} is {on}"),
-    "alone": ("{hero} is alone {on}", "{hero} stays alone {on}", "{hero} is left alone {on}"),
-}
+_FRONTS, _ENDS = WORDING["fronts"], WORDING["ends"]
 
 
 def tell(plot: Sequence[str], scenes: Sequence[Scene], rng: np.random.Generator) -> tuple[Statement, ...]:
@@ -39,7 +27,7 @@ def tell(plot: Sequence[str], scenes: Sequence[Scene], rng: np.random.Generator)
     subject: SceneObject | None = None
     sentences = []
     for index, (event, scene) in enumerate(zip(plot, scenes, strict=True)):
-        template = pick(_TEMPLATES[event], rng)
+        template = pick(WORDING["event_templates"][event], rng)
         hero = scene.objects[0]
         by_pronoun = hero == subject and rng.random() < 0.4
         introduced = index > 0 and plot[index - 1] == "enter" and event == "move" and not by_pronoun
@@ -116,6 +104,6 @@ def _in_sequence(sentence: Statement, index: int, introduced: bool, rng: np.rand
     text = sentence.text
     if index and not (introduced and rng.random() < 0.4):
         front = rng.random() < 0.75
-        text = f"{pick(_FRONT[index], rng)} {text}" if front else f"{text} {_END[index]}"
+        text = f"{pick(_FRONTS[index], rng)} {text}" if front else f"{text} {_ENDS[index]}"
     text = text.strip()
     return Statement(f"{text[0].upper()}{text[1:]}.", sentence.claim, sentence.phrases)

@@ -1,42 +1,19 @@
 """Captions of synthetic scenes in several wordings, complete or partial, together with their claims."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
+from typing import Any
 
 import numpy as np
 
+from vlgauge.core.files import DATA, read_json
 from vlgauge.scenes.content import Scene, SceneObject
 
-SIZE_WORDS = {"small": ("small", "little", "tiny"), "large": ("large", "big", "huge")}
-SHAPE_WORDS = {
-    "circle": ("circle", "disc"),
-    "square": ("square", "box"),
-    "triangle": ("triangle",),
-    "star": ("star",),
-    "cross": ("cross",),
-    "ring": ("ring", "hoop"),
-}
-COLOUR_WORDS = {"purple": ("purple", "violet")}
-BACKGROUND_WORDS = {"grey": ("grey", "gray")}
-RELATION_WORDS = {
-    "left of": ("left of", "to the left of"),
-    "right of": ("right of", "to the right of"),
-    "above": ("above", "over"),
-    "below": ("below", "under", "beneath"),
-}
-GROUND_WORDS = ("background", "background", "backdrop")
-
-_SINGLE = ("{one} {on}", "there is {one} {on}", "a picture of {one} {on}", "{on} there is {one}", "{one} is shown {on}")
-_PAIR = (
-    "{one} {is_at} {other} {on}",
-    "{one} is {is_at} {other} {on}",
-    "there is {one} {is_at} {other} {on}",
-    "{on}, {one} is {is_at} {other}",
-    "a picture of {one} {is_at} {other} {on}",
-    "{on} there is {one} {is_at} {other}",
-)
-_NO_RELATION = ("{one} and {other} {on}", "{one} next to {other} {on}", "there are {one} and {other} {on}")
+WORDING: Mapping[str, Any] = read_json(DATA / "scene_wording.json")
+"""Words by kind and property, and templates of captions, of sentences in stories and of captions of videos."""
+SIZE_WORDS, SHAPE_WORDS, COLOUR_WORDS = WORDING["sizes"], WORDING["shapes"], WORDING["colors"]
+BACKGROUND_WORDS, RELATION_WORDS, GROUND_WORDS = WORDING["backgrounds"], WORDING["relations"], WORDING["grounds"]
 
 
 @dataclass(frozen=True)
@@ -72,7 +49,7 @@ class Statement:
     phrases: tuple[str, ...]
 
 
-def pick(words: tuple[str, ...], rng: np.random.Generator) -> str:
+def pick(words: Sequence[str], rng: np.random.Generator) -> str:
     """Pick one of the words at random."""
     return words[int(rng.integers(len(words)))]
 
@@ -119,8 +96,8 @@ def statement(scene: Scene, rng: np.random.Generator, complete: bool = True) -> 
         said = background if rng.random() < 0.4 else None
     mentions = tuple(mention_of(thing, rng, complete) for thing in objects)
     phrases = [noun_phrase(mention, rng) for mention in mentions]
-    templates = _SINGLE if len(phrases) == 1 else _PAIR if relation else _NO_RELATION
-    template = pick(templates, rng)
+    kind = "single" if len(phrases) == 1 else "pair" if relation else "group"
+    template = pick(WORDING[f"{kind}_templates"], rng)
     ground = background_phrase(said, rng) if said else ""
     text = template.format(
         one=phrases[0],
