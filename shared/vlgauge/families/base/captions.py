@@ -25,22 +25,8 @@ from vlgauge.inputs.text.tokenizers import (
     warn_of_unparted,
 )
 
-Tokens = Sequence[str]
-
 SAMPLED_COLUMNS: tuple[Column, ...] = (Captions("predictions"),)
 """Columns of metrics of sampled captions without references."""
-
-
-def _listing(tokenizer: Callable[[str], Sequence[str]]) -> Callable[[str], Tokens]:
-    """Wrap a tokenizer and raise TypeError unless it returns a list, because a string would count as its characters."""
-
-    def tokens(caption: str) -> Tokens:
-        found = tokenizer(caption)
-        if not isinstance(found, (list, tuple)):
-            raise TypeError
-        return found
-
-    return tokens
 
 
 def fill_rows(
@@ -161,13 +147,6 @@ class TokenMetric(Metric):
             return number_shared(
                 captions, map(open_tokenizer(self.tokenizer), self._report_captions(captions)), self.tokenizer
             )
-        try:
-            found = token_ids(map(_listing(self.tokenizer), self._report_captions(captions)))
-            if all(isinstance(token, str) for token in found.tokens):
-                return found
-        except TypeError:
-            pass
-        # Check every token of every caption. This is slower, but finds the caption to name in the error.
         return token_ids(map(check_tokenizer(self.tokenizer), self._report_captions(captions)))
 
     def _report_captions(self, captions: Collection[str]) -> Iterator[str]:
