@@ -68,12 +68,8 @@ def merge_partial_results(results: Iterable[PartialResult]) -> PartialResult:
     columns = {key: [cell for one in every for cell in one.columns.get(key, [np.nan] * one.n_rows)] for key in keys}
     found = PartialResult(sum(one.n_rows for one in every), columns)
     for one in every:
-        for key, number in one.sums.items():
-            found.sums[key] = found.sums.get(key, 0) + number
-        for key, total in one.totals.items():
-            found.totals[key] = found.totals.get(key, 0.0) + total
-        for key, draws in one.draws.items():
-            found.draws[key] = found.draws[key] + draws if key in found.draws else draws
+        for name in ("sums", "totals", "draws"):
+            _add(getattr(found, name), getattr(one, name))
         for key, texts in one.texts.items():
             found.texts[key] = found.texts.get(key, frozenset()) | texts
     return found
@@ -103,7 +99,10 @@ def add_counts(tables: Iterable[Counts]) -> Counts:
     total: Counts = {}
     for table in tables:
         for name, counts in table.items():
-            own = total.setdefault(name, {})
-            for key, number in counts.items():
-                own[key] = own.get(key, 0) + number
+            _add(total.setdefault(name, {}), counts)
     return total
+
+
+def _add(total: dict[str, Any], numbers: Mapping[str, Any]) -> None:
+    for key, number in numbers.items():
+        total[key] = total[key] + number if key in total else number
