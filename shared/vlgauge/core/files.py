@@ -22,7 +22,7 @@ from typing import IO, Any, NoReturn, TypeAlias, TypeVar
 
 from vlgauge.core.context_values import context_value
 from vlgauge.core.errors import MissingFileError, UsageError
-from vlgauge.core.validation import short_repr
+from vlgauge.core.validation import check_int, short_repr
 
 FilePath: TypeAlias = str | PathLike[str]
 Item = TypeVar("Item")
@@ -101,8 +101,7 @@ def limits(**chosen: int | None) -> AbstractContextManager[None]:
     """
     given = {name: value for name, value in chosen.items() if value is not None}
     for name, value in given.items():
-        if value < 1:
-            raise UsageError.about(name, f"must be an integer of at least 1, got {value}")
+        check_int(name, value, 1)
     return context_value(_LIMITS, replace(current_limits(), **given))
 
 

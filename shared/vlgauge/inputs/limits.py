@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from vlgauge.core.errors import UsageError
+from vlgauge.core.validation import check_int
 
 # Other limits of images and videos are `MAX_SIDE` in images/cells.py, `FORMATS` in images/headers.py, `MOST_FILE_BYTES`
 # in images/sandboxed.py, memory and time in sandbox/workers.py, and those of the workbench in its app.py, hosting.py
@@ -42,5 +42,4 @@ class RowLimits:
     def __post_init__(self) -> None:
         """Check that all limits are at least 1."""
         for name, value in vars(self).items():
-            if value < 1:
-                raise UsageError.about(name, f"must be an integer of at least 1, got {value}")
+            check_int(name, value, 1)
