@@ -2,7 +2,7 @@
 
 import importlib.metadata
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError
 from importlib.util import find_spec
@@ -15,37 +15,22 @@ from vlgauge.core.errors import MissingExtraError
 version = cache(importlib.metadata.version)
 
 
-class VersionError(MissingExtraError):
-    """Raised if the installed version of a package is too old for an operation."""
-
-
-def too_old(package: str, least: str, what: str) -> str | None:
-    """Return why the installed version of a package is too old, as a clause of a sentence. None if it is recent enough.
-
-    A missing package also yields None, because its import raises an error.
+def check_version(package: str, least: str, what: str) -> None:
+    """Check the version of a package that only some calls need. A missing package passes, because its import fails.
 
     Args:
         package: Name of the package on PyPI.
         least: Minimum version.
         what: Feature that needs the package.
-    """
-    try:
-        found = version(package)
-    except PackageNotFoundError:
-        return None  # the import raises the error
-    if Version(found) >= Version(least):
-        return None
-    return f"{what} requires {package} {least} or newer, got {found}"
-
-
-def check_version(package: str, least: str, what: str) -> None:
-    """Check the version of a package that only some calls need. See `too_old` for the arguments.
 
     Raises:
-        VersionError: If the installed version is too old.
+        MissingExtraError: If the installed version is too old.
     """
-    if problem := too_old(package, least, what):
-        raise VersionError(f'{problem}; run: pip install "{package}>={least}"')
+    with suppress(PackageNotFoundError):
+        if Version(found := version(package)) < Version(least):
+            raise MissingExtraError(
+                f'{what} requires {package} {least} or newer, got {found}; run: pip install "{package}>={least}"'
+            )
 
 
 def not_importable(missing: str, error: ImportError) -> str:
