@@ -235,7 +235,7 @@ def check_family(folder):
     cls = class_of(folder)
     others = [columns for room in ROOMS for name, columns in vars(room).items() if name.endswith("_COLUMNS")]
     assert kinds_of(cls.columns) in [kinds_of(columns) for columns in (*others, *(one.columns for one in FAMILIES))]
-    expected = Features({column.name: column.feature() for column in cls.columns})
+    expected = Features({column.name: column.feature for column in cls.columns})
     assert evaluate.load(str(folder), keep_in_memory=True).features == expected
 
 

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 
 import datasets
 import pyarrow as pa
@@ -44,22 +44,18 @@ class Column(ABC):
         name: Keyword argument of `add_batch` and `compute`.
         optional: Whether the whole column may be omitted. Its rows are then None.
         may_be_missing: Whether files of images and videos may be missing, in which case they cannot be read later.
+        feature: The `datasets` feature of the column, an object such as ``datasets.Value`` or a dictionary of them. It
+            is fixed, because a schema has one type per column.
     """
+
+    feature: ClassVar[Any]
 
     name: str
     optional: bool = False
     may_be_missing: bool = False
 
-    @abstractmethod
-    def feature(self) -> Any:
-        """Return the `datasets` feature of the column, an object such as ``datasets.Value`` or a dictionary of them.
-
-        It is fixed, because a schema has one type per column.
-        """
-
-    @abstractmethod
     def store(self, row: Any, place: str) -> Any:
-        """Validate a row and convert it to the storage format of `evaluate`.
+        """Validate a row and convert it to the storage format of `evaluate`. None stays None in an optional column.
 
         Args:
             row: Value passed by the user.
@@ -71,6 +67,10 @@ class Column(ABC):
         Raises:
             ValueError: If the row is not a valid value of the column.
         """
+        return None if row is None and self.optional else self._store(row, place)
+
+    @abstractmethod
+    def _store(self, row: Any, place: str) -> Any: ...
 
     def store_all(self, rows: Sequence[Any]) -> list[Any]:
         """Validate all rows and convert them to the storage format, one value per row.
@@ -104,11 +104,9 @@ class Story(Column):
     Rows are stored as JSON, which distinguishes the two forms and preserves every character.
     """
 
-    def feature(self) -> datasets.Value:
-        """Return a string feature."""
-        return datasets.Value("string")
+    feature = datasets.Value("string")
 
-    def store(self, row: Any, place: str) -> str:
+    def _store(self, row: Any, place: str) -> str:
         """Return the row as JSON text. See `Column.store`.
 
         Raises:
@@ -163,18 +161,14 @@ class Story(Column):
 class Captions(Column):
     """Column of lists of captions, which may be empty."""
 
-    def feature(self) -> Any:
-        """Return a `datasets.Sequence` of strings."""
-        return datasets.Sequence(datasets.Value("string"))
+    feature = datasets.Sequence(datasets.Value("string"))
 
-    def store(self, row: Any, place: str) -> list[str] | None:
-        """Return the captions as a plain list. None stays None in an optional column.
+    def _store(self, row: Any, place: str) -> list[str]:
+        """Return the captions as a plain list.
 
         Raises:
             ValueError: If the row is not a list of valid strings.
         """
-        if row is None and self.optional:
-            return None
         captions = as_list(row)
         if captions is None:
             hint = "; wrap a single caption: [caption]" if isinstance(row, str) else ""
@@ -217,32 +211,26 @@ class Captions(Column):
 class References(Captions):
     """Column of references, each row a string or a list of strings, which may be empty."""
 
-    def store(self, row: Any, place: str) -> list[str] | None:
+    def _store(self, row: Any, place: str) -> list[str]:
         """Return the references as a plain list. A single string becomes a list of one.
-
-        None stays None in an optional column.
 
         Raises:
             ValueError: If the row is neither a string nor a list of valid strings.
         """
-        return super().store([row] if isinstance(row, str) else row, place)
+        return super()._store([row] if isinstance(row, str) else row, place)
 
 
 class Text(Column):
     """Column of strings, such as captions or names of styles."""
 
-    def feature(self) -> datasets.Value:
-        """Return a string feature."""
-        return datasets.Value("string")
+    feature = datasets.Value("string")
 
-    def store(self, row: Any, place: str) -> str | None:
-        """Return the string unchanged. None stays None in an optional column.
+    def _store(self, row: Any, place: str) -> str:
+        """Return the string unchanged.
 
         Raises:
             ValueError: If the row is not a valid string.
         """
-        if row is None and self.optional:
-            return None
         return valid_unicode(plain_text(row, place, "a string"), place)
 
     def store_all(self, rows: Sequence[Any]) -> list[Any]:
@@ -264,18 +252,14 @@ class Images(Column):
     Images are stored undecoded, as bytes or as a path. See `vlgauge.inputs.images.cells`.
     """
 
-    def feature(self) -> Any:
-        """Return a `datasets.Sequence` of undecoded images."""
-        return datasets.Sequence(datasets.Image(decode=False))
+    feature = datasets.Sequence(datasets.Image(decode=False))
 
-    def store(self, row: Any, place: str) -> list[dict[str, Any]] | None:
-        """Return one cell (``bytes``, ``path``) per image. None stays None in an optional column.
+    def _store(self, row: Any, place: str) -> list[dict[str, Any]]:
+        """Return one cell (``bytes``, ``path``) per image.
 
         Raises:
             ValueError: If the row is not an image or a list of images, or an image is invalid.
         """
-        if row is None and self.optional:
-            return None
         if is_single_image(row):
             return [image_cell(row, place, may_be_missing=self.may_be_missing)]
         images = images_of(row)

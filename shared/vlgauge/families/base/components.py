@@ -3,7 +3,7 @@
 import math
 import numbers
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import datasets
 
@@ -22,11 +22,9 @@ _ROUNDING = 1e-6  # rounding error of a mean in float32
 class Components(Column):
     """Column of scores of a story by metric. Both None and NaN represent an undefined score."""
 
-    def feature(self) -> Any:
-        """Return a float64 `datasets.Value` by name of the metric."""
-        return {name: datasets.Value("float64") for name in COMPONENTS}
+    feature: ClassVar[Any] = {name: datasets.Value("float64") for name in COMPONENTS}
 
-    def store(self, row: Any, place: str) -> dict[str, float]:
+    def _store(self, row: Any, place: str) -> dict[str, float]:
         """Return the scores as floats. Other keys of the row, such as an id, are dropped.
 
         Raises:

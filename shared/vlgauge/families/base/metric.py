@@ -197,7 +197,7 @@ class Metric(EvaluateAdapter, ABC):
             description=description,
             citation=self.cite(),
             inputs_description=inputs,
-            features=Features({column.name: column.feature() for column in self.columns}),
+            features=Features({column.name: column.feature for column in self.columns}),
             homepage=REPOSITORY,
             license="Apache-2.0",
             codebase_urls=[REPOSITORY],
@@ -429,7 +429,7 @@ class Metric(EvaluateAdapter, ABC):
         if options:
             names = ", ".join(column.name for column in self.columns)
             raise UsageTypeError.about(next(iter(options)), f"is not a column of {self.name}, which uses {names}")
-        schema = Features({column.name: column.feature() for column in self.columns}).arrow_schema
+        schema = Features({column.name: column.feature for column in self.columns}).arrow_schema
         chunks = [pa.Table.from_pydict(chunk, schema=schema) for chunk in self._chunks(self._store_rows(own))]
         return pa.concat_tables(chunks) if chunks else schema.empty_table()
 

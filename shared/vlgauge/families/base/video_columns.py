@@ -1,6 +1,6 @@
 """Columns of video metrics and of metrics that use exactly one image per row."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import datasets
 import pyarrow as pa
@@ -18,7 +18,7 @@ class OneImage(Images):
     Rows are stored like rows of `Images`, so that all image metrics share a schema.
     """
 
-    def store(self, row: Any, place: str) -> list[dict[str, Any]] | None:
+    def _store(self, row: Any, place: str) -> list[dict[str, Any]]:
         """Return a list with the single cell (``bytes``, ``path``).
 
         Raises:
@@ -31,7 +31,7 @@ class OneImage(Images):
         if not is_single_image(image):
             got = f"{type(image).__name__}{what_to_do(image)}" if images_of(image) is None else "a list in a list"
             raise UsageError.about(place, f"must be one image, got {got}")
-        return super().store(image, place)
+        return super()._store(image, place)
 
 
 class Videos(Column):
@@ -40,21 +40,20 @@ class Videos(Column):
     Rows are stored as a path or as undecoded images. See `vlgauge.inputs.video.frames`.
     """
 
-    def feature(self) -> Any:
-        """Return the features of ``path``, ``start``, ``end`` and ``frames`` by name."""
-        seconds = datasets.Value("float64")
-        frames = datasets.Sequence(datasets.Image(decode=False))
-        return {"path": datasets.Value("string"), "start": seconds, "end": seconds, "frames": frames}
+    feature: ClassVar[Any] = {
+        "path": datasets.Value("string"),
+        "start": datasets.Value("float64"),
+        "end": datasets.Value("float64"),
+        "frames": Images.feature,
+    }
 
-    def store(self, row: Any, place: str) -> dict[str, Any] | None:
-        """Return a cell ``{"path", "start", "end", "frames"}``. None stays None in an optional column.
+    def _store(self, row: Any, place: str) -> dict[str, Any]:
+        """Return a cell ``{"path", "start", "end", "frames"}``.
 
         Raises:
             ValueError: If the video is invalid or missing.
             TypeError: If the type, dtype or shape is not supported.
         """
-        if row is None and self.optional:
-            return None
         cell = video_cell(row, place, may_be_missing=self.may_be_missing)
         # `evaluate` rejects None for a string in the first row. `LazyVideos` restores it.
         return {**cell, "path": cell["path"] or ""}
