@@ -222,7 +222,7 @@ def stream(
                 part = next(parts, None)
             if part is None:
                 return
-            _let_wait(worker)
+            _add(_waiting, worker, _MOST_STREAMS)
             yield part
             with _guard:
                 if worker not in _waiting:
@@ -235,7 +235,7 @@ def start(module: str, environment: Mapping[str, str] | None = None) -> None:
     key = _key(module, environment)
     if not any(one.key == key for one in _free):
         with suppress(OSError, UsageError):  # reported by the task
-            _keep(_Worker(key))
+            _add(_free, _Worker(key), _MOST_FREE)
 
 
 def stop_idle() -> None:
@@ -279,16 +279,14 @@ def _begin_task(
 
 def _send_task(worker: _Worker, task: Mapping[str, Any], content: bytes | bytearray | memoryview) -> _Worker:
     """Send a task and wait for its confirmation. End the worker if this fails."""
-    is_sent = False
     try:
         worker.wait_until_ready()
         with worker.deadline(_wall_clock(task["seconds"])):
             send(worker.tasks, task, content)
             receive(worker.answers, 0)
-        is_sent = True
-    finally:
-        if not is_sent:
-            worker.end()
+    except BaseException:
+        worker.end()
+        raise
     return worker
 
 
@@ -367,24 +365,16 @@ def _keep_worker(worker: _Worker) -> Iterator[None]:
         with _guard:
             _waiting[:] = [one for one in _waiting if one is not worker]
         if is_well and not worker.is_late:
-            _keep(worker)
+            _add(_free, worker, _MOST_FREE)
         else:
             worker.end()
 
 
-def _keep(worker: _Worker) -> None:
+def _add(workers: list[_Worker], worker: _Worker, most: int) -> None:
+    """Add a worker without a task, or whose stream waits for its reader, and end the oldest ones of too many."""
     with _guard:
-        _free.append(worker)
-        ended, _free[:] = _free[:-_MOST_FREE], _free[-_MOST_FREE:]
-    for one in ended:
-        one.end()
-
-
-def _let_wait(worker: _Worker) -> None:
-    """Mark a stream as waiting for its reader, and end the one that has waited longest if there are too many."""
-    with _guard:
-        _waiting.append(worker)
-        ended, _waiting[:] = _waiting[:-_MOST_STREAMS], _waiting[-_MOST_STREAMS:]
+        workers.append(worker)
+        ended, workers[:] = workers[:-most], workers[-most:]
     for one in ended:
         one.end()
 
