@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Self
 
@@ -133,6 +133,29 @@ def describe(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return str(error) or "there is not enough memory"
     return str(error)
+
+
+@contextmanager
+def convert_errors(
+    expected: str, argument: str | None = None, kept: tuple[type[Exception], ...] = (MemoryError,)
+) -> Iterator[None]:
+    """Convert any error inside the context to UsageError, because libraries trust the content of the files they read.
+
+    Args:
+        expected: Requirement and value, such as ``"FILE must be a complete zip archive, got 'a.zip'"``.
+        argument: Name of the argument that `expected` is about, if it does not begin with a name.
+        kept: Errors that are raised unchanged.
+
+    Raises:
+        UsageError: If the code inside the context raises another error.
+    """
+    try:
+        yield
+    except kept:
+        raise
+    except Exception as error:
+        problem = f"{expected}, which fails with: {short_reason(error)}"
+        raise (UsageError(problem) if argument is None else UsageError.about(argument, problem)) from error
 
 
 def short_reason(error: BaseException) -> str:

@@ -10,14 +10,13 @@ import sys
 import tarfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from vlgauge.core.errors import UsageError, short_reason
+from vlgauge.core.errors import UsageError, convert_errors
 from vlgauge.core.files import (
     check_json_objects,
     current_limits,
@@ -156,7 +155,7 @@ def tar_members(settings: dict[str, Any], content: bytes) -> Iterator[tuple[Any,
     """
     found: list[tuple[str, int, int | None] | None] = []
     expected = f"FILE must be a complete uncompressed tar archive, got {settings['got']!r}"
-    with _convert_errors(expected), open(settings["path"], "rb") as file:
+    with convert_errors(expected), open(settings["path"], "rb") as file:
         size = os.fstat(file.fileno()).st_size
         file.seek(settings["start"])
         archive = tarfile.TarFile(fileobj=file)
@@ -183,7 +182,7 @@ def zip_members(settings: dict[str, Any], content: bytes) -> Iterator[tuple[Any,
     Raises:
         UsageError: If the archive is damaged.
     """
-    with _convert_errors(f"FILE must be a complete zip archive, got {settings['got']!r}"):
+    with convert_errors(f"FILE must be a complete zip archive, got {settings['got']!r}"):
         every, start = _open_zip_file(settings["path"]).infolist(), settings["start"]
         end = start + settings["most"]
         found = [
@@ -207,7 +206,7 @@ def zip_content(settings: dict[str, Any], content: bytes) -> Iterator[tuple[Any,
     member = archive.infolist()[settings["number"]]
     if member.flag_bits & 1 or member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise UsageError(f"`{name}` must be compressed by deflate or not at all, and not encrypted")
-    with _convert_errors(f"`{name}` must be a complete file, got a damaged one"), archive.open(member) as file:
+    with convert_errors(f"`{name}` must be a complete file, got a damaged one"), archive.open(member) as file:
         found = file.read(member.file_size)
         if len(found) < member.file_size:
             raise UsageError("it is too short")
@@ -251,15 +250,3 @@ def _open_zip_file(path: str) -> zipfile.ZipFile:
 @lru_cache(maxsize=2)
 def _open_zip(path: str, state: tuple[int, int]) -> zipfile.ZipFile:
     return zipfile.ZipFile(path)
-
-
-@contextmanager
-def _convert_errors(expected: str) -> Iterator[None]:
-    """Convert any error of the libraries to UsageError, because they trust sizes and positions in the file."""
-    try:
-        yield
-    except MemoryError:
-        raise
-    except Exception as error:
-        why = short_reason(error)
-        raise UsageError(f"{expected} ({why})") from error

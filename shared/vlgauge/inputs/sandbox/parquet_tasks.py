@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as kinds
 
-from vlgauge.core.errors import UsageError, short_reason
+from vlgauge.core.errors import UsageError, convert_errors
 from vlgauge.core.files import FileLimitError, first_repeated, refuse
 
 _BATCH_ROWS, _BATCH_BYTES = 4096, 16 * 2**20
@@ -29,19 +29,11 @@ def batches(settings: dict[str, Any], data: bytes) -> Iterator[tuple[dict[str, A
         UsageError: If the file is damaged or of another kind.
         FileLimitError: If the file exceeds a limit.
     """
-    name, got = settings["name"], settings["got"]
-    try:
-        found = list(_of_stream(data, settings) if settings["form"] == "Arrow" else _of_parquet(data, settings))
+    form, read = ("an Arrow", _of_stream) if settings["form"] == "Arrow" else ("a Parquet", _of_parquet)
+    expected = f"{settings['name']} must be {form} file, got {settings['got']!r}"
+    with convert_errors(expected, kept=(FileLimitError, MemoryError)):
+        found = list(read(data, settings))
         yield from (({}, arrow_stream(batch)) for batch in found)
-    except (FileLimitError, MemoryError):
-        raise
-    except Exception as error:
-        # A damaged file can raise nearly any error, because the reader trusts the content of the file.
-        why = short_reason(error)
-        article = "an" if settings["form"] == "Arrow" else "a"
-        raise UsageError(
-            f"{name} must be {article} {settings['form']} file, got {got!r}, which fails with: {why}"
-        ) from None
 
 
 def metadata(settings: dict[str, Any], data: bytes) -> Iterator[tuple[None, bytes]]:

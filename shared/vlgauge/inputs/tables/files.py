@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.core.context_values import context_value
-from vlgauge.core.errors import UsageError, short_reason
+from vlgauge.core.errors import UsageError, convert_errors
 from vlgauge.core.files import (
     BYTES_PER_CELL,
     STDIN,
@@ -538,17 +538,13 @@ def _read_sheet(data: bytes, path: str) -> Rows:
     import pandas as pd
 
     limit = limit_unpacked_size(len(data))
-    try:
+    expected = f"{name_of_rows()} must be a complete Excel workbook, got {path!r}"
+    with convert_errors(expected, kept=(FileLimitError,)):  # openpyxl raises nearly any exception for damaged files
         _check_workbook(data, limit, path)
         book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)
         with closing(book), pd.ExcelFile(book, engine="openpyxl") as opened:
             _check_sheet(book.worksheets[0], limit, path)
             frame = pd.read_excel(opened, dtype=object, keep_default_na=False)
-    except FileLimitError:
-        raise
-    except Exception as error:  # openpyxl raises nearly any exception for damaged files
-        why = short_reason(error)
-        raise UsageError(f"{name_of_rows()} must be a complete Excel workbook, got {path!r} ({why})") from error
     frame = frame.where(frame != "", None)
     records: Rows = [{str(title): cell for title, cell in row.items()} for row in frame.to_dict("records")]
     return list(limit_rows(records, name_of_rows(), path))

@@ -7,7 +7,7 @@ from typing import Any
 
 from scipy import io as readers
 
-from vlgauge.core.errors import UsageError, short_reason
+from vlgauge.core.errors import UsageError, convert_errors
 
 _MAX_DEPTH = 16
 
@@ -24,23 +24,15 @@ def variables(settings: dict[str, Any], data: bytes) -> Iterator[tuple[None, byt
     """
     path, names = settings["path"], settings["names"]
     file: Any = io.BytesIO(data)
-    try:
+    with convert_errors("must be a valid MATLAB file, got one", path):
         there = sorted(name for name, *_ in readers.whosmat(file))
         file.seek(0)
         read = readers.loadmat(file, variable_names=names)
-    except MemoryError:
-        raise
-    except Exception as error:
-        # scipy does not validate the content, so a damaged file can raise almost any exception.
-        why = short_reason(error)
-        raise UsageError.about(path, f"must be a valid MATLAB file, got: {why}") from None
     for name in names:
         if name not in read:
             raise UsageError.about(path, f"must have the variable {name!r}, got {', '.join(there)[:200] or 'none'}")
-    try:
+    with convert_errors("must be a valid MATLAB file, got one", path):
         plain = [_plain(read[name], 0) for name in names]
-    except ValueError as error:
-        raise UsageError.about(path, f"must be a valid MATLAB file, got: {error}") from None
     yield None, json.dumps(plain, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
