@@ -103,9 +103,9 @@ def image_cell(image: Any, place: str, *, may_be_missing: bool = False) -> dict[
         TypeError: If the type, dtype or shape is not supported.
     """
     if isinstance(image, (str, os.PathLike)):
-        return {"bytes": None, "path": existing_file(image, place, may_be_missing=may_be_missing)}
-    if isinstance(image, (bytes, bytearray)):
-        return {"bytes": _not_empty(bytes(image), place), "path": None}
+        image = {"path": image}
+    elif isinstance(image, (bytes, bytearray)):
+        image = {"bytes": image}
     if isinstance(image, Mapping):
         return _mapping_cell(image, place, may_be_missing)
     image = _tensor_pixels(image, place) if is_tensor(image) else as_numpy(image)
@@ -172,12 +172,6 @@ def _levels(pixels: Any, place: str) -> npt.NDArray[np.uint8]:
     return levels
 
 
-def _not_empty(data: bytes, place: str) -> bytes:
-    if not data:
-        raise UsageError.about(place, "must be the bytes of an image file, got 0 bytes")
-    return data
-
-
 def existing_file(
     path: str | os.PathLike[str],
     place: str,
@@ -220,7 +214,9 @@ def _mapping_cell(image: Mapping[str, Any], place: str, may_be_missing: bool) ->
             wanted = "bytes" if key == "bytes" else "a path"
             raise UsageTypeError.about(place, f"must have {wanted} as `{key}`, got {type(value).__name__}")
     if data is not None:
-        return {"bytes": _not_empty(bytes(data), place), "path": None}
+        if not bytes(data):
+            raise UsageError.about(place, "must be the bytes of an image file, got 0 bytes")
+        return {"bytes": bytes(data), "path": None}
     if path is None:
         raise UsageError.about(place, f"must have `bytes` or `path`, got the keys {sorted(map(str, image))}")
     return {"bytes": None, "path": existing_file(path, place, may_be_missing=may_be_missing)}

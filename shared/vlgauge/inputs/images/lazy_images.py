@@ -3,6 +3,7 @@
 import hashlib
 import threading
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -73,14 +74,11 @@ class WholeImage:
         self.place = place
         self.convert: Literal["early", "late"] = convert
         self._cell = cell
-        self._key: bytes | None = None
 
-    @property
+    @cached_property
     def key(self) -> bytes:
         """SHA-256 digest of the file, 32 bytes."""
-        if self._key is None:
-            self._key = content_digest(self._cell, self.place)
-        return self._key
+        return content_digest(self._cell, self.place)
 
     def find_stored_mode(self) -> str | None:
         """Return the mode of the pixels, such as "RGB", from the header. None if the file cannot be read."""

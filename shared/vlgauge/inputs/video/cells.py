@@ -29,10 +29,13 @@ def video_cell(video: Any, place: str, *, may_be_missing: bool = False) -> dict[
         TypeError: If the type, dtype or shape is not supported.
     """
     if isinstance(video, (str, os.PathLike)):
-        path = existing_file(video, place, "video", may_be_missing=may_be_missing)
-        return {"path": path, "start": None, "end": None, "frames": None}
+        video = {"path": video}
     if isinstance(video, Mapping):
         return _mapping_cell(video, place, may_be_missing)
+    return _frames_cell(video, place, may_be_missing)
+
+
+def _frames_cell(video: Any, place: str, may_be_missing: bool) -> dict[str, Any]:
     array = as_numpy(video)
     if (isinstance(array, np.ndarray) or is_tensor(array)) and array.ndim != 4:
         raise UsageTypeError.about(
@@ -62,12 +65,12 @@ def _mapping_cell(video: Mapping[str, Any], place: str, may_be_missing: bool) ->
             raise UsageError.about(place, "must have `start` and `end` only with `path`, got them with `frames`")
         if images_of(frames) is None and not isinstance(as_numpy(frames), np.ndarray):
             raise UsageTypeError.about(place, f"must have a list or array as `frames`, got {type(frames).__name__}")
-        return video_cell(frames, place, may_be_missing=may_be_missing)
-    cell = video_cell(path, place, may_be_missing=may_be_missing) if isinstance(path, (str, os.PathLike)) else None
-    if cell is None:
+        return _frames_cell(frames, place, may_be_missing)
+    if not isinstance(path, (str, os.PathLike)):
         raise UsageTypeError.about(place, f"must have a path as `path`, got {type(path).__name__}")
-    cell["start"], cell["end"] = check_segment(start, end, place)
-    return cell
+    file = existing_file(path, place, "video", may_be_missing=may_be_missing)
+    start, end = check_segment(start, end, place)
+    return {"path": file, "start": start, "end": end, "frames": None}
 
 
 def check_segment(start: Any, end: Any, place: str) -> tuple[float | None, float | None]:
