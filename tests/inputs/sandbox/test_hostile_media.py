@@ -8,10 +8,10 @@ from hostile_media import CLIPS, PICTURES
 from small_videos import video_frames, write_video
 
 from vlgauge.core.errors import UsageError
-from vlgauge.inputs.images import sandboxed as images_sandboxed
+from vlgauge.inputs.images import sandboxed
 from vlgauge.inputs.images.cells import image_cell, open_image
 from vlgauge.inputs.sandbox import SandboxError, use_sandbox, workers
-from vlgauge.inputs.video import sandboxed as video_sandboxed
+from vlgauge.inputs.video import decoder
 
 MOST_EXTRA = 100  # MB
 MOST_SECONDS = 60.0  # not a measure of speed: separates reads that hang from reads that finish
@@ -72,7 +72,7 @@ def test_a_large_file_is_refused_before_it_is_read(name, tmp_path, monkeypatch):
     path = tmp_path / name
     with path.open("wb") as file:
         file.truncate(2**28 + 1)  # sparse
-    for module in (images_sandboxed, video_sandboxed):
+    for module in (sandboxed, decoder):
         monkeypatch.setattr(module, "run", lambda *_, **__: pytest.fail("the file was read"))
     read = (
         (lambda: video_frames(path))

@@ -22,9 +22,10 @@ from vlgauge.checkpoints.files import sha256_of
 from vlgauge.core.errors import UsageError
 from vlgauge.core.lru_cache import LRUCache
 from vlgauge.core.optional_dependencies import importing
+from vlgauge.inputs.images.sandboxed import check_file_size
 from vlgauge.inputs.limits import MAX_CLIP_PIXELS, MAX_FRAME_PIXELS, MAX_FRAMES
-from vlgauge.inputs.sandbox import SandboxError, is_sandboxed
-from vlgauge.inputs.video import sandboxed
+from vlgauge.inputs.sandbox import MEGABYTE, Part, SandboxError, is_sandboxed, run
+from vlgauge.inputs.sandbox.workers import MOST_SECONDS, SECONDS
 
 # Part of the key of every frame. Change it whenever the decoder or the rules below change.
 DECODER = b"pyav-2"
@@ -33,6 +34,9 @@ DECODER = b"pyav-2"
 CONTAINERS = "mov,mp4,matroska,webm,avi,mpeg,mpegts,mpegvideo,m4v,h264,hevc,flv,ogg,asf,gif,ivf,yuv4mpegpipe,dv"
 
 STORE_BYTES = 256 * 2**20
+
+# Time of a worker. One second is enough for about 4 Mbit of a video with few changes, and for more of other videos.
+_BYTES_PER_SECOND = 500_000
 
 # Fraction of the frames below which a file counts as truncated, because a few packets may contain no image.
 COMPLETE = 0.9
@@ -94,7 +98,8 @@ class VideoSource:
             ValueError: If the file cannot be read, or has too many or too large frames.
         """
         if self.is_sandboxed:
-            return Extent(**sandboxed.clip_extent(self.path, self.place))
+            (part,) = self._run("extent")
+            return Extent(**part.facts)
         end: float | None = None
         count = cut = 0
         with self._open() as (container, stream):
@@ -155,7 +160,7 @@ class VideoSource:
         """
         if self.is_sandboxed:
             self._check_unchanged()
-            yield from sandboxed.clip_frames(self.path, self.place, sorted(wanted), room)
+            yield from self._run_frames(wanted, room)
             return
         for index, frame in self.frames():
             yield index, None
@@ -166,6 +171,30 @@ class VideoSource:
                 yield index, pixels
             if index == last:
                 return
+
+    def _run_frames(self, wanted: Collection[int], room: float) -> Iterator[tuple[int, npt.NDArray[np.uint8] | None]]:
+        """Decode frames in a worker. The iterator must be consumed completely."""
+        why = ""
+        most_bytes = int(room) + 3 * MAX_FRAME_PIXELS
+        for part in self._run("frames", most_bytes, indices=sorted(wanted), room=room):
+            if "index" in part.facts:
+                width, height = part.facts["size"]
+                yield part.facts["index"], np.frombuffer(part.body, np.uint8).reshape(height, width, 3)
+            else:
+                why = part.facts["why"]
+                yield part.facts["decoded"] - 1, None
+        if why:
+            raise UsageError(why)
+
+    def _run(self, task: str, most_bytes: int = 0, **settings: Any) -> Iterator[Part]:
+        n_bytes = check_file_size(self.path, self.place)
+        return run(
+            f"vlgauge.inputs.video.sandbox_tasks:{task}",
+            {"place": self.place, "path": self.path, **settings},
+            subject=f"`{self.place}`",
+            most_bytes=most_bytes + MEGABYTE,
+            seconds=min(SECONDS + n_bytes / _BYTES_PER_SECOND, MOST_SECONDS),
+        )
 
     def check_pixels(self, n_pixels: int) -> None:
         """Check that the number of pixels to decode is within the limit.
