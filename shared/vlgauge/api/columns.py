@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 from vlgauge.core.errors import UsageError, as_option
 from vlgauge.core.files import first_repeated
 from vlgauge.core.results import row_keys
-from vlgauge.core.validation import short_repr, suggest_word, warn
+from vlgauge.core.validation import is_missing, short_repr, suggest_word, warn
 from vlgauge.families.set_sizes import sample_captions
 from vlgauge.inputs.tables.files import (
     MissingColumnError,
     Rows,
     check_present_texts,
-    is_missing,
     take_column,
     take_columns,
     warn_of_empty_cells,

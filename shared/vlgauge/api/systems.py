@@ -13,9 +13,9 @@ from vlgauge.api.scored import SystemScores
 from vlgauge.core.errors import UsageError, as_option
 from vlgauge.core.files import first_repeated
 from vlgauge.core.results import row_keys
-from vlgauge.core.validation import short_repr
+from vlgauge.core.validation import is_missing, short_repr
 from vlgauge.families.set_sizes import add_set_sizes, sample_captions
-from vlgauge.inputs.tables.files import Rows, is_missing, make_paths_absolute, name_of_rows
+from vlgauge.inputs.tables.files import Rows, make_paths_absolute, name_of_rows
 from vlgauge.leaderboard.joined_runs import check_labels_agree
 from vlgauge.leaderboard.runs import Run, count_set_sizes, labels_of
 

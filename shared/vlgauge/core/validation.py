@@ -201,8 +201,12 @@ def plain_text(value: Any, place: str, expected: str) -> str:
 
 def what_to_do(value: Any) -> str:
     """Return a clause with a remedy if a value is a gap, such as None or NaN in a table. Empty for other values."""
-    is_gap = value is None or (isinstance(value, float) and math.isnan(value))
-    return "; omit missing values" if is_gap else ""
+    return "; omit missing values" if is_missing(value) else ""
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a value is None, or the NaN with which tables represent an empty cell."""
+    return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def valid_unicode(text: str, place: str) -> str:

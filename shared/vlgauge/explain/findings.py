@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from vlgauge.core.catalog import metric_title
+from vlgauge.core.validation import is_missing
 
 from .pages import number, quote_word, safe
 
@@ -30,7 +30,7 @@ def finding_of_rows(metric: Explanation) -> str:
     if not scored:
         return f"{name} has no score for {'the row' if n == 1 else f'any of {n:,} rows'}."
     whole = metric.result.get(metric.name)
-    if n == 1 or whole is None or (isinstance(whole, float) and math.isnan(whole)):
+    if n == 1 or is_missing(whole):
         whole = metric.scores[scored[0]] if n == 1 else None
     of = n if len(scored) == n else metric.row_counts.n  # undefined rows may still contribute to summed counts
     over = f"{of:,} of {n:,} rows" if of < n else f"{n:,} row{'' if n == 1 else 's'}"

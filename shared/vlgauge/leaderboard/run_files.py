@@ -2,12 +2,12 @@
 
 import io
 import json
-import math
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from vlgauge.core.results import INTERVAL, SIDECAR, to_json, without_nan
+from vlgauge.core.validation import is_missing
 
 # Beginning of a string that a spreadsheet interprets as a formula, optionally after apostrophes.
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
@@ -80,7 +80,7 @@ def _csv(columns: Columns, rest: Mapping[str, Any]) -> str:
 
 
 def _csv_cell(cell: Any) -> str:
-    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
+    if is_missing(cell):
         return ""
     if not isinstance(cell, str):
         return repr(cell)

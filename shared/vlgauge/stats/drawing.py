@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.core.errors import UsageError
-from vlgauge.core.validation import check_int
+from vlgauge.core.validation import check_int, is_missing
 
 Floats = npt.NDArray[np.float64]
 
@@ -141,7 +141,7 @@ def is_unlabeled(label: object) -> bool:
 
     Items without a label have nothing in common.
     """
-    return label is None or (isinstance(label, float) and math.isnan(label)) or not str(label).strip()
+    return is_missing(label) or not str(label).strip()
 
 
 def check_resampling(level: float, resamples: int, *, least: int = 1) -> None:

@@ -9,14 +9,13 @@
 """
 
 import ast
-import math
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import first_repeated
-from vlgauge.core.validation import short_repr, warn
+from vlgauge.core.validation import is_missing, short_repr, warn
 
 Rows = list[dict[str, Any]]
 
@@ -159,7 +158,7 @@ def _captions(key: Any, value: Any) -> list[str] | None:
 
 def _columns_of_coco_results(row: Mapping[str, Any]) -> dict[str, Any] | None:
     # Null captions are reported with their row when the predictions are read.
-    is_null = "caption" in row and _is_missing(row["caption"]) and "image_id" in row
+    is_null = "caption" in row and is_missing(row["caption"]) and "image_id" in row
     if not (is_null or _is_caption_of_image(row)) or "references" in row:
         return None
     return {"id": row["image_id"], "predictions": row["caption"]}
@@ -183,11 +182,7 @@ def _columns_of_vlmevalkit(row: Mapping[str, Any]) -> dict[str, Any] | None:
     if "index" not in row or "prediction" not in row or (references := parse_list(row.get("answer"))) is None:
         return None
     # Excel workbooks have no cell for an empty text, and a number for a text of digits.
-    caption = "" if _is_missing(row["prediction"]) else row["prediction"]
+    caption = "" if is_missing(row["prediction"]) else row["prediction"]
     if isinstance(caption, (int, float)) and not isinstance(caption, bool):
         caption = str(caption)
     return {"id": row["index"], "predictions": caption, "references": references}
-
-
-def _is_missing(cell: Any) -> bool:
-    return cell is None or (isinstance(cell, float) and math.isnan(cell))

@@ -5,7 +5,6 @@ Relative paths of images and videos in such a file start at its folder. `make_pa
 
 import io
 import json
-import math
 import re
 import zipfile
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
@@ -37,7 +36,7 @@ from vlgauge.core.files import (
     refuse,
 )
 from vlgauge.core.optional_dependencies import importing
-from vlgauge.core.validation import as_list, warn
+from vlgauge.core.validation import as_list, is_missing, warn
 from vlgauge.inputs.sandbox import MEGABYTE, is_sandboxed, run, use_sandbox
 from vlgauge.inputs.sandbox.parquet import parquet_rows
 from vlgauge.inputs.tables.caption_files import add_columns, rows_of_object
@@ -360,11 +359,6 @@ def side_by_side(cells: Sequence[Any]) -> list[Any]:
     """Join cells of several columns in one list without empty cells, because rows may have fewer references."""
     every = [one for cell in cells for one in (cell if isinstance(cell, list) else [cell])]
     return [one for one in every if not is_missing(one) and one != ""]
-
-
-def is_missing(cell: Any) -> bool:
-    """Return whether a cell is empty: None, or the NaN with which tables represent it."""
-    return cell is None or (isinstance(cell, float) and math.isnan(cell))
 
 
 def make_paths_absolute(columns: Mapping[str, list[Any] | None], file: str) -> dict[str, list[Any] | None]:
