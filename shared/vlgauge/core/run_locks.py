@@ -3,12 +3,13 @@
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
 from vlgauge.core.errors import UsageError
-from vlgauge.core.writing import PART, parts_of, remove_part
+from vlgauge.core.writing import parts_in, parts_of, remove_part
 
 LOCK = ".run.lock"
 """Name of the lock file in the output folder of a run. For an output file, it is appended to the name of the file."""
@@ -46,10 +47,8 @@ def exclusive_run(output: Path, name: str, *, folder: bool = True, others: Itera
             "choose another output"
         ) from None
     try:
-        for part in (
-            *(_parts_in(output) if folder else parts_of(output)),
-            *(p for file in others for p in parts_of(file)),
-        ):
+        own = parts_in(output) if folder else parts_of(output)
+        for part in chain(own, *map(parts_of, others)):
             remove_part(part)
         yield
     finally:
@@ -61,8 +60,3 @@ def exclusive_run(output: Path, name: str, *, folder: bool = True, others: Itera
         if is_new:
             with suppress(OSError):  # the folder is not empty
                 output.rmdir()
-
-
-def _parts_in(folder: Path) -> list[os.DirEntry[str]]:
-    with os.scandir(folder) as entries:
-        return [entry for entry in entries if PART.fullmatch(entry.name)]

@@ -148,7 +148,7 @@ def atomic_write(
         remove_part(made)
 
 
-def write(path: str | PathLike[str], content: str | bytes, name: str = "`path`", *, mode: int | None = None) -> None:
+def write(path: str | PathLike[str], content: str | bytes, name: str = "`path`") -> None:
     """Write a file atomically, with text encoded as UTF-8. See `atomic_write`.
 
     Raises:
@@ -164,15 +164,19 @@ def write(path: str | PathLike[str], content: str | bytes, name: str = "`path`",
             f"{name} must contain valid Unicode, got the lone surrogate U+{ord(error.object[error.start]):04X} "
             f"in {around!r}; replace it in the input"
         ) from None
-    with atomic_write(path, name, mode=mode) as part:
+    with atomic_write(path, name) as part:
         part.write_bytes(data)
 
 
 def parts_of(path: str | PathLike[str]) -> list[os.DirEntry[str]]:
     """Return the partially written files for a target, including files of dead processes. Empty without a folder."""
     target = Path(os.path.realpath(path))
-    prefix = _prefix(target)
-    with suppress(OSError), os.scandir(target.parent) as entries:
+    return parts_in(target.parent, _prefix(target))
+
+
+def parts_in(folder: Path, prefix: str = "") -> list[os.DirEntry[str]]:
+    """Return the partially written files in a folder whose names have a prefix. Empty without a folder."""
+    with suppress(OSError), os.scandir(folder) as entries:
         return [entry for entry in entries if entry.name.startswith(prefix) and PART.fullmatch(entry.name)]
     return []
 
