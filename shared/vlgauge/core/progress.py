@@ -109,6 +109,8 @@ def progress_bar(total: int, description: str, progress: Progress = None) -> Ite
     """
     if progress is None and _CHOSEN.get() is False:
         progress = False
+    if progress is None and _LOGGED.get() and not _on_terminal():
+        progress = _line_writer(description)
     if callable(progress):
         done = 0
 
@@ -118,9 +120,6 @@ def progress_bar(total: int, description: str, progress: Progress = None) -> Ite
             progress(done, total)
 
         yield report
-        return
-    if progress is None and _LOGGED.get() and not _on_terminal():
-        yield _line_by_line(total, description)
         return
     from tqdm.auto import tqdm
 
@@ -155,19 +154,18 @@ def report_progress(
             report(rest)
 
 
-def _line_by_line(total: int, description: str) -> Callable[[int], object]:
-    """Return a function that counts items and occasionally writes a line like "Scoring stories: 1,000 of 5,000"."""
-    done, last_written, pause = 0, monotonic(), FIRST_LINE_SECONDS
+def _line_writer(description: str) -> Callable[[int, int], None]:
+    """Return a function of (done, total) that sometimes writes a line such as "Scoring stories: 1,000 of 5,000"."""
+    last_written, pause = monotonic(), FIRST_LINE_SECONDS
 
-    def report(items: int) -> None:
-        nonlocal done, last_written, pause
-        done += items
+    def write_line(done: int, total: int) -> None:
+        nonlocal last_written, pause
         now = monotonic()
         if now - last_written >= pause:
             _write(f"{description}: {done:,} of {total:,}" if total else f"{description}: {done:,}")
             last_written, pause = now, LINE_SECONDS
 
-    return report
+    return write_line
 
 
 @contextmanager
