@@ -232,7 +232,7 @@ def test_wrong_settings_are_refused():
         scenes.change_fact(scene, "color", 0)
     with pytest.raises(ValueError, match=r"^`style`.*got 'oil'"):
         scenes.draw_scene(scene, style="oil")
-    with pytest.raises(ValueError, match=r"^`size`.*at least 16 pixels.*got 8"):
+    with pytest.raises(ValueError, match=r"^`size`.*at least 16, got 8"):
         scenes.draw_scene(scene, size=8)
 
 

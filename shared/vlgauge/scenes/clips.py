@@ -6,7 +6,8 @@ import numpy as np
 from PIL import Image
 
 from vlgauge.core.errors import UsageError
-from vlgauge.scenes.content import Scene, change_fact, check_split, single_scenes
+from vlgauge.core.validation import check_choice
+from vlgauge.scenes.content import SPLITS, Scene, change_fact, single_scenes
 from vlgauge.scenes.drawing import Drawing, background_shade, jitter_of, paint, place_at
 from vlgauge.scenes.wording import (
     WORDING,
@@ -134,7 +135,7 @@ def clips(n: int, seed: int, split: str = "train", *, style: str = "flat") -> li
     Raises:
         ValueError: If the split is unknown or has fewer than `n` contents (train about 1,200, the others 150 each).
     """
-    check_split(split)
+    check_choice("split", split, SPLITS)
     rng = np.random.default_rng(seed)
     contents = [(scene, way) for scene in single_scenes() if scene.split == split for way in DIRECTIONS]
     if n > len(contents):

@@ -8,6 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from vlgauge.core.errors import UsageError
+from vlgauge.core.validation import check_choice
 
 SHAPES = ("circle", "square", "triangle", "star", "cross", "ring")
 """Shapes of objects."""
@@ -41,7 +42,7 @@ class SceneObject:
 
     def __post_init__(self) -> None:
         for name, known in (("shape", SHAPES), ("colour", COLOURS), ("size", SIZES)):
-            _check_scene(name, getattr(self, name), known)
+            check_choice(name, getattr(self, name), known)
 
     @property
     def label(self) -> str:
@@ -67,7 +68,7 @@ class Scene:
     background: str
 
     def __post_init__(self) -> None:
-        _check_scene("background", self.background, BACKGROUNDS)
+        check_choice("background", self.background, BACKGROUNDS)
         if len(self.objects) == 1 and self.relation is None:
             return
         if len(self.objects) != 2 or not may_meet(*self.objects):
@@ -76,7 +77,7 @@ class Scene:
                 "must be one object without relation, or two that differ in shape and in color, got "
                 f"{' and '.join(thing.label for thing in self.objects) or 'none'} with {self.relation!r}",
             )
-        _check_scene("relation", self.relation, tuple(OPPOSITES))
+        check_choice("relation", self.relation, tuple(OPPOSITES))
 
     @property
     def key(self) -> str:
@@ -98,20 +99,6 @@ class Scene:
         if self.relation is None:
             return self
         return replace(self, objects=self.objects[::-1], relation=OPPOSITES[self.relation])
-
-
-def check_split(split: str) -> None:
-    """Check that `split` is one of `SPLITS`.
-
-    Raises:
-        ValueError: If it is not.
-    """
-    _check_scene("split", split, SPLITS)
-
-
-def _check_scene(name: str, value: str | None, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise UsageError.about(name, f"must be one of {', '.join(known)}, got {value!r}")
 
 
 @lru_cache(maxsize=1)
@@ -152,7 +139,7 @@ def scenes(n: int, seed: int, split: str = "train") -> list[Scene]:
     Raises:
         ValueError: If the split is unknown or has fewer than `n` contents (train 43,000, the others 5,300 each).
     """
-    check_split(split)
+    check_choice("split", split, SPLITS)
     rng = np.random.default_rng(seed)
     every = single_scenes()
     singles = iter([every[index] for index in rng.permutation(len(every)) if every[index].split == split])
@@ -191,7 +178,7 @@ def change_fact(scene: Scene, what: str, seed: int) -> Scene | None:
     Raises:
         ValueError: If `what` is not one of `CHANGES`.
     """
-    _check_scene("what", what, CHANGES)
+    check_choice("what", what, CHANGES)
     rng = np.random.default_rng(seed)
     if what == "place":
         return None if scene.relation is None else replace(scene, relation=OPPOSITES[scene.relation])

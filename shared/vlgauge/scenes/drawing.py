@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw
 
-from vlgauge.core.errors import UsageError
+from vlgauge.core.validation import check_choice, check_int
 from vlgauge.scenes.content import Scene, SceneObject
 
 STYLES = ("flat", "outlined")
@@ -131,10 +131,8 @@ def paint(
     Raises:
         ValueError: If the style is unknown or the size below 16.
     """
-    if style not in STYLES:
-        raise UsageError.about("style", f"must be one of {', '.join(STYLES)}, got {style!r}")
-    if size < 16:
-        raise UsageError.about("size", f"must be at least 16 pixels, got {size}")
+    check_choice("style", style, STYLES)
+    check_int("size", size, 16)
     side = size * _SCALE
     canvas = Image.new("RGB", (side, side), background)
     if style == "outlined":

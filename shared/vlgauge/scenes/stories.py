@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from PIL import Image
 
-from vlgauge.scenes.content import BACKGROUNDS, OPPOSITES, Scene, SceneObject, check_split, may_meet, things
+from vlgauge.core.validation import check_choice
+from vlgauge.scenes.content import BACKGROUNDS, OPPOSITES, SPLITS, Scene, SceneObject, may_meet, things
 from vlgauge.scenes.drawing import Box, Drawing, draw_scene
 from vlgauge.scenes.telling import tell
 from vlgauge.scenes.wording import ObjectMention, Statement, noun_phrase, pick
@@ -147,7 +148,7 @@ def stories(n: int, seed: int, split: str = "train", *, style: str = "flat") -> 
     Raises:
         ValueError: If there is no such split.
     """
-    check_split(split)
+    check_choice("split", split, SPLITS)
     rng = np.random.default_rng(seed)
     found: dict[str, SceneStory] = {}
     while len(found) < n:
