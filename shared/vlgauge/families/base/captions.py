@@ -50,18 +50,14 @@ def fill_rows(
         ``scores`` and the keys of `counts` as lists of `n_rows` values, and ``details``, a list with {} for the other
         rows or None.
     """
-    every = np.full(n_rows, np.nan)
-    every[list(rows)] = list(scores)
-    found: dict[str, Any] = {"scores": every.tolist(), "details": None}
-    for name, own in (counts or {}).items():
-        found[name] = list(own)
-        if len(rows) < n_rows:
-            numbers = dict(zip(rows, own, strict=True))
-            found[name] = [numbers.get(row, math.nan) for row in range(n_rows)]
-    if details is not None:
-        by_row = dict(zip(rows, details, strict=True))
-        found["details"] = [by_row.get(row, {}) for row in range(n_rows)]
-    return found
+
+    def fill(values: Iterable[Any], default: Any) -> list[Any]:
+        by_row = dict(zip(rows, values, strict=True))
+        return [by_row.get(row, default) for row in range(n_rows)]
+
+    found: dict[str, Any] = {"scores": fill(map(float, scores), math.nan)}
+    found |= {name: fill(own, math.nan) for name, own in (counts or {}).items()}
+    return found | {"details": None if details is None else fill(details, {})}
 
 
 class CaptionMetric(Metric):
