@@ -14,8 +14,8 @@ from vlgauge.cli import main
 from vlgauge.cli.outputs import write_result
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import FileLimitError, limits
-from vlgauge.inputs.sandbox import parquet, use_sandbox
-from vlgauge.inputs.tables import files
+from vlgauge.inputs.sandbox import use_sandbox
+from vlgauge.inputs.tables import files, parquet
 from vlgauge.leaderboard import Dataset, Model, read_run, record_of
 from vlgauge.leaderboard.exporters import dataset_card, results_repository
 from vlgauge.leaderboard.recorded_scores import check_scores, scores_digest, scores_of_records

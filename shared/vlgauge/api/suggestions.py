@@ -10,8 +10,8 @@ from vlgauge.core.validation import is_missing
 from vlgauge.families.base.columns import Captions, Column, Images, References, Story, Text
 from vlgauge.families.base.components import Components
 from vlgauge.families.base.video_columns import Videos
+from vlgauge.inputs.datasets.kinds import is_clip, kind_of_cell
 from vlgauge.inputs.images.cells import is_single_image
-from vlgauge.inputs.sandbox.kinds import is_clip, kind_of_cell
 from vlgauge.inputs.tables.files import Rows
 
 _LOOKED_AT = 50  # rows

@@ -26,8 +26,8 @@ from vlgauge.core.files import (
     parse_json,
     refuse,
 )
+from vlgauge.inputs.datasets.kinds import kind_of_cell
 from vlgauge.inputs.sandbox import Part, run
-from vlgauge.inputs.sandbox.kinds import kind_of_cell
 
 TAR, ZIP = ".tar", ".zip"
 _AT_A_TIME = 1000  # members per task

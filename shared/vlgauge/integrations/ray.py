@@ -31,8 +31,8 @@ from vlgauge.core.progress import Progress, progress_bar
 from vlgauge.core.run_locks import exclusive_run
 from vlgauge.core.validation import check_float, check_int, short_repr
 from vlgauge.inputs.sandbox import use_sandbox
-from vlgauge.inputs.sandbox.parquet import parquet_table
 from vlgauge.inputs.tables.files import PICTURED, READERS, make_paths_absolute, read_rows, take_column
+from vlgauge.inputs.tables.parquet import parquet_table
 from vlgauge.integrations.batches import COUNTS, RowScorer, check_id, sort_ids
 from vlgauge.integrations.run_identity import contents_of
 from vlgauge.integrations.scored_batches import ScoredBatches

@@ -10,8 +10,8 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.files import STDIN, read_bytes
 from vlgauge.core.results import SIDECAR, row_keys
 from vlgauge.core.validation import short_repr
-from vlgauge.inputs.sandbox.parquet import parquet_metadata
 from vlgauge.inputs.tables.files import FILE, Rows, parse_json_file, read_rows, without_blanks
+from vlgauge.inputs.tables.parquet import parquet_metadata
 from vlgauge.leaderboard.run_files import WITH_SIDECAR, as_kept
 from vlgauge.stats import LARGEST
 from vlgauge.stats.drawing import is_unlabeled

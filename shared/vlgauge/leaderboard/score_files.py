@@ -8,7 +8,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.files import limits
 from vlgauge.core.results import row_keys
 from vlgauge.core.validation import short_repr
-from vlgauge.inputs.sandbox.parquet import parquet_rows
+from vlgauge.inputs.tables.parquet import parquet_rows
 from vlgauge.leaderboard.record import Record
 from vlgauge.leaderboard.recorded_scores import check_scores, score_columns, score_keys
 from vlgauge.leaderboard.runs import Run, numbers

@@ -17,7 +17,8 @@ from made_data_sets import COMMITS, N_ROWS
 
 import vlgauge
 from vlgauge.api.row_sources import hub as hub_rows
-from vlgauge.inputs.sandbox import data_set_tasks, workers
+from vlgauge.inputs.datasets import sandbox_tasks
+from vlgauge.inputs.sandbox import workers
 
 MOST_EXTRA = 200  # MB
 DEEP = b'{"caption": "x", "a": ' + b"[" * 20_000 + b"]" * 20_000 + b"}\n"
@@ -88,7 +89,7 @@ def test_only_a_worker_names_what_loads_data_sets():
             name = getattr(node, "attr", getattr(node, "id", getattr(node, "name", None)))
             if isinstance(name, str) and name.startswith("load_dataset"):
                 found.add(path.relative_to(rooms).as_posix())
-    assert found == {"inputs/sandbox/data_set_tasks.py"}
+    assert found == {"inputs/datasets/sandbox_tasks.py"}
 
 
 @pytest.mark.streaming
@@ -164,13 +165,13 @@ def test_every_data_file_is_one_of_the_commit_whatever_the_card_says(monkeypatch
             name="default", data_files={"train": [f"hf://datasets/org/x@{COMMITS[0]}/a.json", file]}
         )
 
-    monkeypatch.setattr(data_set_tasks, "_begin", lambda *_: None)
+    monkeypatch.setattr(sandbox_tasks, "_begin", lambda *_: None)
     monkeypatch.setattr(datasets, "load_dataset_builder", lambda *_, **__: Builder())
     with pytest.raises(ValueError, match=r"^`dataset` must have its data files in its repository"):
-        data_set_tasks._open_split.__wrapped__("org/x", COMMITS[0], False, None)
+        sandbox_tasks._open_split.__wrapped__("org/x", COMMITS[0], False, None)
 
 
-@pytest.mark.parametrize("files", [data_set_tasks._ClosedFiles, data_set_tasks._ClosedLocalFiles])
+@pytest.mark.parametrize("files", [sandbox_tasks._ClosedFiles, sandbox_tasks._ClosedLocalFiles])
 def test_files_elsewhere_are_refused_with_any_arguments(files):
     # `datasets` passes the mode by position.
     with pytest.raises(ValueError, match=r"^`dataset` must have its data files in its repository"):

@@ -517,10 +517,10 @@ def test_nothing_else_opens_a_door():
     checkout = root.parents[1]
     sources = [*root.rglob("*.py"), *checkout.glob("metrics/**/*.py"), *checkout.glob("scripts/**/*.py")]
     # Hub datasets are read by `datasets` in a worker process, whose requests have its time limit.
-    data_set_tasks = root / "inputs" / "sandbox" / "data_set_tasks.py"
+    sandbox_tasks = root / "inputs" / "datasets" / "sandbox_tasks.py"
     found = []
     for path in sources:
-        if path.parent == Path(network.__file__).parent or path == data_set_tasks:
+        if path.parent == Path(network.__file__).parent or path == sandbox_tasks:
             continue
         text = path.read_text("utf-8")
         for node in ast.walk(ast.parse(text)) if TELLING.search(text) else ():

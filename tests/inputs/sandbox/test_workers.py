@@ -23,7 +23,7 @@ from vlgauge.core.errors import NetworkError, UsageError
 from vlgauge.core.files import FileLimitError
 from vlgauge.inputs.images import sandboxed
 from vlgauge.inputs.sandbox import EvictedError, SandboxError, messages, run, stop_idle, stream, use_sandbox, workers
-from vlgauge.inputs.sandbox.parquet import parquet_rows
+from vlgauge.inputs.tables.parquet import parquet_rows
 
 HELPERS = Path(__file__).resolve().parents[2] / "helpers"
 pytestmark = pytest.mark.usefixtures("tasks")

@@ -11,13 +11,13 @@ from vlgauge.api.row_sources.source import Kind, Origin
 from vlgauge.checkpoints.hub import hub_requests, unreachable
 from vlgauge.core.errors import NetworkError, UsageError
 from vlgauge.core.optional_dependencies import check_version
+from vlgauge.inputs.datasets.hub_errors import in_words
 from vlgauge.inputs.sandbox import MEGABYTE, EvictedError, Part, start, stream
-from vlgauge.inputs.sandbox.hub_errors import in_words
-from vlgauge.inputs.sandbox.parquet import batches_of, objects
+from vlgauge.inputs.tables.parquet import batches_of, objects
 
 PREFIX = "hub:"
 MOST_FOUND = 20
-_TASKS = "vlgauge.inputs.sandbox.data_set_tasks"
+_TASKS = "vlgauge.inputs.datasets.sandbox_tasks"
 # Limits of a worker. `datasets` reads ahead up to 128 MB, and each row group of a Parquet file as a whole, several
 # times over.
 _LIMITS: dict[str, Any] = {"memory": 2048 * MEGABYTE, "seconds": 20.0, "most_bytes": 128 * MEGABYTE}
@@ -45,7 +45,7 @@ class Pinned:
         return f"hf://datasets/{self.id}@{self.revision}/"
 
     def task(self, function: str, **settings: Any) -> Iterator[Part]:
-        """Run a task of `vlgauge.inputs.sandbox.data_set_tasks` on this dataset, and yield the parts of its output.
+        """Run a task of `vlgauge.inputs.datasets.sandbox_tasks` on this dataset, and yield the parts of its output.
 
         Raises:
             UsageError: If the task fails, for example because the dataset cannot be read.

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from vlgauge.inputs.sandbox.kinds import CLIPS, Kind, is_clip, kind_of_cell, kinds_of_rows
+from vlgauge.inputs.datasets.kinds import CLIPS, Kind, is_clip, kind_of_cell, kinds_of_rows
 
 __all__ = ["CLIPS", "Kind", "Origin", "Source", "is_clip", "kind_of_cell", "kinds_of_rows"]
 

@@ -25,7 +25,7 @@ from vlgauge.families.style.counts import KnownCaptions, StyleCounts, Table
 from vlgauge.families.style.tokenizers import TOKENIZERS
 from vlgauge.families.style.weights import OrderCounts, rows_among_sorted
 from vlgauge.inputs.sandbox import SandboxError
-from vlgauge.inputs.sandbox.parquet import parquet_table
+from vlgauge.inputs.tables.parquet import parquet_table
 from vlgauge.inputs.text.ngrams import MAX_ORDER, Ints
 from vlgauge.version import __version__
 

@@ -38,8 +38,8 @@ from vlgauge.core.files import (
 from vlgauge.core.optional_dependencies import importing
 from vlgauge.core.validation import as_list, is_missing, warn
 from vlgauge.inputs.sandbox import MEGABYTE, is_sandboxed, run, use_sandbox
-from vlgauge.inputs.sandbox.parquet import parquet_rows
 from vlgauge.inputs.tables.caption_files import add_columns, rows_of_object
+from vlgauge.inputs.tables.parquet import parquet_rows
 
 Rows = list[dict[str, Any]]
 

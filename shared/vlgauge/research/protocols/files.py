@@ -9,8 +9,8 @@ from vlgauge.core import files
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import FilePath
 from vlgauge.core.validation import check_int, short_repr
-from vlgauge.inputs.sandbox.parquet import parquet_rows
 from vlgauge.inputs.tables.files import read_rows, rows_called
+from vlgauge.inputs.tables.parquet import parquet_rows
 
 _KINDS = {str: "a string", list: "a list", dict: "an object", bool: "true or false", int: "a number", float: "a number"}
 

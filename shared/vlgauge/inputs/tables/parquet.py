@@ -66,7 +66,7 @@ def parquet_metadata(data: bytes, key: str, name: str, got: str) -> bytes:
     Raises:
         UsageError: If the metadata are too large.
     """
-    task, subject = "vlgauge.inputs.sandbox.parquet_tasks:metadata", f"{name}, {got!r},"
+    task, subject = "vlgauge.inputs.tables.parquet_tasks:metadata", f"{name}, {got!r},"
     (part,) = run(task, {"key": key}, data, subject=subject, most_bytes=_MOST_METADATA, memory=MEMORY + len(data))
     return part.body
 
@@ -100,7 +100,7 @@ def _batches(data: bytes, name: str, got: object, settings: dict[str, Any]) -> G
     """Yield the batches. The first one arrives after the worker has checked that all of them are within the limits."""
     limit = settings["limit"]
     parts = run(
-        "vlgauge.inputs.sandbox.parquet_tasks:batches",
+        "vlgauge.inputs.tables.parquet_tasks:batches",
         {"name": name, "got": str(got), **settings},
         data,
         subject=f"{name}, {str(got)!r},",

@@ -16,9 +16,9 @@ from huggingface_hub import HfApi, HfFileSystem, constants
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import short_repr
-from vlgauge.inputs.sandbox.hub_errors import in_words
-from vlgauge.inputs.sandbox.kinds import Kind, kind_of_cell
-from vlgauge.inputs.sandbox.parquet_tasks import arrow_stream, python_bytes
+from vlgauge.inputs.datasets.hub_errors import in_words
+from vlgauge.inputs.datasets.kinds import Kind, kind_of_cell
+from vlgauge.inputs.tables.parquet_tasks import arrow_stream, python_bytes
 
 # Builders that run no code of the dataset and request nothing outside of its repository.
 _BUILDERS = ("arrow", "csv", "imagefolder", "json", "parquet", "text", "videofolder", "webdataset")
@@ -57,7 +57,7 @@ def configurations(settings: dict[str, Any], content: bytes) -> Iterator[tuple[l
     """Yield once the names of the configurations, and no bytes.
 
     Args:
-        settings: Identity of the dataset and access to the Hub, as passed by `vlgauge.inputs.data_sets`.
+        settings: Identity of the dataset and access to the Hub, as passed by `vlgauge.api.row_sources.hub`.
         content: Not used.
 
     Raises:

@@ -9,7 +9,7 @@ import pytest
 
 from vlgauge.core import files
 from vlgauge.core.errors import UsageError
-from vlgauge.inputs.sandbox import parquet
+from vlgauge.inputs.tables import parquet
 
 
 def written(table, **options):

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from vlgauge.core.errors import UsageError
-from vlgauge.inputs.sandbox.hub_errors import in_words
+from vlgauge.inputs.datasets.hub_errors import in_words
 
 
 def test_a_missing_data_file_is_named_without_the_folder_of_the_worker():

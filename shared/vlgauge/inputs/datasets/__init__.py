@@ -1,0 +1,1 @@
+"""Datasets of the Hub, opened in the sandbox."""
