@@ -1,14 +1,13 @@
 """Base class of metrics that compare stories by scores of other metrics."""
 
 import math
-import numbers
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import datasets
 
 from vlgauge.core.errors import UsageError
-from vlgauge.core.validation import LONGEST_SHOWN, short_repr, suggest_word
+from vlgauge.core.validation import LONGEST_SHOWN, check_float, is_missing, plain_number, suggest_word
 from vlgauge.families.base.columns import Column
 from vlgauge.families.base.metric import Metric
 
@@ -55,16 +54,9 @@ def component(value: Any, name: str, place: str) -> float:
     Raises:
         ValueError: If the value is not a number, is infinite, or is outside the range of the metric.
     """
-    if value is None:
+    if is_missing(plain_number(value)):
         return math.nan
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise UsageError.about(place, f"must be a number, NaN or None, got {type(value).__name__}")
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if math.isinf(number):
-        raise UsageError.about(place, f"must be finite, NaN or None, got {short_repr(value)}")
+    number = check_float(place, value, "a finite number, NaN or None")
     smallest, largest = _RANGES[name]
     if number < smallest - _ROUNDING or number > largest + _ROUNDING:
         wanted = f"at most {largest:g}" if math.isinf(smallest) else f"from {smallest:g} to {largest:g}"
