@@ -345,13 +345,13 @@ def decode_image(
                 del image.info["transparency"]
             # Rotate in place, because a decoded photograph is large, with four bytes per pixel in any mode.
             ImageOps.exif_transpose(image, in_place=True)
-            picture: Image.Image = image
+            pixels: Image.Image = image
             if convert == "early" and image.mode != "RGB":
                 # Remove the transparency, about whose loss Pillow would warn. Images are always scored without their
                 # alpha channel.
                 image.info.pop("transparency", None)
-                picture = image.convert("RGB")
-    return picture, animated
+                pixels = image.convert("RGB")
+    return pixels, animated
 
 
 def image_head(cell: Mapping[str, Any], place: str) -> tuple[tuple[int, int], str]:

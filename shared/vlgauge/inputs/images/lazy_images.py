@@ -105,15 +105,15 @@ def unique_images(images: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[list[W
     Returns:
         The distinct images, and the index of the image of each row, shape ``(n,)``.
     """
-    pictures: list[WholeImage] = []
+    distinct: list[WholeImage] = []
     known: dict[str | bytes, int] = {}
-    picture_of = np.empty(len(images), dtype=np.intp)
+    index_of_row = np.empty(len(images), dtype=np.intp)
     for row in range(len(images)):
         cell = images[row][0]
-        picture_of[row] = known.setdefault(cell["bytes"] or cell["path"], len(known))
-        if len(known) > len(pictures):
-            pictures.append(WholeImage(cell, f"images[{row}]"))
-    return pictures, picture_of
+        index_of_row[row] = known.setdefault(cell["bytes"] or cell["path"], len(known))
+        if len(known) > len(distinct):
+            distinct.append(WholeImage(cell, f"images[{row}]"))
+    return distinct, index_of_row
 
 
 def unique_rgb_images(
@@ -130,11 +130,11 @@ def unique_rgb_images(
     Returns:
         The distinct images, and the index of the image of each row, shape ``(n,)``.
     """
-    pictures, picture_of = unique_images(images)
-    for picture in pictures:
-        if picture.find_stored_mode() not in ("RGB", "L", None):
-            picture.convert = "early"
-    return pictures, picture_of
+    distinct, index_of_row = unique_images(images)
+    for image in distinct:
+        if image.find_stored_mode() not in ("RGB", "L", None):
+            image.convert = "early"
+    return distinct, index_of_row
 
 
 class SharedImage:
