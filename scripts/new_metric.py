@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from string import Template
+from typing import Any
 
 import yaml
 
@@ -209,7 +210,7 @@ def _card(path: Path, words: dict[str, str]) -> str:
     text = path.read_text("utf-8")
     front, body = text.split("---\n", 2)[1:]
     facts = yaml.safe_load(front)
-    own = {"title": f"{words['title']} TODO", "short_description": "TODO its question?"}
+    own: dict[str, Any] = {"title": f"{words['title']} TODO", "short_description": "TODO its question?"}
     own |= {"paper": "[TODO](https://example.org)"}
     own |= {"reading": [f"TODO {what}." for what in ("What the score measures", "What to compare", "What it ignores")]}
     facts |= own | ({"extra": words["name"].replace("_", "-")} if "extra" in facts else {})

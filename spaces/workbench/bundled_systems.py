@@ -4,7 +4,7 @@ from functools import cache, lru_cache
 from threading import Lock
 
 from vlgauge.api.row_sources import Origin, RowReader
-from vlgauge.api.row_sources.tables import TableRows
+from vlgauge.api.row_sources.tables import UploadedRows
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import DATA
 from vlgauge.inputs.tables.files import Rows, read_rows
@@ -37,7 +37,7 @@ def compare_bundled(names: tuple[str, ...], metrics: tuple[str, ...], profile: s
 def _compare(names: tuple[str, ...], metrics: tuple[str, ...], profile: str) -> Compared:
     loaded = [metric_of(metric, profile) for metric in metrics]
     columns = [column for metric in loaded for column in metric.columns]
-    source = TableRows(rows(), Origin(TABLE.name))
+    source = UploadedRows(rows(), Origin(TABLE.name), packed=())
     shared = {"references": [REFERENCES], "id": ["id"]}
     return compare_systems(
         loaded, {name: RowReader(source, columns, {"predictions": [name], **shared}) for name in names}

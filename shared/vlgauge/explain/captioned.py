@@ -115,15 +115,14 @@ class ImageCaptions(Explanation):
         # Show the caption itself, independent of its rank.
         kept = rows[:N_LADDER] if row in rows[:N_LADDER] else [*rows[: N_LADDER - 1], row]
         folded = [other for other in rows if other not in kept]
-        nearest = self.details[row].get("best_reference")
-        references = [] if nearest is None else self.references_of(row)
+        nearest, references = self.details[row].get("best_reference"), self.references_of(row)
         return {
             "picture": None if self.of_videos or self._seen is None else thumbnail(self._seen[row]),
             "frames": self._frames(row) if self.of_videos else [],
             "ladder": [self._rung(other, row) for other in kept],
             "more": [self._rung(other, row) for other in folded[:N_FOLDED]],
             "n_more": len(folded),
-            "reference": references[nearest] if references else None,
+            "reference": references[nearest] if references and nearest is not None else None,
         }
 
     def _rung(self, other: int, row: int) -> dict[str, Any]:
