@@ -112,7 +112,7 @@ def entries(text: str) -> str:
 def page(name: str) -> str:
     """Return the API page of a metric."""
     cls = metric_class(name)
-    sections = dict(_SECTION.findall(cls.about[1]))
+    sections = dict(_SECTION.findall(cls.split_docstring()[1] + "\n"))
     example = "\n".join(line.removeprefix("    ") for line in sections["Examples"].strip("\n").splitlines())
     configs = ", ".join(f'`"{config}"`' for config in cls.configs)
     parts = [
@@ -181,7 +181,7 @@ def pages() -> dict[str, str]:
 def describe_class(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """Leave inputs and result out of the docstring of a metric class, because its page has sections for them."""
     if name.startswith("vlgauge_metrics."):
-        lines[:] = inspect.cleandoc((obj.__doc__ or "").replace(obj.about[1], "")).splitlines()
+        lines[:] = obj.split_docstring()[0].splitlines()
 
 
 def sign_class(

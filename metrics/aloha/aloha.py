@@ -16,49 +16,45 @@ from .formula import MOST_CHOICES
 from .formula import best_matching
 from .formula import choices
 
-_DESCRIPTION = """\
-ALOHa matches the objects of a caption one to one with the objects of its references by the similarity of sentence
-embeddings. The score is the similarity of the least supported object, so a single hallucinated object is enough for a
-low score. All nouns count, not only those of a fixed list. Higher is better. A caption without objects hallucinates
-nothing, so report recall as well.
-"""
-
-_INPUTS = """
-Args:
-    predictions: Captions, one string per row.
-    references: References, a string or a list of strings per row.
-    objects: Objects to use instead of a parser: {"predictions": a list of objects per row, "references": a list per
-        row}. An object is a string or a list of alternatives: ["dog", "cat"] for "a dog or a cat".
-    return_details: Whether to add the matched pairs of each row.
-
-Returns:
-    aloha: Mean of the scores, in [-1, 1], higher is better.
-    aloha_scores: One score per row. A caption without objects scores 1, or NaN with `variant="released"`. NaN if there
-        are no references or if they contain no objects.
-    aloha_undefined: Number of undefined scores.
-    aloha_n_empty: Number of captions without objects.
-    aloha_signature: Settings and versions that the scores depend on.
-
-Examples:
-    >>> import evaluate
-    >>> vectors = {"dog": [1.0, 0.0], "hound": [0.8, 0.6], "cat": [0.0, 1.0]}
-    >>> aloha = evaluate.load("vlgauge/aloha", encoder=lambda words: [vectors[word] for word in words])
-    >>> result = aloha.compute(
-    ...     predictions=["a hound and a cat"],
-    ...     references=[["a dog"]],
-    ...     objects={"predictions": [["hound", "cat"]], "references": [["dog"]]},
-    ... )
-    >>> print(result["aloha"])
-    0.0
-"""
-
 VARIANTS = ("paper", "released")
 
 
 class Aloha(scene_graphs.SceneGraphMetric):
-    """Similarity of the least supported object of a caption to its references."""
+    """Similarity of the least supported object of a caption to its references.
 
-    about = (_DESCRIPTION, _INPUTS)
+    ALOHa matches the objects of a caption one to one with the objects of its references by the similarity of sentence
+    embeddings. The score is the similarity of the least supported object, so a single hallucinated object is enough for
+    a low score. All nouns count, not only those of a fixed list. Higher is better. A caption without objects
+    hallucinates nothing, so report recall as well.
+
+    Args:
+        predictions: Captions, one string per row.
+        references: References, a string or a list of strings per row.
+        objects: Objects to use instead of a parser: {"predictions": a list of objects per row, "references": a list per
+            row}. An object is a string or a list of alternatives: ["dog", "cat"] for "a dog or a cat".
+        return_details: Whether to add the matched pairs of each row.
+
+    Returns:
+        aloha: Mean of the scores, in [-1, 1], higher is better.
+        aloha_scores: One score per row. A caption without objects scores 1, or NaN with `variant="released"`. NaN if
+            there are no references or if they contain no objects.
+        aloha_undefined: Number of undefined scores.
+        aloha_n_empty: Number of captions without objects.
+        aloha_signature: Settings and versions that the scores depend on.
+
+    Examples:
+        >>> import evaluate
+        >>> vectors = {"dog": [1.0, 0.0], "hound": [0.8, 0.6], "cat": [0.0, 1.0]}
+        >>> aloha = evaluate.load("vlgauge/aloha", encoder=lambda words: [vectors[word] for word in words])
+        >>> result = aloha.compute(
+        ...     predictions=["a hound and a cat"],
+        ...     references=[["a dog"]],
+        ...     objects={"predictions": [["hound", "cat"]], "references": [["dog"]]},
+        ... )
+        >>> print(result["aloha"])
+        0.0
+    """
+
     papers = ("https://aclanthology.org/2024.naacl-short.30",)
     rewards_silence = True
     setting_groups = (scene_graphs.EncoderSettings,)

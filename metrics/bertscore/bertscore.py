@@ -30,37 +30,6 @@ from .weights import document_counts
 from .weights import read_baseline
 from .weights import texts_of
 
-_DESCRIPTION = """\
-BERTScore matches each token of a caption with the most similar token of a reference, and the other way round, by the
-cosine similarity of their contextual embeddings in one layer of a BERT or RoBERTa. The score is the F-measure of the
-two means. Higher is better. BERTScore requires references.
-"""
-
-_INPUTS = """
-Args:
-    predictions: Captions, one string per row.
-    references: References, a string or a list of strings per row.
-    return_details: Whether to add the score with each reference, and the similarities of the tokens of the caption and
-        its best reference.
-
-Returns:
-    bertscore: Mean of the F-measures, at most 1, higher is better.
-    bertscore_scores: One F-measure per row, the maximum over its references. 0 for an empty caption, NaN for an empty
-        list of references.
-    bertscore_undefined: Number of undefined scores.
-    bertscore_signature: Settings and versions that the scores depend on.
-    bertscore_precision, bertscore_recall: The other two values, each with scores, undefined and signature.
-
-Examples:
-    >>> import evaluate
-    >>> bertscore = evaluate.load("vlgauge/bertscore", profile="embedded")
-    >>> result = bertscore.compute(predictions=["a dog runs"], references=[["a dog is running", "a cat sleeps"]])
-    >>> print(0.0 < result["bertscore"] <= 1.0)
-    True
-    >>> print(bertscore.compute(predictions=["a dog"], references=["a dog"])["bertscore_precision"] > 0.999)
-    True
-"""
-
 PARTS = ("precision", "recall")
 
 AllLayersEncoder = token_encoders.AllLayersEncoder
@@ -92,9 +61,36 @@ class Tokenized:
 
 
 class Bertscore(base.CaptionMetric):
-    """Greedy matching of contextual token embeddings (Zhang et al., 2020)."""
+    """Greedy matching of contextual token embeddings (Zhang et al., 2020).
 
-    about = (_DESCRIPTION, _INPUTS)
+    BERTScore matches each token of a caption with the most similar token of a reference, and the other way round, by
+    the cosine similarity of their contextual embeddings in one layer of a BERT or RoBERTa. The score is the F-measure
+    of the two means. Higher is better. BERTScore requires references.
+
+    Args:
+        predictions: Captions, one string per row.
+        references: References, a string or a list of strings per row.
+        return_details: Whether to add the score with each reference, and the similarities of the tokens of the caption
+            and its best reference.
+
+    Returns:
+        bertscore: Mean of the F-measures, at most 1, higher is better.
+        bertscore_scores: One F-measure per row, the maximum over its references. 0 for an empty caption, NaN for an
+            empty list of references.
+        bertscore_undefined: Number of undefined scores.
+        bertscore_signature: Settings and versions that the scores depend on.
+        bertscore_precision, bertscore_recall: The other two values, each with scores, undefined and signature.
+
+    Examples:
+        >>> import evaluate
+        >>> bertscore = evaluate.load("vlgauge/bertscore", profile="embedded")
+        >>> result = bertscore.compute(predictions=["a dog runs"], references=[["a dog is running", "a cat sleeps"]])
+        >>> print(0.0 < result["bertscore"] <= 1.0)
+        True
+        >>> print(bertscore.compute(predictions=["a dog"], references=["a dog"])["bertscore_precision"] > 0.999)
+        True
+    """
+
     papers = ("https://arxiv.org/abs/1904.09675",)
     source_settings = ("model", "idf", "baseline")
 

@@ -14,52 +14,48 @@ from .formula import capture_score
 from .formula import f_measure
 from .formula import match
 
-_DESCRIPTION = """\
-CAPTURE compares detailed captions by their scene content: objects, attributes and relations are matched with those in
-each reference, first exact matches, then synonyms, and the remaining phrases by the similarity of sentence embeddings.
-The three F-scores are averaged with weights 5, 5 and 2. Higher is better. CAPTURE requires references.
-"""
-
-_INPUTS = """
-Args:
-    predictions: Captions, one string of one or more sentences per row.
-    references: References, a string or a list of strings per row.
-    graphs: Scene graphs to use instead of a parser: {"predictions": one per row, "references": a list per row, one for
-        each reference}. Each is a dictionary with "objects", "attributes" and "relations", a list of lists of one to
-        three words, or text such as "( dog , is , brown ) , ( dog , chase , cat )".
-    return_details: Whether to add the matched phrases for each reference.
-
-Returns:
-    capture: Mean of the scores, 0 to about 1, higher is better.
-    capture_scores: One score per row, the mean over its references. NaN without references.
-    capture_undefined: Number of undefined scores.
-    capture_objects, capture_attributes, capture_relations: Means of the F-scores, each with its own _scores, _undefined
-        and _signature.
-    capture_signature: Settings and versions that the scores depend on.
-
-Examples:
-    >>> import evaluate
-    >>> capture = evaluate.load("vlgauge/capture", soft=False)
-    >>> result = capture.compute(
-    ...     predictions=["A brown dog. It chases a cat."],
-    ...     references=[["A dog chases a black cat."]],
-    ...     graphs={
-    ...         "predictions": ["( dog , is , brown ) , ( dog , chase , cat )"],
-    ...         "references": [["( dog , chase , cat ) , ( cat , is , black )"]],
-    ...     },
-    ... )
-    >>> print(round(result["capture"], 3))
-    0.583
-"""
-
 VARIANTS = ("paper", "released")
 KINDS = ("objects", "attributes", "relations")
 
 
 class Capture(scene_graphs.SceneGraphMetric):
-    """Weighted mean of the F-scores of objects, attributes and relations, matched in three stages."""
+    """Weighted mean of the F-scores of objects, attributes and relations, matched in three stages.
 
-    about = (_DESCRIPTION, _INPUTS)
+    CAPTURE compares detailed captions by their scene content: objects, attributes and relations are matched with those
+    in each reference, first exact matches, then synonyms, and the remaining phrases by the similarity of sentence
+    embeddings. The three F-scores are averaged with weights 5, 5 and 2. Higher is better. CAPTURE requires references.
+
+    Args:
+        predictions: Captions, one string of one or more sentences per row.
+        references: References, a string or a list of strings per row.
+        graphs: Scene graphs to use instead of a parser: {"predictions": one per row, "references": a list per row, one
+            for each reference}. Each is a dictionary with "objects", "attributes" and "relations", a list of lists of
+            one to three words, or text such as "( dog , is , brown ) , ( dog , chase , cat )".
+        return_details: Whether to add the matched phrases for each reference.
+
+    Returns:
+        capture: Mean of the scores, 0 to about 1, higher is better.
+        capture_scores: One score per row, the mean over its references. NaN without references.
+        capture_undefined: Number of undefined scores.
+        capture_objects, capture_attributes, capture_relations: Means of the F-scores, each with its own _scores,
+            _undefined and _signature.
+        capture_signature: Settings and versions that the scores depend on.
+
+    Examples:
+        >>> import evaluate
+        >>> capture = evaluate.load("vlgauge/capture", soft=False)
+        >>> result = capture.compute(
+        ...     predictions=["A brown dog. It chases a cat."],
+        ...     references=[["A dog chases a black cat."]],
+        ...     graphs={
+        ...         "predictions": ["( dog , is , brown ) , ( dog , chase , cat )"],
+        ...         "references": [["( dog , chase , cat ) , ( cat , is , black )"]],
+        ...     },
+        ... )
+        >>> print(round(result["capture"], 3))
+        0.583
+    """
+
     papers = ("https://arxiv.org/abs/2405.19092",)
     setting_groups = (scene_graphs.EncoderSettings,)
 

@@ -35,54 +35,49 @@ from .objects import mscoco_table
 from .objects import names_in
 from .objects import object_table
 
-_DESCRIPTION = """\
-CHAIR counts hallucinated objects, which a caption mentions although they are not in the image, among the 80 objects of
-MS-COCO and their synonyms or a custom list. CHAIR_i is the proportion of hallucinated objects among the mentioned
-objects, and CHAIR_s is the proportion of captions with a hallucinated object. Lower is better. A caption that mentions
-no objects hallucinates nothing, so report recall as well.
-"""
-
-_INPUTS = """
-Args:
-    predictions: Captions, one string per row.
-    references: References, a string or a list of strings per row, whose objects count as present in the image. Optional
-        if `objects` is passed.
-    objects: List of the objects in each image, such as its annotated instances, in addition to the objects in its
-        references. An empty list means that the image contains no object of the table, and None that its objects are
-        unknown.
-    return_details: Whether to add the words of each caption and the objects in them.
-
-Returns:
-    chair: Number of hallucinated objects divided by the number of mentioned objects in all captions (CHAIR_i), in [0,
-        1], lower is better. NaN if no objects are mentioned.
-    chair_scores: CHAIR_i of each caption. NaN if it mentions no objects, or has neither references nor `objects`.
-    chair_undefined: Number of undefined scores.
-    chair_s: Proportion of captions with a hallucinated object (CHAIR_s), with its own _scores, _undefined and
-        _signature.
-    chair_recall, chair_precision, chair_f1, chair_length: Values over all captions: recall of the objects in the
-        images, precision of the mentioned objects, their F1 score, and words per caption.
-    chair_invented, chair_mentions, chair_found, chair_present, chair_named, chair_words: Counts of each caption. NaN
-        without references and `objects`. The corpus scores ignore such captions.
-    chair_signature: Settings and versions that the scores depend on.
-
-Examples:
-    >>> import evaluate
-    >>> chair = evaluate.load("vlgauge/chair")
-    >>> result = chair.compute(
-    ...     predictions=["a puppy and a horse on a couch"], references=[["a dog on a sofa", "a brown dog"]]
-    ... )
-    >>> print(round(result["chair"], 3), result["chair_s"], result["chair_recall"])
-    0.333 1.0 1.0
-"""
-
 
 class Chair(scene_graphs.ObjectMetric):
     """Proportion of hallucinated objects among the mentioned objects.
 
     Only the variant "opera" requires a model, NLTK's tagger.
+
+    CHAIR counts hallucinated objects, which a caption mentions although they are not in the image, among the 80 objects
+    of MS-COCO and their synonyms or a custom list. CHAIR_i is the proportion of hallucinated objects among the
+    mentioned objects, and CHAIR_s is the proportion of captions with a hallucinated object. Lower is better. A caption
+    that mentions no objects hallucinates nothing, so report recall as well.
+
+    Args:
+        predictions: Captions, one string per row.
+        references: References, a string or a list of strings per row, whose objects count as present in the image.
+            Optional if `objects` is passed.
+        objects: List of the objects in each image, such as its annotated instances, in addition to the objects in its
+            references. An empty list means that the image contains no object of the table, and None that its objects
+            are unknown.
+        return_details: Whether to add the words of each caption and the objects in them.
+
+    Returns:
+        chair: Number of hallucinated objects divided by the number of mentioned objects in all captions (CHAIR_i), in
+            [0, 1], lower is better. NaN if no objects are mentioned.
+        chair_scores: CHAIR_i of each caption. NaN if it mentions no objects, or has neither references nor `objects`.
+        chair_undefined: Number of undefined scores.
+        chair_s: Proportion of captions with a hallucinated object (CHAIR_s), with its own _scores, _undefined and
+            _signature.
+        chair_recall, chair_precision, chair_f1, chair_length: Values over all captions: recall of the objects in the
+            images, precision of the mentioned objects, their F1 score, and words per caption.
+        chair_invented, chair_mentions, chair_found, chair_present, chair_named, chair_words: Counts of each caption.
+            NaN without references and `objects`. The corpus scores ignore such captions.
+        chair_signature: Settings and versions that the scores depend on.
+
+    Examples:
+        >>> import evaluate
+        >>> chair = evaluate.load("vlgauge/chair")
+        >>> result = chair.compute(
+        ...     predictions=["a puppy and a horse on a couch"], references=[["a dog on a sofa", "a brown dog"]]
+        ... )
+        >>> print(round(result["chair"], 3), result["chair_s"], result["chair_recall"])
+        0.333 1.0 1.0
     """
 
-    about = (_DESCRIPTION, _INPUTS)
     papers = ("https://aclanthology.org/D18-1437",)
     rewards_silence = True
 

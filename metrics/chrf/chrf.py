@@ -13,43 +13,39 @@ from .formula import f_score
 from .formula import summands
 from .formula import words
 
-_DESCRIPTION = """\
-chrF compares the character n-grams of length 1 to 6 in captions and references by an F-score that weights recall higher
-than precision. chrF++ also counts words and word bigrams. The counts of all captions are summed before the division.
-Higher is better. chrF requires references and no model.
-"""
-
-_INPUTS = """
-Args:
-    predictions: Captions, one string per row.
-    references: References, a string or a list of strings per row.
-    return_details: Whether to add the words, the score with each reference, and the n-gram counts of each row.
-
-Returns:
-    chrf: chrF of the corpus, in [0, 1], higher is better. It is not the mean of the scores.
-    chrf_scores: chrF of each single caption with its best reference. NaN for an empty list of references.
-    chrf_characters_shared_1, ..., chrf_characters_shared_6, chrf_words_shared_1, chrf_words_shared_2, chrf_characters,
-        chrf_words, chrf_reference_characters, chrf_reference_words: Counts of each caption and its best reference, from
-        which chrF is computed: shared n-grams, characters, and words. NaN if the score is NaN.
-    chrf_undefined: Number of undefined scores. The corpus score ignores these rows.
-    chrf_signature: Settings and versions that the scores depend on.
-
-Examples:
-    >>> import evaluate
-    >>> chrf = evaluate.load("vlgauge/chrf")
-    >>> result = chrf.compute(
-    ...     predictions=["two dogs running on grass"],
-    ...     references=[["two dogs run on the grass", "dogs are playing"]],
-    ... )
-    >>> print(round(result["chrf"], 3))
-    0.577
-"""
-
 
 class Chrf(base.CaptionMetric):
-    """chrF or chrF++ of a corpus, with the score of each caption. It requires no model."""
+    """chrF or chrF++ of a corpus, with the score of each caption. It requires no model.
 
-    about = (_DESCRIPTION, _INPUTS)
+    chrF compares the character n-grams of length 1 to 6 in captions and references by an F-score that weights recall
+    higher than precision. chrF++ also counts words and word bigrams. The counts of all captions are summed before the
+    division. Higher is better. chrF requires references and no model.
+
+    Args:
+        predictions: Captions, one string per row.
+        references: References, a string or a list of strings per row.
+        return_details: Whether to add the words, the score with each reference, and the n-gram counts of each row.
+
+    Returns:
+        chrf: chrF of the corpus, in [0, 1], higher is better. It is not the mean of the scores.
+        chrf_scores: chrF of each single caption with its best reference. NaN for an empty list of references.
+        chrf_characters_shared_1, ..., chrf_characters_shared_6, chrf_words_shared_1, chrf_words_shared_2,
+            chrf_characters, chrf_words, chrf_reference_characters, chrf_reference_words: Counts of each caption and its
+            best reference, from which chrF is computed: shared n-grams, characters, and words. NaN if the score is NaN.
+        chrf_undefined: Number of undefined scores. The corpus score ignores these rows.
+        chrf_signature: Settings and versions that the scores depend on.
+
+    Examples:
+        >>> import evaluate
+        >>> chrf = evaluate.load("vlgauge/chrf")
+        >>> result = chrf.compute(
+        ...     predictions=["two dogs running on grass"],
+        ...     references=[["two dogs run on the grass", "dogs are playing"]],
+        ... )
+        >>> print(round(result["chrf"], 3))
+        0.577
+    """
+
     papers = ("https://aclanthology.org/W15-3049", "https://aclanthology.org/W17-4770")
 
     def __init__(self, *args: Any, word_order: int = 0, lowercase: bool = False, **host: Any) -> None:

@@ -16,42 +16,37 @@ from vlgauge.inputs.text import tokenizers  # From: "vlgauge[cider]@git+https://
 
 from .formula import cider_r_penalties
 
-_DESCRIPTION = """\
-CIDEr-D compares the n-grams of a caption with the n-grams of its references. N-grams that occur in the references of
-few images of the corpus get a high weight, and length differences are penalized. Higher is better. CIDEr-D requires
-references, a corpus of images (the rows of the call, or a saved table) and no model.
-"""
-
-_INPUTS = """
-Args:
-    predictions: Captions, one string per row.
-    references: References, a string or a list of strings per row.
-    return_details: Whether to add the score with each reference, and the share of unfinished captions.
-
-Returns:
-    cider: Mean of the scores, in [0, 10], higher is better.
-    cider_scores: One score per row, the mean over its references. NaN for an empty list of references.
-    cider_undefined: Number of undefined scores. These rows do not count as documents.
-    cider_signature: Settings and versions that the scores depend on.
-    cider_unfinished: With details, share of the captions that end in a word such as "a" or "with".
-
-Examples:
-    >>> import evaluate
-    >>> from vlgauge.families.ngram.cider import DocumentFrequency
-    >>> cider = evaluate.load("vlgauge/cider", df=DocumentFrequency({("a",): 90, ("dog",): 9}, 100))
-    >>> result = cider.compute(predictions=["a dog runs"], references=[["a dog is running", "a dog runs fast"]])
-    >>> print(round(result["cider"], 3))
-    3.503
-"""
-
-
 PENALTIES = {"cider-d": cider.gaussian_penalties, "cider-r": cider_r_penalties}
 
 
 class Cider(base.TokenMetric):
-    """CIDEr-D of the COCO caption evaluation. It requires no model."""
+    """CIDEr-D of the COCO caption evaluation. It requires no model.
 
-    about = (_DESCRIPTION, _INPUTS)
+    CIDEr-D compares the n-grams of a caption with the n-grams of its references. N-grams that occur in the references
+    of few images of the corpus get a high weight, and length differences are penalized. Higher is better. CIDEr-D
+    requires references, a corpus of images (the rows of the call, or a saved table) and no model.
+
+    Args:
+        predictions: Captions, one string per row.
+        references: References, a string or a list of strings per row.
+        return_details: Whether to add the score with each reference, and the share of unfinished captions.
+
+    Returns:
+        cider: Mean of the scores, in [0, 10], higher is better.
+        cider_scores: One score per row, the mean over its references. NaN for an empty list of references.
+        cider_undefined: Number of undefined scores. These rows do not count as documents.
+        cider_signature: Settings and versions that the scores depend on.
+        cider_unfinished: With details, share of the captions that end in a word such as "a" or "with".
+
+    Examples:
+        >>> import evaluate
+        >>> from vlgauge.families.ngram.cider import DocumentFrequency
+        >>> cider = evaluate.load("vlgauge/cider", df=DocumentFrequency({("a",): 90, ("dog",): 9}, 100))
+        >>> result = cider.compute(predictions=["a dog runs"], references=[["a dog is running", "a dog runs fast"]])
+        >>> print(round(result["cider"], 3))
+        3.503
+    """
+
     papers = ("https://arxiv.org/abs/1411.5726", "https://arxiv.org/abs/2109.13701")
 
     def __init__(

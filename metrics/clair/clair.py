@@ -15,33 +15,6 @@ from .formula import compute_expected_score
 from .formula import parse_written_score
 from .formula import score_places
 
-_DESCRIPTION = """\
-CLAIR asks a language model, which does not see the image, how likely a caption describes the same image as its
-references, from 0 to 100, and divides the answer by 100. Higher is better. CLAIR requires references.
-"""
-
-_INPUTS = """
-Args:
-    predictions: Captions, one string per row.
-    references: References, a string or a list of strings per row.
-    return_details: Whether to add the answer, the reason in it, and the probabilities of the digits of the score.
-
-Returns:
-    clair: Mean of the scores, in [0, 1], higher is better.
-    clair_scores: One score per row. NaN without references, or if the answer contains no score from 0 to 100.
-    clair_undefined: Number of undefined scores.
-    clair_signature: Settings and versions that the scores depend on.
-    clair_unread: Number of answers without a score from 0 to 100.
-    clair_altered: Number of prompts with a text that contains a special token of the model.
-
-Examples:
-    >>> import evaluate
-    >>> clair = evaluate.load("vlgauge/clair", profile="embedded")
-    >>> result = clair.compute(predictions=["a small red circle"], references=[["a red circle"]])
-    >>> print(0.0 <= result["clair"] <= 1.0)
-    True
-"""
-
 # Prompt of the authors, which is a constant of the method: https://github.com/DavidMChan/clair, clair.py.
 _CANDIDATES = (
     "You are trying to tell if a candidate set of captions is describing the same image as a reference set of captions."
@@ -58,9 +31,32 @@ LONGEST = 1024  # tokens of an answer, as in the released code
 
 
 class Clair(judged.JudgeMetric):
-    """Likelihood by a language model that caption and references describe the same image (Chan et al., 2023)."""
+    """Likelihood by a language model that caption and references describe the same image (Chan et al., 2023).
 
-    about = (_DESCRIPTION, _INPUTS)
+    CLAIR asks a language model, which does not see the image, how likely a caption describes the same image as its
+    references, from 0 to 100, and divides the answer by 100. Higher is better. CLAIR requires references.
+
+    Args:
+        predictions: Captions, one string per row.
+        references: References, a string or a list of strings per row.
+        return_details: Whether to add the answer, the reason in it, and the probabilities of the digits of the score.
+
+    Returns:
+        clair: Mean of the scores, in [0, 1], higher is better.
+        clair_scores: One score per row. NaN without references, or if the answer contains no score from 0 to 100.
+        clair_undefined: Number of undefined scores.
+        clair_signature: Settings and versions that the scores depend on.
+        clair_unread: Number of answers without a score from 0 to 100.
+        clair_altered: Number of prompts with a text that contains a special token of the model.
+
+    Examples:
+        >>> import evaluate
+        >>> clair = evaluate.load("vlgauge/clair", profile="embedded")
+        >>> result = clair.compute(predictions=["a small red circle"], references=[["a red circle"]])
+        >>> print(0.0 <= result["clair"] <= 1.0)
+        True
+    """
+
     papers = ("https://aclanthology.org/2023.emnlp-main.841", "https://arxiv.org/abs/2310.12971")
     columns = judged.TEXT_COLUMNS
     has_reference_scores = False

@@ -10,34 +10,6 @@ import numpy.typing as npt
 from vlgauge.core import results  # From: "vlgauge[d-hm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families import base  # From: "vlgauge[d-hm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
-_DESCRIPTION = """\
-d_HM is the distance of generated stories from human-written stories of the same images: the mean of the absolute
-differences of their visual grounding (GROOViST, after tanh), coherence (RoViST-C) and non-redundancy (RoViST-NR). Lower
-is better.
-"""
-
-_INPUTS = """
-Args:
-    predictions: One dictionary per generated story, with its raw `groovist`, its `rovist_c` and its `rovist_nr`.
-    references: One dictionary per human-written story of the same images, in the same order.
-    return_details: Whether to add the three differences of each story.
-
-Returns:
-    d_hm: Mean of the distances, at least 0, lower is better.
-    d_hm_scores: One distance per story. NaN if one of the six scores is undefined (None or NaN).
-    d_hm_undefined: Number of undefined scores.
-    d_hm_signature: Settings and versions that the scores depend on.
-    d_hm_d_g, d_hm_d_c, d_hm_d_r: Mean differences in grounding, coherence and non-redundancy of the same stories.
-
-Examples:
-    >>> import evaluate
-    >>> d_hm = evaluate.load("vlgauge/d_hm")
-    >>> human = [{"groovist": 0.9, "rovist_c": 0.8, "rovist_nr": 0.95}]
-    >>> model = [{"groovist": 0.9, "rovist_c": 0.95, "rovist_nr": 0.80}]
-    >>> print(round(d_hm.compute(predictions=model, references=human)["d_hm"], 6))
-    0.1
-"""
-
 Floats = npt.NDArray[np.float64]
 
 COMPONENTS = ("groovist", "rovist_c", "rovist_nr")
@@ -77,9 +49,33 @@ def human_distance(parts: Floats) -> Floats:
 
 
 class DHm(base.ComponentMetric):
-    """Distance of generated stories from human-written ones, from the scores of three other metrics."""
+    """Distance of generated stories from human-written ones, from the scores of three other metrics.
 
-    about = (_DESCRIPTION, _INPUTS)
+    d_HM is the distance of generated stories from human-written stories of the same images: the mean of the absolute
+    differences of their visual grounding (GROOViST, after tanh), coherence (RoViST-C) and non-redundancy (RoViST-NR).
+    Lower is better.
+
+    Args:
+        predictions: One dictionary per generated story, with its raw `groovist`, its `rovist_c` and its `rovist_nr`.
+        references: One dictionary per human-written story of the same images, in the same order.
+        return_details: Whether to add the three differences of each story.
+
+    Returns:
+        d_hm: Mean of the distances, at least 0, lower is better.
+        d_hm_scores: One distance per story. NaN if one of the six scores is undefined (None or NaN).
+        d_hm_undefined: Number of undefined scores.
+        d_hm_signature: Settings and versions that the scores depend on.
+        d_hm_d_g, d_hm_d_c, d_hm_d_r: Mean differences in grounding, coherence and non-redundancy of the same stories.
+
+    Examples:
+        >>> import evaluate
+        >>> d_hm = evaluate.load("vlgauge/d_hm")
+        >>> human = [{"groovist": 0.9, "rovist_c": 0.8, "rovist_nr": 0.95}]
+        >>> model = [{"groovist": 0.9, "rovist_c": 0.95, "rovist_nr": 0.80}]
+        >>> print(round(d_hm.compute(predictions=model, references=human)["d_hm"], 6))
+        0.1
+    """
+
     papers = ("https://arxiv.org/abs/2407.04559",)
 
     def __init__(self, *args: Any, apply_tanh: bool = True, **host: Any) -> None:

@@ -32,51 +32,47 @@ from .novelty import TrainingCaptions
 from .novelty import check_training_captions
 from .novelty import training_captions
 
-_DESCRIPTION = """\
-Diversity measures how much the captions that a model samples for an image differ from each other. Self-CIDEr is 0 for
-identical captions and 1 for captions without common n-grams. Higher is better. mBLEU, Div-1, Div-2, the size of the
-vocabulary and the shares of distinct and novel captions are reported with it. It requires several captions per image,
-no references and no model, and ignores whether the captions are correct.
-"""
-
-_INPUTS = """
-Args:
-    predictions: Captions sampled for each image, one list of strings per row.
-    return_details: Whether to add the tokens of the captions, their pairwise CIDEr-D divided by 10, and the shares of
-        the singular values.
-
-Returns:
-    diversity: Self-CIDEr, the mean of the scores, in [0, 1], higher is better.
-    diversity_scores: One score per row. NaN for fewer than two captions, and if no caption has a word.
-    diversity_undefined: Number of undefined scores.
-    diversity_signature: Settings and versions that the scores depend on.
-    diversity_div_1, diversity_div_2: Distinct uni- and bigrams of a row divided by its words, with their own _scores,
-        _undefined and _signature, as the next two.
-    diversity_distinct: Share of distinct captions of a row.
-    diversity_novel: With the setting training_captions, the share of captions that are not among them.
-    diversity_mbleu_1, ..., diversity_mbleu_4: BLEU of each caption against the other captions of its row, summed over
-        rows by position and averaged over positions, lower is better.
-    diversity_vocabulary: Number of distinct words of all captions.
-
-Examples:
-    >>> import evaluate
-    >>> diversity = evaluate.load("vlgauge/diversity")
-    >>> result = diversity.compute(
-    ...     predictions=[["a dog runs on grass", "a dog runs on grass", "a brown dog is running"]]
-    ... )
-    >>> print(round(result["diversity"], 3), round(result["diversity_div_1"], 3))
-    0.481 0.533
-"""
-
 CaptionSets: TypeAlias = Sequence[Sequence[str]]
 Floats = npt.NDArray[np.float64]
 _POSITION = "position_{}_{}"  # key of a partial sum: position of a caption in its row, and index of the count
 
 
 class Diversity(base.TokenMetric):
-    """Self-CIDEr of caption sets, with mBLEU, Div-n, vocabulary, distinct and novel captions. It requires no model."""
+    """Self-CIDEr of caption sets, with mBLEU, Div-n, vocabulary, distinct and novel captions. It requires no model.
 
-    about = (_DESCRIPTION, _INPUTS)
+    Diversity measures how much the captions that a model samples for an image differ from each other. Self-CIDEr is 0
+    for identical captions and 1 for captions without common n-grams. Higher is better. mBLEU, Div-1, Div-2, the size of
+    the vocabulary and the shares of distinct and novel captions are reported with it. It requires several captions per
+    image, no references and no model, and ignores whether the captions are correct.
+
+    Args:
+        predictions: Captions sampled for each image, one list of strings per row.
+        return_details: Whether to add the tokens of the captions, their pairwise CIDEr-D divided by 10, and the shares
+            of the singular values.
+
+    Returns:
+        diversity: Self-CIDEr, the mean of the scores, in [0, 1], higher is better.
+        diversity_scores: One score per row. NaN for fewer than two captions, and if no caption has a word.
+        diversity_undefined: Number of undefined scores.
+        diversity_signature: Settings and versions that the scores depend on.
+        diversity_div_1, diversity_div_2: Distinct uni- and bigrams of a row divided by its words, with their own
+            _scores, _undefined and _signature, as the next two.
+        diversity_distinct: Share of distinct captions of a row.
+        diversity_novel: With the setting training_captions, the share of captions that are not among them.
+        diversity_mbleu_1, ..., diversity_mbleu_4: BLEU of each caption against the other captions of its row, summed
+            over rows by position and averaged over positions, lower is better.
+        diversity_vocabulary: Number of distinct words of all captions.
+
+    Examples:
+        >>> import evaluate
+        >>> diversity = evaluate.load("vlgauge/diversity")
+        >>> result = diversity.compute(
+        ...     predictions=[["a dog runs on grass", "a dog runs on grass", "a brown dog is running"]]
+        ... )
+        >>> print(round(result["diversity"], 3), round(result["diversity_div_1"], 3))
+        0.481 0.533
+    """
+
     papers = ("https://arxiv.org/abs/1903.12020", "https://arxiv.org/abs/1703.10476")
     columns = base.SAMPLED_COLUMNS
     unsigned = ("training_captions",)  # in the signature of the share of novel captions only

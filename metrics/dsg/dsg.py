@@ -15,42 +15,6 @@ from vlgauge.families import judged  # From: "vlgauge[dsg]@git+https://github.co
 from vlgauge.models import judges  # From: "vlgauge[dsg]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.models.judges import loading  # From: "vlgauge[dsg]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
-_DESCRIPTION = """\
-DSG (Davidsonian Scene Graph) splits a caption into its smallest facts and asks a vision-language model a question about
-each of them. The score is the share of questions that are answered yes. A question counts only if the questions that it
-depends on are answered yes: without a dog, the color of the dog does not matter. Higher is better. DSG uses no
-references and is most common for generated images.
-"""
-
-_INPUTS = """
-Args:
-    predictions: Captions, one string per row.
-    images: Images (path, bytes, PIL image or uint8 array), one per caption.
-    questions: Questions about each caption, a list of dictionaries per row with "proposition_id", "dependency" (ids of
-        the parents, such as "1,2", or 0), "question_natural_language", and optionally "tuple". None for the questions
-        of the settings.
-    return_details: Whether to add the questions with their answers, and the text of a language model that could not be
-        parsed.
-
-Returns:
-    dsg: Mean of the scores, in [0, 1], higher is better.
-    dsg_scores: One score per caption. NaN without questions, or if the model does not return a probability.
-    dsg_undefined: Number of undefined scores.
-    dsg_signature: Settings and versions that the scores depend on.
-    dsg_n_questions: Number of questions about all captions.
-    dsg_unread: Number of captions whose questions could not be generated or parsed.
-    dsg_altered: Number of questions and captions that contain a special token of the model.
-
-Examples:
-    >>> import evaluate
-    >>> import numpy as np
-    >>> dsg = evaluate.load("vlgauge/dsg", profile="embedded")
-    >>> grey = np.full((64, 64, 3), 128, dtype=np.uint8)
-    >>> result = dsg.compute(predictions=["a small red circle"], images=[grey])
-    >>> print(result["dsg_n_questions"], 0.0 <= result["dsg"] <= 1.0)
-    3 True
-"""
-
 TEMPLATE = "{} Please answer yes or no."
 YES, NO = "Yes", "No"
 LONGEST = 1024
@@ -62,9 +26,41 @@ _HINT = (
 
 
 class Dsg(judged.JudgeMetric):
-    """Share of questions about a caption that a model answers yes, with dependencies (Cho et al., 2024)."""
+    """Share of questions about a caption that a model answers yes, with dependencies (Cho et al., 2024).
 
-    about = (_DESCRIPTION, _INPUTS)
+    DSG (Davidsonian Scene Graph) splits a caption into its smallest facts and asks a vision-language model a question
+    about each of them. The score is the share of questions that are answered yes. A question counts only if the
+    questions that it depends on are answered yes: without a dog, the color of the dog does not matter. Higher is
+    better. DSG uses no references and is most common for generated images.
+
+    Args:
+        predictions: Captions, one string per row.
+        images: Images (path, bytes, PIL image or uint8 array), one per caption.
+        questions: Questions about each caption, a list of dictionaries per row with "proposition_id", "dependency" (ids
+            of the parents, such as "1,2", or 0), "question_natural_language", and optionally "tuple". None for the
+            questions of the settings.
+        return_details: Whether to add the questions with their answers, and the text of a language model that could not
+            be parsed.
+
+    Returns:
+        dsg: Mean of the scores, in [0, 1], higher is better.
+        dsg_scores: One score per caption. NaN without questions, or if the model does not return a probability.
+        dsg_undefined: Number of undefined scores.
+        dsg_signature: Settings and versions that the scores depend on.
+        dsg_n_questions: Number of questions about all captions.
+        dsg_unread: Number of captions whose questions could not be generated or parsed.
+        dsg_altered: Number of questions and captions that contain a special token of the model.
+
+    Examples:
+        >>> import evaluate
+        >>> import numpy as np
+        >>> dsg = evaluate.load("vlgauge/dsg", profile="embedded")
+        >>> grey = np.full((64, 64, 3), 128, dtype=np.uint8)
+        >>> result = dsg.compute(predictions=["a small red circle"], images=[grey])
+        >>> print(result["dsg_n_questions"], 0.0 <= result["dsg"] <= 1.0)
+        3 True
+    """
+
     papers = ("https://arxiv.org/abs/2310.18235",)
     columns = judged.IMAGE_COLUMNS
     has_reference_scores = False

@@ -20,39 +20,6 @@ from .formula import compute_smoothed_score
 from .formula import find_smoothed_places
 from .formula import parse_number
 
-_DESCRIPTION = """\
-FLEUR asks a vision-language model to rate a caption of an image from 0.0 to 1.0, and returns the expected rating over
-the digit probabilities of the model. RefFLEUR adds references to the prompt. Higher is better.
-"""
-
-_INPUTS = """
-Args:
-    predictions: Captions, one string per row.
-    images: Images (path, bytes, PIL image or uint8 array), one per caption.
-    references: Optional human captions, one list of strings per row. None for a row without references.
-    return_details: Whether to add the answer, its number, and the probabilities of the digits in it.
-
-Returns:
-    fleur: Mean of the scores, in [0, 1], higher is better.
-    fleur_scores: One score per caption. NaN if the answer contains no number from 0 to 1.
-    fleur_undefined: Number of undefined scores.
-    fleur_signature: Settings and versions that the scores depend on.
-    fleur_altered: Number of rows with a caption or reference that contains a special token of the model.
-    ref_fleur, ref_fleur_scores, ref_fleur_undefined, ref_fleur_signature: The same for RefFLEUR, if there are
-        references.
-
-Examples:
-    >>> import evaluate
-    >>> import numpy as np
-    >>> fleur = evaluate.load("vlgauge/fleur", profile="embedded")
-    >>> grey = np.full((64, 64, 3), 128, dtype=np.uint8)
-    >>> result = fleur.compute(predictions=["a small red circle"], images=[grey])
-    >>> print(sorted(result)[:4])
-    ['fleur', 'fleur_altered', 'fleur_scores', 'fleur_signature']
-    >>> print(0.0 <= result["fleur"] <= 1.0)
-    True
-"""
-
 # Prompts of the authors, which are constants of the method: https://github.com/Yebin46/FLEUR, fleur.py and reffleur.py.
 # EXPERT (https://github.com/hjkim811/EXPERT, expert.py) uses the same formula with another prompt, for a model trained
 # on this prompt. Captions are inserted between the texts of a prompt.
@@ -64,9 +31,38 @@ LONGEST = 512  # tokens of an answer, as in the released code
 
 
 class Fleur(judged.JudgeMetric):
-    """Expected rating of a caption by a vision-language model (Lee et al., 2024)."""
+    """Expected rating of a caption by a vision-language model (Lee et al., 2024).
 
-    about = (_DESCRIPTION, _INPUTS)
+    FLEUR asks a vision-language model to rate a caption of an image from 0.0 to 1.0, and returns the expected rating
+    over the digit probabilities of the model. RefFLEUR adds references to the prompt. Higher is better.
+
+    Args:
+        predictions: Captions, one string per row.
+        images: Images (path, bytes, PIL image or uint8 array), one per caption.
+        references: Optional human captions, one list of strings per row. None for a row without references.
+        return_details: Whether to add the answer, its number, and the probabilities of the digits in it.
+
+    Returns:
+        fleur: Mean of the scores, in [0, 1], higher is better.
+        fleur_scores: One score per caption. NaN if the answer contains no number from 0 to 1.
+        fleur_undefined: Number of undefined scores.
+        fleur_signature: Settings and versions that the scores depend on.
+        fleur_altered: Number of rows with a caption or reference that contains a special token of the model.
+        ref_fleur, ref_fleur_scores, ref_fleur_undefined, ref_fleur_signature: The same for RefFLEUR, if there are
+            references.
+
+    Examples:
+        >>> import evaluate
+        >>> import numpy as np
+        >>> fleur = evaluate.load("vlgauge/fleur", profile="embedded")
+        >>> grey = np.full((64, 64, 3), 128, dtype=np.uint8)
+        >>> result = fleur.compute(predictions=["a small red circle"], images=[grey])
+        >>> print(sorted(result)[:4])
+        ['fleur', 'fleur_altered', 'fleur_scores', 'fleur_signature']
+        >>> print(0.0 <= result["fleur"] <= 1.0)
+        True
+    """
+
     papers = ("https://aclanthology.org/2024.acl-long.205", "https://arxiv.org/abs/2406.06004")
     undefined_hint = "no answer has a number from 0 to 1; `return_details=True` returns the answers of the model"
     unsigned = (*judged.JudgeMetric.unsigned, "reasons")

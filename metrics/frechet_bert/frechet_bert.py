@@ -8,45 +8,6 @@ import numpy.typing as npt
 from vlgauge import stats  # From: "vlgauge[frechet-bert]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families import caption_sets  # From: "vlgauge[frechet-bert]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
-_DESCRIPTION = """\
-Frechet-BERT compares the captions that a model samples for an image with human captions: the squared 2-Wasserstein
-distance between Gaussians with the means and covariances of their sentence embeddings. Lower is better. Exact
-permutation p-values test whether the two sets could come from one distribution.
-"""
-
-_INPUTS = """
-Args:
-    predictions: Caption sets sampled from the model, one list of strings per row.
-    references: Sets of human captions, one list of strings per row.
-    embeddings: Optional embeddings to use instead of an encoder: a mapping from caption to vector, or a pair of lists
-        of arrays of shape (n_captions, d).
-    return_details: Whether to add the component due to the means, distinct captions, partitions, null deviation and
-        null distribution of each row, and its captions in the plane of largest variance.
-
-Returns:
-    frechet_bert: Mean of the scores, at least 0, lower is better. It is above 0 even for equal distributions, and more
-        so for smaller caption sets.
-    frechet_bert_scores: One score per row. NaN if a set has fewer than two captions or an embedding is not finite.
-    frechet_bert_undefined: Number of undefined scores.
-    frechet_bert_signature: Settings and versions that the scores depend on.
-    frechet_bert_pvalue, frechet_bert_z, frechet_bert_excess, frechet_bert_excess_interval, frechet_bert_null_mean,
-        frechet_bert_mean_log_pvalue, frechet_bert_expected_mean_log_pvalue of the corpus, frechet_bert_pvalues,
-        frechet_bert_excess_scores, frechet_bert_null_means, frechet_bert_zscores of the rows: Results of the
-        permutation test, with the setting pvalue. See the card.
-
-Examples:
-    >>> import evaluate
-    >>> frechet_bert = evaluate.load("vlgauge/frechet_bert", pvalue="exact")
-    >>> vectors = {"a dog": [0.0, 1.0], "a hound": [0.0, 2.0], "a plane": [3.0, 1.0], "a jet": [3.0, 2.0]}
-    >>> result = frechet_bert.compute(
-    ...     predictions=[["a dog", "a hound"]], references=[["a plane", "a jet"]], embeddings=vectors
-    ... )
-    >>> print(round(result["frechet_bert"], 4))
-    9.0
-    >>> print(round(result["frechet_bert_pvalues"][0], 4))
-    0.3333
-"""
-
 CaptionSets = caption_sets.CaptionSets
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -166,9 +127,44 @@ def tie_tolerances(gram: Floats) -> Floats:
 
 
 class FrechetBert(caption_sets.CaptionSetMetric):
-    """Squared Frechet distance of two caption sets, with permutation p-values."""
+    """Squared Frechet distance of two caption sets, with permutation p-values.
 
-    about = (_DESCRIPTION, _INPUTS)
+    Frechet-BERT compares the captions that a model samples for an image with human captions: the squared 2-Wasserstein
+    distance between Gaussians with the means and covariances of their sentence embeddings. Lower is better. Exact
+    permutation p-values test whether the two sets could come from one distribution.
+
+    Args:
+        predictions: Caption sets sampled from the model, one list of strings per row.
+        references: Sets of human captions, one list of strings per row.
+        embeddings: Optional embeddings to use instead of an encoder: a mapping from caption to vector, or a pair of
+            lists of arrays of shape (n_captions, d).
+        return_details: Whether to add the component due to the means, distinct captions, partitions, null deviation and
+            null distribution of each row, and its captions in the plane of largest variance.
+
+    Returns:
+        frechet_bert: Mean of the scores, at least 0, lower is better. It is above 0 even for equal distributions, and
+            more so for smaller caption sets.
+        frechet_bert_scores: One score per row. NaN if a set has fewer than two captions or an embedding is not finite.
+        frechet_bert_undefined: Number of undefined scores.
+        frechet_bert_signature: Settings and versions that the scores depend on.
+        frechet_bert_pvalue, frechet_bert_z, frechet_bert_excess, frechet_bert_excess_interval, frechet_bert_null_mean,
+            frechet_bert_mean_log_pvalue, frechet_bert_expected_mean_log_pvalue of the corpus, frechet_bert_pvalues,
+            frechet_bert_excess_scores, frechet_bert_null_means, frechet_bert_zscores of the rows: Results of the
+            permutation test, with the setting pvalue. See the card.
+
+    Examples:
+        >>> import evaluate
+        >>> frechet_bert = evaluate.load("vlgauge/frechet_bert", pvalue="exact")
+        >>> vectors = {"a dog": [0.0, 1.0], "a hound": [0.0, 2.0], "a plane": [3.0, 1.0], "a jet": [3.0, 2.0]}
+        >>> result = frechet_bert.compute(
+        ...     predictions=[["a dog", "a hound"]], references=[["a plane", "a jet"]], embeddings=vectors
+        ... )
+        >>> print(round(result["frechet_bert"], 4))
+        9.0
+        >>> print(round(result["frechet_bert_pvalues"][0], 4))
+        0.3333
+    """
+
     papers = ("https://aclanthology.org/2024.lrec-main.453", "https://arxiv.org/abs/1706.08500")
     setting_groups = (caption_sets.EncoderSettings, caption_sets.PermutationSettings)
 

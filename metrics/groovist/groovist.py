@@ -36,48 +36,44 @@ from .weights import has_english_ratings
 from .weights import load_weigher
 from .weights import look_for_weights
 
-_DESCRIPTION = """\
-GROOViST measures how well a story is grounded in its images. Each noun phrase is compared by CLIP with the regions of
-all images of the story. A phrase without a similar region is penalized, and concrete phrases weigh more than abstract
-ones. The score is the mean over the phrases. Higher is better. GROOViST requires no reference story.
-"""
-
-_INPUTS = """
-Args:
-    predictions: Stories, each a string or a list of sentences (one form per call).
-    images: Images of each story in their order, one list per story (path, bytes, PIL image or uint8 array). Optional if
-        crops or features are passed.
-    noun_phrases: Phrases of each story, or one list of phrases per sentence, used verbatim. They are extracted by
-        default.
-    regions: Regions of each image of each story: {"boxes": [[x1, y1, x2, y2], ...], "scores": [...]} or a list of
-        crops. By default they come from the source of the setting `regions`.
-    features: Features of each story to use instead of an encoder: {"text": {phrase: vector}, "images": [array of its
-        regions per image]}.
-    return_details: Whether to add weight, cosine similarity, contribution, image and region of each phrase, the
-        score of each region, and the dropped phrases.
-
-Returns:
-    groovist: Mean of the scores, unbounded, higher is better. In [-1, 1] with normalize="tanh".
-    groovist_scores: One score per story. NaN for a story without noun phrases or without regions.
-    groovist_undefined: Number of undefined scores.
-    groovist_signature: Settings and versions that the scores depend on.
-
-Examples:
-    >>> import evaluate
-    >>> groovist = evaluate.load("vlgauge/groovist", theta=0.6, concreteness=None)
-    >>> features = {"text": {"a dog": [1.0, 0.0], "a cat": [0.0, 1.0]}, "images": [[[0.8, 0.6]], [[1.0, 0.1]]]}
-    >>> result = groovist.compute(
-    ...     predictions=[["A dog saw a cat."]], noun_phrases=[["a dog", "a cat"]], features=[features]
-    ... )
-    >>> print(round(result["groovist"], 4))
-    1.9938
-"""
-
 
 class Groovist(grounding.GroundingMetric):
-    """Grounding of the noun phrases of a story in the regions of its images."""
+    """Grounding of the noun phrases of a story in the regions of its images.
 
-    about = (_DESCRIPTION, _INPUTS)
+    GROOViST measures how well a story is grounded in its images. Each noun phrase is compared by CLIP with the regions
+    of all images of the story. A phrase without a similar region is penalized, and concrete phrases weigh more than
+    abstract ones. The score is the mean over the phrases. Higher is better. GROOViST requires no reference story.
+
+    Args:
+        predictions: Stories, each a string or a list of sentences (one form per call).
+        images: Images of each story in their order, one list per story (path, bytes, PIL image or uint8 array).
+            Optional if crops or features are passed.
+        noun_phrases: Phrases of each story, or one list of phrases per sentence, used verbatim. They are extracted by
+            default.
+        regions: Regions of each image of each story: {"boxes": [[x1, y1, x2, y2], ...], "scores": [...]} or a list of
+            crops. By default they come from the source of the setting `regions`.
+        features: Features of each story to use instead of an encoder: {"text": {phrase: vector}, "images": [array of
+            its regions per image]}.
+        return_details: Whether to add weight, cosine similarity, contribution, image and region of each phrase, the
+            score of each region, and the dropped phrases.
+
+    Returns:
+        groovist: Mean of the scores, unbounded, higher is better. In [-1, 1] with normalize="tanh".
+        groovist_scores: One score per story. NaN for a story without noun phrases or without regions.
+        groovist_undefined: Number of undefined scores.
+        groovist_signature: Settings and versions that the scores depend on.
+
+    Examples:
+        >>> import evaluate
+        >>> groovist = evaluate.load("vlgauge/groovist", theta=0.6, concreteness=None)
+        >>> features = {"text": {"a dog": [1.0, 0.0], "a cat": [0.0, 1.0]}, "images": [[[0.8, 0.6]], [[1.0, 0.1]]]}
+        >>> result = groovist.compute(
+        ...     predictions=[["A dog saw a cat."]], noun_phrases=[["a dog", "a cat"]], features=[features]
+        ... )
+        >>> print(round(result["groovist"], 4))
+        1.9938
+    """
+
     papers = ("https://aclanthology.org/2023.emnlp-main.202",)
     words, unit, source_settings = "noun_phrases", "phrase", SOURCE_SETTINGS
 

@@ -16,47 +16,43 @@ from vlgauge.families.ngram import meteor  # From: "vlgauge[meteor]@git+https://
 from vlgauge.families.ngram import meteor15  # From: "vlgauge[meteor]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.inputs.text import tokenizers  # From: "vlgauge[meteor]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
-_DESCRIPTION = """\
-METEOR 1.5 matches the words of a caption with the words of a reference, by form, stem, synonym or paraphrase, and
-subtracts a penalty for matches in a different order. The best reference counts. The scores equal the COCO caption
-evaluation, without Java. Higher is better. METEOR requires references and the word lists of pycocoevalcap, and no
-model.
-"""
-
-_INPUTS = """
-Args:
-    predictions: Captions, one string per row.
-    references: References, a string or a list of strings per row.
-    return_details: Whether to add the tokens, the matches and the score with each reference.
-
-Returns:
-    meteor: METEOR of the corpus, in [0, 1], higher is better. It is not the mean of the scores.
-    meteor_scores: One score per row, the maximum over its references. NaN for an empty list of references.
-    meteor_length, meteor_reference_length, meteor_function_words, meteor_reference_function_words, meteor_exact_content
-        and so on, meteor_chunks: Counts of each row, from whose sums the corpus score is computed. NaN if the score is
-        NaN.
-    meteor_undefined: Number of undefined scores. The corpus score ignores these rows.
-    meteor_signature: Settings and versions that the scores depend on.
-
-Examples:
-    >>> import evaluate
-    >>> meteor = evaluate.load("vlgauge/meteor")
-    >>> result = meteor.compute(
-    ...     predictions=["a dog runs on the grass"],
-    ...     references=[["the dog is running on grass", "two dogs run"]],
-    ... )
-    >>> print(round(result["meteor"], 3))
-    0.311
-"""
-
 _VERSIONS = ("1.5", "2007")
 OTHER_LANGUAGES = "choose version='2007', which then matches equal words only, or bleu, cider, rouge_l or chrf"
 
 
 class Meteor(base.TokenMetric):
-    """METEOR of a corpus, with the maximum METEOR over the references of each caption. It requires no model."""
+    """METEOR of a corpus, with the maximum METEOR over the references of each caption. It requires no model.
 
-    about = (_DESCRIPTION, _INPUTS)
+    METEOR 1.5 matches the words of a caption with the words of a reference, by form, stem, synonym or paraphrase, and
+    subtracts a penalty for matches in a different order. The best reference counts. The scores equal the COCO caption
+    evaluation, without Java. Higher is better. METEOR requires references and the word lists of pycocoevalcap, and no
+    model.
+
+    Args:
+        predictions: Captions, one string per row.
+        references: References, a string or a list of strings per row.
+        return_details: Whether to add the tokens, the matches and the score with each reference.
+
+    Returns:
+        meteor: METEOR of the corpus, in [0, 1], higher is better. It is not the mean of the scores.
+        meteor_scores: One score per row, the maximum over its references. NaN for an empty list of references.
+        meteor_length, meteor_reference_length, meteor_function_words, meteor_reference_function_words,
+            meteor_exact_content and so on, meteor_chunks: Counts of each row, from whose sums the corpus score is
+            computed. NaN if the score is NaN.
+        meteor_undefined: Number of undefined scores. The corpus score ignores these rows.
+        meteor_signature: Settings and versions that the scores depend on.
+
+    Examples:
+        >>> import evaluate
+        >>> meteor = evaluate.load("vlgauge/meteor")
+        >>> result = meteor.compute(
+        ...     predictions=["a dog runs on the grass"],
+        ...     references=[["the dog is running on grass", "two dogs run"]],
+        ... )
+        >>> print(round(result["meteor"], 3))
+        0.311
+    """
+
     papers = ("https://aclanthology.org/W14-3348", "https://aclanthology.org/W07-0734")
     source_settings = ("lists", "paraphrases")
 

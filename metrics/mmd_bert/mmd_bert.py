@@ -11,44 +11,6 @@ from vlgauge.core.errors import UsageError  # From: "vlgauge[mmd-bert]@git+https
 from vlgauge.families import base  # From: "vlgauge[mmd-bert]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families import caption_sets  # From: "vlgauge[mmd-bert]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
-_DESCRIPTION = """\
-MMD-BERT compares the captions that a model samples for an image with human captions: the squared maximum mean
-discrepancy between their sentence embeddings under a Gaussian kernel. Lower is better. Exact permutation p-values test
-whether the two sets could come from one distribution.
-"""
-
-_INPUTS = """
-Args:
-    predictions: Caption sets sampled from the model, one list of strings per row.
-    references: Sets of human captions, one list of strings per row.
-    embeddings: Optional embeddings to use instead of an encoder: a mapping from caption to vector, or a pair of lists
-        of arrays of shape (n_captions, d).
-    return_details: Whether to add bandwidth, distinct captions, partitions, null deviation and null distribution of
-        each row, and its captions in the plane of largest variance.
-
-Returns:
-    mmd_bert: Mean of the scores, lower is better. 0 on average for equal distributions, may be negative.
-    mmd_bert_scores: One score per row. NaN if a set has fewer than two captions or an embedding is not finite.
-    mmd_bert_undefined: Number of undefined scores.
-    mmd_bert_signature: Settings and versions that the scores depend on.
-    mmd_bert_pvalue, mmd_bert_z, mmd_bert_excess, mmd_bert_excess_interval, mmd_bert_null_mean,
-        mmd_bert_mean_log_pvalue, mmd_bert_expected_mean_log_pvalue of the corpus, mmd_bert_pvalues,
-        mmd_bert_excess_scores, mmd_bert_null_means, mmd_bert_zscores of the rows: Results of the permutation test, with
-        the setting pvalue. See the card.
-
-Examples:
-    >>> import evaluate
-    >>> mmd_bert = evaluate.load("vlgauge/mmd_bert", pvalue="exact")
-    >>> vectors = {"a dog": [0.0, 1.0], "a hound": [0.0, 2.0], "a plane": [3.0, 1.0], "a jet": [3.0, 2.0]}
-    >>> result = mmd_bert.compute(
-    ...     predictions=[["a dog", "a hound"]], references=[["a plane", "a jet"]], embeddings=vectors
-    ... )
-    >>> print(round(result["mmd_bert"], 4))
-    1.3578
-    >>> print(round(result["mmd_bert_pvalues"][0], 4))
-    0.3333
-"""
-
 CaptionSets = caption_sets.CaptionSets
 Floats = npt.NDArray[np.float64]
 
@@ -185,9 +147,43 @@ def null_distribution(kernel: Floats, candidates: npt.NDArray[np.bool_], estimat
 
 
 class MmdBert(caption_sets.CaptionSetMetric):
-    """Squared maximum mean discrepancy of two caption sets, with permutation p-values."""
+    """Squared maximum mean discrepancy of two caption sets, with permutation p-values.
 
-    about = (_DESCRIPTION, _INPUTS)
+    MMD-BERT compares the captions that a model samples for an image with human captions: the squared maximum mean
+    discrepancy between their sentence embeddings under a Gaussian kernel. Lower is better. Exact permutation p-values
+    test whether the two sets could come from one distribution.
+
+    Args:
+        predictions: Caption sets sampled from the model, one list of strings per row.
+        references: Sets of human captions, one list of strings per row.
+        embeddings: Optional embeddings to use instead of an encoder: a mapping from caption to vector, or a pair of
+            lists of arrays of shape (n_captions, d).
+        return_details: Whether to add bandwidth, distinct captions, partitions, null deviation and null distribution of
+            each row, and its captions in the plane of largest variance.
+
+    Returns:
+        mmd_bert: Mean of the scores, lower is better. 0 on average for equal distributions, may be negative.
+        mmd_bert_scores: One score per row. NaN if a set has fewer than two captions or an embedding is not finite.
+        mmd_bert_undefined: Number of undefined scores.
+        mmd_bert_signature: Settings and versions that the scores depend on.
+        mmd_bert_pvalue, mmd_bert_z, mmd_bert_excess, mmd_bert_excess_interval, mmd_bert_null_mean,
+            mmd_bert_mean_log_pvalue, mmd_bert_expected_mean_log_pvalue of the corpus, mmd_bert_pvalues,
+            mmd_bert_excess_scores, mmd_bert_null_means, mmd_bert_zscores of the rows: Results of the permutation test,
+            with the setting pvalue. See the card.
+
+    Examples:
+        >>> import evaluate
+        >>> mmd_bert = evaluate.load("vlgauge/mmd_bert", pvalue="exact")
+        >>> vectors = {"a dog": [0.0, 1.0], "a hound": [0.0, 2.0], "a plane": [3.0, 1.0], "a jet": [3.0, 2.0]}
+        >>> result = mmd_bert.compute(
+        ...     predictions=[["a dog", "a hound"]], references=[["a plane", "a jet"]], embeddings=vectors
+        ... )
+        >>> print(round(result["mmd_bert"], 4))
+        1.3578
+        >>> print(round(result["mmd_bert_pvalues"][0], 4))
+        0.3333
+    """
+
     papers = ("https://aclanthology.org/2024.lrec-main.453", "https://jmlr.org/papers/v13/gretton12a.html")
     setting_groups = (caption_sets.EncoderSettings, caption_sets.PermutationSettings)
 

@@ -10,40 +10,6 @@ from vlgauge.core.errors import UsageError  # From: "vlgauge[onlystyle]@git+http
 from vlgauge.families import base  # From: "vlgauge[onlystyle]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families import style  # From: "vlgauge[onlystyle]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
-_DESCRIPTION = """\
-OnlyStyle measures how strongly a caption expresses a style: the mean of a contrastive weight over its 1- to 4-grams,
-which is high for n-grams that are typical of captions in this style but not of other styles. Higher is better.
-OnlyStyle requires no references, but a style table fitted once to captions with style labels.
-"""
-
-_INPUTS = """
-Args:
-    predictions: Captions, one string per row.
-    styles: Target styles, one name per row.
-    references: Ignored. They are an input of stylecider.
-    table: Optional style table of this call: a StyleTable, a Parquet file, or a dataset on the Hub.
-    return_details: Whether to add, for each row, the n-grams and words that raised and lowered its score.
-
-Returns:
-    onlystyle: Mean of the scores, higher is better. From -1/S to (S-1)/S with S styles, with variant "released" from
-        -1/(S-1) to 1.
-    onlystyle_scores: One score per row. 0 for a caption without words.
-    onlystyle_undefined: Always 0.
-    onlystyle_signature: Settings and versions that the scores depend on.
-    onlystyle_in_sample: Number of predictions that the table was fitted to.
-    onlystyle_no_evidence: Number of predictions without an n-gram of the table.
-    onlystyle_top_styles, onlystyle_rank: With the setting top_k. See the card.
-    onlystyle_matrix, onlystyle_styles: With the setting return_style_matrix. See the card.
-
-Examples:
-    >>> import evaluate
-    >>> onlystyle = evaluate.load("vlgauge/onlystyle", "demo")
-    >>> captions = ["Two lovers hold hands under the evening sky.", "The stupid bus is late again and nobody cares."]
-    >>> result = onlystyle.compute(predictions=captions, styles=["romantic", "romantic"])
-    >>> print([round(score, 3) for score in result["onlystyle_scores"]])
-    [0.178, -0.064]
-"""
-
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
@@ -82,9 +48,42 @@ def best_styles(matrix: Floats, names: Sequence[str], k: int) -> list[list[list[
 
 
 class Onlystyle(style.StyleMetric):
-    """Mean contrastive weight of the n-grams of a caption. It requires no model."""
+    """Mean contrastive weight of the n-grams of a caption. It requires no model.
 
-    about = (_DESCRIPTION, _INPUTS)
+    OnlyStyle measures how strongly a caption expresses a style: the mean of a contrastive weight over its 1- to
+    4-grams, which is high for n-grams that are typical of captions in this style but not of other styles. Higher is
+    better. OnlyStyle requires no references, but a style table fitted once to captions with style labels.
+
+    Args:
+        predictions: Captions, one string per row.
+        styles: Target styles, one name per row.
+        references: Ignored. They are an input of stylecider.
+        table: Optional style table of this call: a StyleTable, a Parquet file, or a dataset on the Hub.
+        return_details: Whether to add, for each row, the n-grams and words that raised and lowered its score.
+
+    Returns:
+        onlystyle: Mean of the scores, higher is better. From -1/S to (S-1)/S with S styles, with variant "released"
+            from -1/(S-1) to 1.
+        onlystyle_scores: One score per row. 0 for a caption without words.
+        onlystyle_undefined: Always 0.
+        onlystyle_signature: Settings and versions that the scores depend on.
+        onlystyle_in_sample: Number of predictions that the table was fitted to.
+        onlystyle_no_evidence: Number of predictions without an n-gram of the table.
+        onlystyle_top_styles, onlystyle_rank: With the setting top_k. See the card.
+        onlystyle_matrix, onlystyle_styles: With the setting return_style_matrix. See the card.
+
+    Examples:
+        >>> import evaluate
+        >>> onlystyle = evaluate.load("vlgauge/onlystyle", "demo")
+        >>> captions = [
+        ...     "Two lovers hold hands under the evening sky.",
+        ...     "The stupid bus is late again and nobody cares.",
+        ... ]
+        >>> result = onlystyle.compute(predictions=captions, styles=["romantic", "romantic"])
+        >>> print([round(score, 3) for score in result["onlystyle_scores"]])
+        [0.178, -0.064]
+    """
+
     papers = ("https://arxiv.org/abs/2201.00975",)
     unsigned = ("top_k", "return_style_matrix")
 

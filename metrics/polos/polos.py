@@ -19,45 +19,41 @@ from vlgauge.models.rated import models  # From: "vlgauge[polos]@git+https://git
 from .scoring import find_cut_texts
 from .scoring import score
 
-_DESCRIPTION = """\
-Polos predicts the human rating of a caption. A small network, fitted to 131,020 ratings, compares the caption with its
-image (by CLIP) and with each of its references (by CLIP and by a RoBERTa sentence encoder). The best reference counts.
-Higher is better.
-"""
-
-_INPUTS = """
-Args:
-    predictions: Captions, one string per row.
-    references: Human captions, a list of strings per row.
-    images: Images (path, bytes, PIL image or uint8 array), one per caption.
-    return_details: Whether to add the value for each reference, the best reference, and whether texts were truncated.
-
-Returns:
-    polos: Mean of the scores, in [0, 1], higher is better.
-    polos_scores: One score per caption. NaN without references, or if the image could not be read.
-    polos_undefined: Number of undefined scores.
-    polos_signature: Settings and versions that the scores depend on.
-
-Examples:
-    >>> import evaluate
-    >>> import numpy as np
-    >>> polos = evaluate.load("vlgauge/polos", profile="embedded")
-    >>> grey = np.full((64, 64, 3), 128, dtype=np.uint8)
-    >>> result = polos.compute(predictions=["a small red circle"], images=[grey], references=[["a red circle"]])
-    >>> print(sorted(result))
-    ['polos', 'polos_scores', 'polos_signature', 'polos_undefined']
-    >>> print(0.0 <= result["polos"] <= 1.0)
-    True
-"""
-
-
 VARIANTS = ("itemwise", "released")
 
 
 class Polos(clip_score.BackboneMetric):
-    """Maximum predicted rating over the references (Wada et al., 2024). See `vlgauge.models.rated.head`."""
+    """Maximum predicted rating over the references (Wada et al., 2024). See `vlgauge.models.rated.head`.
 
-    about = (_DESCRIPTION, _INPUTS)
+    Polos predicts the human rating of a caption. A small network, fitted to 131,020 ratings, compares the caption with
+    its image (by CLIP) and with each of its references (by CLIP and by a RoBERTa sentence encoder). The best reference
+    counts. Higher is better.
+
+    Args:
+        predictions: Captions, one string per row.
+        references: Human captions, a list of strings per row.
+        images: Images (path, bytes, PIL image or uint8 array), one per caption.
+        return_details: Whether to add the value for each reference, the best reference, and whether texts were
+            truncated.
+
+    Returns:
+        polos: Mean of the scores, in [0, 1], higher is better.
+        polos_scores: One score per caption. NaN without references, or if the image could not be read.
+        polos_undefined: Number of undefined scores.
+        polos_signature: Settings and versions that the scores depend on.
+
+    Examples:
+        >>> import evaluate
+        >>> import numpy as np
+        >>> polos = evaluate.load("vlgauge/polos", profile="embedded")
+        >>> grey = np.full((64, 64, 3), 128, dtype=np.uint8)
+        >>> result = polos.compute(predictions=["a small red circle"], images=[grey], references=[["a red circle"]])
+        >>> print(sorted(result))
+        ['polos', 'polos_scores', 'polos_signature', 'polos_undefined']
+        >>> print(0.0 <= result["polos"] <= 1.0)
+        True
+    """
+
     papers = ("https://arxiv.org/abs/2402.18091",)
     columns = clip_score.REFERENCED_COLUMNS
     prompt = models.PROMPT

@@ -8,40 +8,36 @@ from vlgauge.families import base  # From: "vlgauge[rouge-l]@git+https://github.
 from vlgauge.families.ngram import rouge_l  # From: "vlgauge[rouge-l]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.inputs.text import ngrams  # From: "vlgauge[rouge-l]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
-_DESCRIPTION = """\
-ROUGE-L is the F-score of the longest common subsequence of tokens of a caption and its references. Precision and recall
-are each the maximum over the references, and recall is weighted higher. Higher is better. ROUGE-L requires references
-and no model.
-"""
-
-_INPUTS = """
-Args:
-    predictions: Captions, one string per row.
-    references: References, a string or a list of strings per row.
-    return_details: Whether to add precision, recall and the lengths of the common subsequences of each row.
-
-Returns:
-    rouge_l: Mean of the scores, in [0, 1], higher is better.
-    rouge_l_scores: One score per row. NaN for an empty list of references.
-    rouge_l_undefined: Number of undefined scores.
-    rouge_l_signature: Settings and versions that the scores depend on.
-
-Examples:
-    >>> import evaluate
-    >>> rouge_l = evaluate.load("vlgauge/rouge_l")
-    >>> result = rouge_l.compute(
-    ...     predictions=["a dog runs on the grass"],
-    ...     references=[["the dog runs over the grass", "a dog is running"]],
-    ... )
-    >>> print(round(result["rouge_l"], 3))
-    0.667
-"""
-
 
 class RougeL(base.TokenMetric):
-    """F-score of the longest common subsequence, as in the COCO caption evaluation. It requires no model."""
+    """F-score of the longest common subsequence, as in the COCO caption evaluation. It requires no model.
 
-    about = (_DESCRIPTION, _INPUTS)
+    ROUGE-L is the F-score of the longest common subsequence of tokens of a caption and its references. Precision and
+    recall are each the maximum over the references, and recall is weighted higher. Higher is better. ROUGE-L requires
+    references and no model.
+
+    Args:
+        predictions: Captions, one string per row.
+        references: References, a string or a list of strings per row.
+        return_details: Whether to add precision, recall and the lengths of the common subsequences of each row.
+
+    Returns:
+        rouge_l: Mean of the scores, in [0, 1], higher is better.
+        rouge_l_scores: One score per row. NaN for an empty list of references.
+        rouge_l_undefined: Number of undefined scores.
+        rouge_l_signature: Settings and versions that the scores depend on.
+
+    Examples:
+        >>> import evaluate
+        >>> rouge_l = evaluate.load("vlgauge/rouge_l")
+        >>> result = rouge_l.compute(
+        ...     predictions=["a dog runs on the grass"],
+        ...     references=[["the dog runs over the grass", "a dog is running"]],
+        ... )
+        >>> print(round(result["rouge_l"], 3))
+        0.667
+    """
+
     papers = ("https://aclanthology.org/W04-1013",)
 
     # A token may contain whitespace, at which ROUGE-L of the COCO caption evaluation does not split again.

@@ -16,37 +16,6 @@ from vlgauge.core import errors  # From: "vlgauge[rovist]@git+https://github.com
 from vlgauge.core.validation import short_repr  # From: "vlgauge[rovist]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families import base  # From: "vlgauge[rovist]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
-_DESCRIPTION = """\
-RoViST is the sum of three scores of a visual story: visual grounding (RoViST-VG), coherence (RoViST-C) and
-non-redundancy (RoViST-NR). Higher is better. RoViST uses the story and its images, and no references.
-"""
-
-_INPUTS = """
-Args:
-    predictions: Stories, each a string or a list of sentences (one form per call).
-    images: Images of each story, one list per story (path, bytes, PIL image or uint8 array).
-    regions: Optional regions of each image of each story. See rovist_vg.
-    nouns, features: Optional nouns of each story and features to use instead of an encoder. See rovist_vg.
-    return_details: Whether to add the three component scores of each story, and the details of each component.
-
-Returns:
-    rovist: Mean of the scores, higher is better.
-    rovist_scores: One score per story. NaN if one of the three component scores is NaN.
-    rovist_undefined: Number of undefined scores.
-    rovist_signature: Settings and versions that the scores depend on. The components have separate signatures.
-    rovist_vg, rovist_c, rovist_nr: Components, with the same four keys each.
-
-Examples:
-    >>> import evaluate
-    >>> from vlgauge import scenes
-    >>> rovist = evaluate.load("vlgauge/rovist", profile="embedded")
-    >>> story = scenes.stories(1, seed=0, split="test")[0]
-    >>> result = rovist.compute(predictions=[story.sentences], images=[story.images()])
-    >>> parts = [result[name] for name in ("rovist_vg", "rovist_c", "rovist_nr")]
-    >>> print(abs(result["rovist"] - sum(parts)) < 1e-12)
-    True
-"""
-
 PARTS = ("vg", "c", "nr")
 
 
@@ -114,9 +83,36 @@ def setting_hint(name: str) -> str:
 
 
 class Rovist(base.Metric):
-    """Sum of visual grounding, coherence and non-redundancy of a story."""
+    """Sum of visual grounding, coherence and non-redundancy of a story.
 
-    about = (_DESCRIPTION, _INPUTS)
+    RoViST is the sum of three scores of a visual story: visual grounding (RoViST-VG), coherence (RoViST-C) and
+    non-redundancy (RoViST-NR). Higher is better. RoViST uses the story and its images, and no references.
+
+    Args:
+        predictions: Stories, each a string or a list of sentences (one form per call).
+        images: Images of each story, one list per story (path, bytes, PIL image or uint8 array).
+        regions: Optional regions of each image of each story. See rovist_vg.
+        nouns, features: Optional nouns of each story and features to use instead of an encoder. See rovist_vg.
+        return_details: Whether to add the three component scores of each story, and the details of each component.
+
+    Returns:
+        rovist: Mean of the scores, higher is better.
+        rovist_scores: One score per story. NaN if one of the three component scores is NaN.
+        rovist_undefined: Number of undefined scores.
+        rovist_signature: Settings and versions that the scores depend on. The components have separate signatures.
+        rovist_vg, rovist_c, rovist_nr: Components, with the same four keys each.
+
+    Examples:
+        >>> import evaluate
+        >>> from vlgauge import scenes
+        >>> rovist = evaluate.load("vlgauge/rovist", profile="embedded")
+        >>> story = scenes.stories(1, seed=0, split="test")[0]
+        >>> result = rovist.compute(predictions=[story.sentences], images=[story.images()])
+        >>> parts = [result[name] for name in ("rovist_vg", "rovist_c", "rovist_nr")]
+        >>> print(abs(result["rovist"] - sum(parts)) < 1e-12)
+        True
+    """
+
     papers = ("https://aclanthology.org/2022.findings-naacl.206",)
     undefined_hint = base.NEEDS_SENTENCES
     source_settings = PARTS  # these have separate signatures

@@ -16,31 +16,6 @@ from vlgauge.families import base  # From: "vlgauge[rovist-c]@git+https://github
 from vlgauge.inputs.text import language  # From: "vlgauge[rovist-c]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.models.pairs import loading  # From: "vlgauge[rovist-c]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
-_DESCRIPTION = """\
-RoViST-C measures the coherence of a story: the mean probability, by a sentence-pair classifier, that a sentence follows
-from the previous one. Higher is better. RoViST-C uses the story alone, without images or references.
-"""
-
-_INPUTS = """
-Args:
-    predictions: Stories, each a string or a list of sentences (one form per call).
-    return_details: Whether to add the sentences of each story, and the probability and flags of each pair.
-
-Returns:
-    rovist_c: Mean of the scores, in [0, 1], higher is better.
-    rovist_c_scores: One score per story. NaN for a story with fewer than two sentences.
-    rovist_c_undefined: Number of undefined scores.
-    rovist_c_signature: Settings and versions that the scores depend on.
-    rovist_c_truncated: Number of pairs that exceeded the maximum length of the model.
-
-Examples:
-    >>> import evaluate
-    >>> rovist_c = evaluate.load("vlgauge/rovist_c", profile="embedded")
-    >>> story = ["The dog ran home.", "The dog ran home."]
-    >>> print(rovist_c.compute(predictions=[story, story[:1]])["rovist_c_scores"])
-    [0.0, nan]
-"""
-
 CONTEXTS = ("pair", "prefix")
 IDENTICAL = ("zero", "score")
 TRUNCATIONS = ("auto", "error")
@@ -86,9 +61,30 @@ def coherence(probabilities: Sequence[float]) -> float:
 
 
 class RovistC(base.StoryMetric):
-    """Coherence of a story by a sentence-pair classifier."""
+    """Coherence of a story by a sentence-pair classifier.
 
-    about = (_DESCRIPTION, _INPUTS)
+    RoViST-C measures the coherence of a story: the mean probability, by a sentence-pair classifier, that a sentence
+    follows from the previous one. Higher is better. RoViST-C uses the story alone, without images or references.
+
+    Args:
+        predictions: Stories, each a string or a list of sentences (one form per call).
+        return_details: Whether to add the sentences of each story, and the probability and flags of each pair.
+
+    Returns:
+        rovist_c: Mean of the scores, in [0, 1], higher is better.
+        rovist_c_scores: One score per story. NaN for a story with fewer than two sentences.
+        rovist_c_undefined: Number of undefined scores.
+        rovist_c_signature: Settings and versions that the scores depend on.
+        rovist_c_truncated: Number of pairs that exceeded the maximum length of the model.
+
+    Examples:
+        >>> import evaluate
+        >>> rovist_c = evaluate.load("vlgauge/rovist_c", profile="embedded")
+        >>> story = ["The dog ran home.", "The dog ran home."]
+        >>> print(rovist_c.compute(predictions=[story, story[:1]])["rovist_c_scores"])
+        [0.0, nan]
+    """
+
     papers = ("https://aclanthology.org/2022.findings-naacl.206",)
     undefined_hint = base.NEEDS_SENTENCES
 

@@ -18,32 +18,6 @@ from vlgauge.checkpoints import preflight  # From: "vlgauge[rovist-nr]@git+https
 from vlgauge.families import base  # From: "vlgauge[rovist-nr]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.inputs.text import language  # From: "vlgauge[rovist-nr]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
-_DESCRIPTION = """\
-RoViST-NR measures how little a story repeats itself: one minus the mean of the similarity between its sentences and the
-similarity between consecutive n-grams within a sentence. Higher is better. RoViST-NR uses the story alone, without
-images or references.
-"""
-
-_INPUTS = """
-Args:
-    predictions: Stories, each a string or a list of sentences (one form per call).
-    return_details: Whether to add the sentences, words, inter- and intra-sentence similarity, and the similarity of
-        each pair, for each story.
-
-Returns:
-    rovist_nr: Mean of the scores, at most 1, higher is better. At least 0 with variant "paper".
-    rovist_nr_scores: One score per story. NaN for a story with fewer than two sentences.
-    rovist_nr_undefined: Number of undefined scores.
-    rovist_nr_signature: Settings and versions that the scores depend on.
-
-Examples:
-    >>> import evaluate
-    >>> rovist_nr = evaluate.load("vlgauge/rovist_nr")
-    >>> result = rovist_nr.compute(predictions=[["The dog ran home.", "The dog ran home."], ["One.", "Two words."]])
-    >>> print(result["rovist_nr_scores"])
-    [0.5, 1.0]
-"""
-
 Sentences = Sequence[Sequence[str]]
 
 VARIANTS = ("released", "paper")
@@ -181,9 +155,31 @@ def _similarity_rows(bags: Sequence[Counter[str]], *, variant: str) -> Iterator[
 
 
 class RovistNr(base.StoryMetric):
-    """Non-redundancy of a story. It requires no model and no data."""
+    """Non-redundancy of a story. It requires no model and no data.
 
-    about = (_DESCRIPTION, _INPUTS)
+    RoViST-NR measures how little a story repeats itself: one minus the mean of the similarity between its sentences and
+    the similarity between consecutive n-grams within a sentence. Higher is better. RoViST-NR uses the story alone,
+    without images or references.
+
+    Args:
+        predictions: Stories, each a string or a list of sentences (one form per call).
+        return_details: Whether to add the sentences, words, inter- and intra-sentence similarity, and the similarity of
+            each pair, for each story.
+
+    Returns:
+        rovist_nr: Mean of the scores, at most 1, higher is better. At least 0 with variant "paper".
+        rovist_nr_scores: One score per story. NaN for a story with fewer than two sentences.
+        rovist_nr_undefined: Number of undefined scores.
+        rovist_nr_signature: Settings and versions that the scores depend on.
+
+    Examples:
+        >>> import evaluate
+        >>> rovist_nr = evaluate.load("vlgauge/rovist_nr")
+        >>> result = rovist_nr.compute(predictions=[["The dog ran home.", "The dog ran home."], ["One.", "Two words."]])
+        >>> print(result["rovist_nr_scores"])
+        [0.5, 1.0]
+    """
+
     papers = ("https://aclanthology.org/2022.findings-naacl.206",)
     undefined_hint = base.NEEDS_SENTENCES
 

@@ -32,44 +32,40 @@ from .sources import look_for_idf
 from .sources import look_for_trained
 from .sources import sign_model
 
-_DESCRIPTION = """\
-RoViST-VG measures how well the nouns of a story match its images. Each noun is compared with the regions of all images
-in an embedding space trained on pairs of regions and phrases. Rare nouns have higher weights. Higher is better.
-RoViST-VG requires no reference story.
-"""
-
-_INPUTS = """
-Args:
-    predictions: Stories, each a string or a list of sentences (one form per call).
-    images: Images of each story, one list per story (path, bytes, PIL image or uint8 array). Optional if crops or
-        features are passed.
-    nouns: Nouns of each story, or one list of nouns per sentence, used verbatim. They are extracted by default.
-    regions: Regions of each image of each story: {"boxes": [[x1, y1, x2, y2], ...], "scores": [...]} or a list of
-        crops. By default they come from the source of the setting `regions`.
-    features: Features of each story to use instead of a checkpoint: {"text": {noun: vector}, "images": [array of its
-        regions per image]}. Optional "scores", one list per image, are the scores of the regions.
-    return_details: Whether to add idf, cosine similarity, image and region of each noun, and the skipped nouns.
-
-Returns:
-    rovist_vg: Mean of the scores, unbounded, higher is better. In (-1, 1) with scale=True.
-    rovist_vg_scores: One score per story. NaN for a story without nouns or without regions.
-    rovist_vg_undefined: Number of undefined scores.
-    rovist_vg_signature: Settings and versions that the scores depend on.
-
-Examples:
-    >>> import evaluate
-    >>> rovist_vg = evaluate.load("vlgauge/rovist_vg", idf=None)
-    >>> features = {"text": {"dog": [1.0, 0.0], "cat": [0.0, 1.0]}, "images": [[[0.8, 0.6]], [[1.0, 0.0]]]}
-    >>> result = rovist_vg.compute(predictions=[["A dog saw a cat."]], nouns=[["dog", "cat"]], features=[features])
-    >>> print(round(result["rovist_vg"], 4))
-    1.513
-"""
-
 
 class RovistVg(grounding.GroundingMetric):
-    """Visual grounding of the nouns of a story in the regions of its images."""
+    """Visual grounding of the nouns of a story in the regions of its images.
 
-    about = (_DESCRIPTION, _INPUTS)
+    RoViST-VG measures how well the nouns of a story match its images. Each noun is compared with the regions of all
+    images in an embedding space trained on pairs of regions and phrases. Rare nouns have higher weights. Higher is
+    better. RoViST-VG requires no reference story.
+
+    Args:
+        predictions: Stories, each a string or a list of sentences (one form per call).
+        images: Images of each story, one list per story (path, bytes, PIL image or uint8 array). Optional if crops or
+            features are passed.
+        nouns: Nouns of each story, or one list of nouns per sentence, used verbatim. They are extracted by default.
+        regions: Regions of each image of each story: {"boxes": [[x1, y1, x2, y2], ...], "scores": [...]} or a list of
+            crops. By default they come from the source of the setting `regions`.
+        features: Features of each story to use instead of a checkpoint: {"text": {noun: vector}, "images": [array of
+            its regions per image]}. Optional "scores", one list per image, are the scores of the regions.
+        return_details: Whether to add idf, cosine similarity, image and region of each noun, and the skipped nouns.
+
+    Returns:
+        rovist_vg: Mean of the scores, unbounded, higher is better. In (-1, 1) with scale=True.
+        rovist_vg_scores: One score per story. NaN for a story without nouns or without regions.
+        rovist_vg_undefined: Number of undefined scores.
+        rovist_vg_signature: Settings and versions that the scores depend on.
+
+    Examples:
+        >>> import evaluate
+        >>> rovist_vg = evaluate.load("vlgauge/rovist_vg", idf=None)
+        >>> features = {"text": {"dog": [1.0, 0.0], "cat": [0.0, 1.0]}, "images": [[[0.8, 0.6]], [[1.0, 0.0]]]}
+        >>> result = rovist_vg.compute(predictions=[["A dog saw a cat."]], nouns=[["dog", "cat"]], features=[features])
+        >>> print(round(result["rovist_vg"], 4))
+        1.513
+    """
+
     papers = ("https://aclanthology.org/2022.findings-naacl.206",)
     words, unit, source_settings = "nouns", "noun", SOURCE_SETTINGS
 

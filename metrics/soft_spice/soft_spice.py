@@ -9,42 +9,6 @@ import numpy.typing as npt
 from vlgauge.families import base  # From: "vlgauge[soft-spice]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families import scene_graphs  # From: "vlgauge[soft-spice]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
-_DESCRIPTION = """\
-Soft-SPICE compares each object, attribute and relation in a caption with the most similar one in its references, by the
-cosine similarity of sentence embeddings. The score is the mean: hallucinated content lowers it, omitted content does
-not. Higher is better. Soft-SPICE requires references.
-"""
-
-_INPUTS = """
-Args:
-    predictions: Captions, one string per row.
-    references: References, a string or a list of strings per row.
-    graphs: Scene graphs to use instead of a parser: {"predictions": one per row, "references": a list per row, one for
-        each reference}. Each is a dictionary with "objects", "attributes" and "relations", a list of lists of one to
-        three words, or text such as "( dog , is , brown ) , ( dog , chase , cat )".
-    return_details: Whether to add the phrases of each row and the most similar phrases of its references.
-
-Returns:
-    soft_spice: Mean of the scores, in [-1, 1], higher is better.
-    soft_spice_scores: One score per row. 0 for a caption without scene content, NaN if its references have none.
-    soft_spice_undefined: Number of undefined scores.
-    soft_spice_n_empty: Number of captions without scene content whose references have some.
-    soft_spice_signature: Settings and versions that the scores depend on.
-
-Examples:
-    >>> import evaluate
-    >>> vectors = {"dog": [1.0, 0.0], "hound": [0.8, 0.6], "cat": [0.0, 1.0]}
-    >>> encoder = lambda phrases: [vectors[phrase] for phrase in phrases]
-    >>> soft_spice = evaluate.load("vlgauge/soft_spice", encoder=encoder)
-    >>> result = soft_spice.compute(
-    ...     predictions=["a hound"],
-    ...     references=[["a dog", "a cat"]],
-    ...     graphs={"predictions": ["( hound )"], "references": [["( dog )", "( cat )"]]},
-    ... )
-    >>> print(round(result["soft_spice"], 3))
-    0.8
-"""
-
 Floats = npt.NDArray[np.float64]
 DIRECTIONS = ("precision", "both")
 
@@ -67,9 +31,41 @@ def soft_spice_score(cosines: Floats, direction: str = "precision") -> float:
 
 
 class SoftSpice(scene_graphs.SceneGraphMetric):
-    """Mean maximum similarity of the phrases of a caption to the phrases of its references, by sentence embeddings."""
+    """Mean maximum similarity of the phrases of a caption to the phrases of its references, by sentence embeddings.
 
-    about = (_DESCRIPTION, _INPUTS)
+    Soft-SPICE compares each object, attribute and relation in a caption with the most similar one in its references, by
+    the cosine similarity of sentence embeddings. The score is the mean: hallucinated content lowers it, omitted content
+    does not. Higher is better. Soft-SPICE requires references.
+
+    Args:
+        predictions: Captions, one string per row.
+        references: References, a string or a list of strings per row.
+        graphs: Scene graphs to use instead of a parser: {"predictions": one per row, "references": a list per row, one
+            for each reference}. Each is a dictionary with "objects", "attributes" and "relations", a list of lists of
+            one to three words, or text such as "( dog , is , brown ) , ( dog , chase , cat )".
+        return_details: Whether to add the phrases of each row and the most similar phrases of its references.
+
+    Returns:
+        soft_spice: Mean of the scores, in [-1, 1], higher is better.
+        soft_spice_scores: One score per row. 0 for a caption without scene content, NaN if its references have none.
+        soft_spice_undefined: Number of undefined scores.
+        soft_spice_n_empty: Number of captions without scene content whose references have some.
+        soft_spice_signature: Settings and versions that the scores depend on.
+
+    Examples:
+        >>> import evaluate
+        >>> vectors = {"dog": [1.0, 0.0], "hound": [0.8, 0.6], "cat": [0.0, 1.0]}
+        >>> encoder = lambda phrases: [vectors[phrase] for phrase in phrases]
+        >>> soft_spice = evaluate.load("vlgauge/soft_spice", encoder=encoder)
+        >>> result = soft_spice.compute(
+        ...     predictions=["a hound"],
+        ...     references=[["a dog", "a cat"]],
+        ...     graphs={"predictions": ["( hound )"], "references": [["( dog )", "( cat )"]]},
+        ... )
+        >>> print(round(result["soft_spice"], 3))
+        0.8
+    """
+
     papers = ("https://aclanthology.org/2023.findings-acl.398",)
     rewards_silence = True
     setting_groups = (scene_graphs.EncoderSettings,)

@@ -14,52 +14,49 @@ from .formula import is_kind
 from .formula import match_tuples
 from .formula import merge_tuples
 
-_DESCRIPTION = """\
-SPICE compares the scene content of a caption with the combined content of all its references by an F-score: objects,
-their attributes and the relations between them, with synonyms merged. This is the matcher of SPICE with another parser,
-so scores of single captions differ from the Java program. Higher is better. SPICE requires references.
-"""
-
-_INPUTS = """
-Args:
-    predictions: Captions, one string per row.
-    references: References, a string or a list of strings per row.
-    graphs: Scene graphs to use instead of a parser: {"predictions": one per row, "references": a list per row, one for
-        each reference}. Each is a dictionary with "objects", "attributes" and "relations", a list of lists of one to
-        three words, or text such as "( dog , is , brown ) , ( dog , chase , cat )".
-    return_details: Whether to add the tuples of each row and whether they are matched.
-
-Returns:
-    spice: Mean of the scores, at least 0, higher is better. It can exceed 1 only if several tuples of a caption match
-        the same reference tuple.
-    spice_scores: One score per row. NaN if the references have no scene content.
-    spice_undefined: Number of undefined scores.
-    spice_objects, spice_attributes, spice_relations, spice_colours, spice_numbers, spice_sizes: Mean F-scores over the
-        tuples of one kind, each with its own _scores, _undefined and _signature. NaN if the references have none of
-        this kind.
-    spice_precisions, spice_recalls: Precision and recall of each row.
-    spice_signature: Settings and versions that the scores depend on.
-
-Examples:
-    >>> import evaluate
-    >>> spice = evaluate.load("vlgauge/spice")
-    >>> result = spice.compute(
-    ...     predictions=["a brown dog chases a cat"],
-    ...     references=[["a dog runs after a black cat"]],
-    ...     graphs={
-    ...         "predictions": ["( dog , is , brown ) , ( dog , chase , cat )"],
-    ...         "references": [["( dog , run after , cat ) , ( cat , is , black )"]],
-    ...     },
-    ... )
-    >>> print(result["spice"])
-    0.5
-"""
-
 
 class Spice(scene_graphs.SceneGraphMetric):
-    """F-score of the scene-graph tuples of a caption and its references, with similar concepts merged."""
+    """F-score of the scene-graph tuples of a caption and its references, with similar concepts merged.
 
-    about = (_DESCRIPTION, _INPUTS)
+    SPICE compares the scene content of a caption with the combined content of all its references by an F-score:
+    objects, their attributes and the relations between them, with synonyms merged. This is the matcher of SPICE with
+    another parser, so scores of single captions differ from the Java program. Higher is better. SPICE requires
+    references.
+
+    Args:
+        predictions: Captions, one string per row.
+        references: References, a string or a list of strings per row.
+        graphs: Scene graphs to use instead of a parser: {"predictions": one per row, "references": a list per row, one
+            for each reference}. Each is a dictionary with "objects", "attributes" and "relations", a list of lists of
+            one to three words, or text such as "( dog , is , brown ) , ( dog , chase , cat )".
+        return_details: Whether to add the tuples of each row and whether they are matched.
+
+    Returns:
+        spice: Mean of the scores, at least 0, higher is better. It can exceed 1 only if several tuples of a caption
+            match the same reference tuple.
+        spice_scores: One score per row. NaN if the references have no scene content.
+        spice_undefined: Number of undefined scores.
+        spice_objects, spice_attributes, spice_relations, spice_colours, spice_numbers, spice_sizes: Mean F-scores over
+            the tuples of one kind, each with its own _scores, _undefined and _signature. NaN if the references have
+            none of this kind.
+        spice_precisions, spice_recalls: Precision and recall of each row.
+        spice_signature: Settings and versions that the scores depend on.
+
+    Examples:
+        >>> import evaluate
+        >>> spice = evaluate.load("vlgauge/spice")
+        >>> result = spice.compute(
+        ...     predictions=["a brown dog chases a cat"],
+        ...     references=[["a dog runs after a black cat"]],
+        ...     graphs={
+        ...         "predictions": ["( dog , is , brown ) , ( dog , chase , cat )"],
+        ...         "references": [["( dog , run after , cat ) , ( cat , is , black )"]],
+        ...     },
+        ... )
+        >>> print(result["spice"])
+        0.5
+    """
+
     papers = ("https://arxiv.org/abs/1607.08822",)
     own_parsers = (scene_graphs.SPICE,)
     source_settings = ("parser", "pipeline", "jars")

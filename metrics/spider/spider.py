@@ -14,37 +14,6 @@ from vlgauge.families import base  # From: "vlgauge[spider]@git+https://github.c
 from vlgauge.families.base.parts import Counts  # From: "vlgauge[spider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.inputs.text import tokenizers  # From: "vlgauge[spider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
-_DESCRIPTION = """\
-SPIDEr is the mean of CIDEr-D, which compares words, and SPICE, which compares scene graphs. Our SPICE uses another
-parser than the Java program, so scores of single captions differ. Higher is better. SPIDEr requires references.
-"""
-
-_INPUTS = """
-Args:
-    predictions: Captions, one string per row.
-    references: References, a string or a list of strings per row.
-    graphs: Optional scene graphs to use instead of SPICE's parser. See spice.
-    return_details: Whether to add both component scores of each row, and the details of each component.
-
-Returns:
-    spider: Mean of the scores, at least 0 and below 6, higher is better.
-    spider_scores: One score per row. NaN if the CIDEr-D or SPICE score is NaN.
-    spider_undefined: Number of undefined scores.
-    spider_signature: Settings and versions that the scores depend on.
-    spider_cider, spider_spice: Components, with the same four keys each.
-
-Examples:
-    >>> import evaluate
-    >>> from vlgauge.families.ngram.cider import DocumentFrequency
-    >>> spider = evaluate.load("vlgauge/spider", df=DocumentFrequency({("a",): 90, ("dog",): 9}, 100))
-    >>> graphs = {"predictions": ["( dog , run )"], "references": [["( dog , run )", "( dog , run ) , ( dog , fast )"]]}
-    >>> result = spider.compute(
-    ...     predictions=["a dog runs"], references=[["a dog is running", "a dog runs fast"]], graphs=graphs
-    ... )
-    >>> print([round(result[key], 3) for key in ("spider_cider", "spider_spice", "spider")])
-    [3.503, 0.8, 2.151]
-"""
-
 PARTS = ("cider", "spice")
 
 
@@ -64,9 +33,37 @@ def load_part(name: str, **settings: Any) -> Any:
 
 
 class Spider(base.TokenMetric):
-    """Mean of CIDEr-D and SPICE."""
+    """Mean of CIDEr-D and SPICE.
 
-    about = (_DESCRIPTION, _INPUTS)
+    SPIDEr is the mean of CIDEr-D, which compares words, and SPICE, which compares scene graphs. Our SPICE uses another
+    parser than the Java program, so scores of single captions differ. Higher is better. SPIDEr requires references.
+
+    Args:
+        predictions: Captions, one string per row.
+        references: References, a string or a list of strings per row.
+        graphs: Optional scene graphs to use instead of SPICE's parser. See spice.
+        return_details: Whether to add both component scores of each row, and the details of each component.
+
+    Returns:
+        spider: Mean of the scores, at least 0 and below 6, higher is better.
+        spider_scores: One score per row. NaN if the CIDEr-D or SPICE score is NaN.
+        spider_undefined: Number of undefined scores.
+        spider_signature: Settings and versions that the scores depend on.
+        spider_cider, spider_spice: Components, with the same four keys each.
+
+    Examples:
+        >>> import evaluate
+        >>> from vlgauge.families.ngram.cider import DocumentFrequency
+        >>> spider = evaluate.load("vlgauge/spider", df=DocumentFrequency({("a",): 90, ("dog",): 9}, 100))
+        >>> references = ["( dog , run )", "( dog , run ) , ( dog , fast )"]
+        >>> graphs = {"predictions": ["( dog , run )"], "references": [references]}
+        >>> result = spider.compute(
+        ...     predictions=["a dog runs"], references=[["a dog is running", "a dog runs fast"]], graphs=graphs
+        ... )
+        >>> print([round(result[key], 3) for key in ("spider_cider", "spider_spice", "spider")])
+        [3.503, 0.8, 2.151]
+    """
+
     papers = ("https://arxiv.org/abs/1612.00370",)
     source_settings = ("df", "parser", "pipeline", "jars")
     checks_words = True  # spice does

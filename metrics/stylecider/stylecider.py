@@ -8,48 +8,44 @@ from vlgauge.families import base  # From: "vlgauge[stylecider]@git+https://gith
 from vlgauge.families import style  # From: "vlgauge[stylecider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.inputs.text import ngrams  # From: "vlgauge[stylecider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
-_DESCRIPTION = """\
-StyleCIDEr compares a caption with references by the n-grams that express a style: the cosine similarity of n-gram
-vectors as in CIDEr, with a contrastive weight for the target style instead of TF-IDF. Higher is better. StyleCIDEr
-requires references and a style table fitted once to captions with style labels.
-"""
-
-_INPUTS = """
-Args:
-    predictions: Captions, one string per row.
-    references: References, a string or a list of strings per row.
-    styles: Target styles, one name per row. The target style also determines the weights of references in another
-        style.
-    table: Optional style table of this call: a StyleTable, a Parquet file, or a dataset on the Hub.
-    return_details: Whether to add, for each row and reference, the cosine similarities and the n-grams that raised and
-        lowered the score.
-
-Returns:
-    stylecider: Mean of the scores, in [0, 1], or in [0, 10] with variant "released". Higher is better.
-    stylecider_scores: One score per row. NaN for an empty list of references.
-    stylecider_undefined: Number of undefined scores.
-    stylecider_signature: Settings and versions that the scores depend on.
-    stylecider_in_sample: Number of predictions that the table was fitted to.
-    stylecider_references_in_sample: Number of references that the table was fitted to.
-    stylecider_no_evidence: Number of predictions whose weights are all 0.
-
-Examples:
-    >>> import evaluate
-    >>> stylecider = evaluate.load("vlgauge/stylecider", "demo")
-    >>> result = stylecider.compute(
-    ...     predictions=["Two lovers hold hands at sunset."],
-    ...     references=[["Two lovers at sunset, heart to heart.", "A couple stands on the beach."]],
-    ...     styles=["romantic"],
-    ... )
-    >>> print(round(result["stylecider"], 3))
-    0.218
-"""
-
 
 class Stylecider(style.StyleMetric):
-    """Cosine similarity of contrastive n-gram vectors, averaged over orders and references. It requires no model."""
+    """Cosine similarity of contrastive n-gram vectors, averaged over orders and references. It requires no model.
 
-    about = (_DESCRIPTION, _INPUTS)
+    StyleCIDEr compares a caption with references by the n-grams that express a style: the cosine similarity of n-gram
+    vectors as in CIDEr, with a contrastive weight for the target style instead of TF-IDF. Higher is better. StyleCIDEr
+    requires references and a style table fitted once to captions with style labels.
+
+    Args:
+        predictions: Captions, one string per row.
+        references: References, a string or a list of strings per row.
+        styles: Target styles, one name per row. The target style also determines the weights of references in another
+            style.
+        table: Optional style table of this call: a StyleTable, a Parquet file, or a dataset on the Hub.
+        return_details: Whether to add, for each row and reference, the cosine similarities and the n-grams that raised
+            and lowered the score.
+
+    Returns:
+        stylecider: Mean of the scores, in [0, 1], or in [0, 10] with variant "released". Higher is better.
+        stylecider_scores: One score per row. NaN for an empty list of references.
+        stylecider_undefined: Number of undefined scores.
+        stylecider_signature: Settings and versions that the scores depend on.
+        stylecider_in_sample: Number of predictions that the table was fitted to.
+        stylecider_references_in_sample: Number of references that the table was fitted to.
+        stylecider_no_evidence: Number of predictions whose weights are all 0.
+
+    Examples:
+        >>> import evaluate
+        >>> stylecider = evaluate.load("vlgauge/stylecider", "demo")
+        >>> result = stylecider.compute(
+        ...     predictions=["Two lovers hold hands at sunset."],
+        ...     references=[["Two lovers at sunset, heart to heart.", "A couple stands on the beach."]],
+        ...     styles=["romantic"],
+        ... )
+        >>> print(round(result["stylecider"], 3))
+        0.218
+    """
+
     papers = ("https://arxiv.org/abs/2201.00975",)
 
     columns = (*style.StyleMetric.columns[:2], base.References("references"))

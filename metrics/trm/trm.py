@@ -48,48 +48,6 @@ from .triangles import TIES
 from .triangles import levels
 from .triangles import triangle_tests
 
-_DESCRIPTION = """\
-TRM, the triangle-rank metric, compares the captions that a model samples for an image with human captions. In each
-triangle of two captions from one set and one from the other, the within-set side is the shortest, the middle or the
-longest. If both sets come from one distribution and the distance is symmetric, all three cases are equally likely. Any
-distance between two captions can be used. Lower is better. Exact permutation p-values test whether the two sets could
-come from one distribution.
-"""
-
-_INPUTS = """
-Args:
-    predictions: Caption sets sampled from the model, one list of strings per row.
-    references: Sets of human captions, one list of strings per row.
-    distances: With the setting distance="precomputed", one array of shape (n + m, n + m) per row. Entry [a, b] is the
-        distance from a to b, the n candidates before the m references.
-    return_details: Whether to add the triangle counts, captions without tokens, distinct captions, partitions, null
-        deviations and the histogram of the null distribution of each row.
-
-Returns:
-    trm: Mean of the scores Q, in [0, 4/3], lower is better. It is not 0 for identical sets, so interpret p-value and
-        excess first.
-    trm_scores: One score per row. NaN if a set has fewer than two captions or a distance is NaN.
-    trm_undefined: Number of undefined scores.
-    trm_signature: Settings and versions that the scores depend on.
-    trm_separate, trm_separate_scores: The same with the two types of triangles counted separately, in [0, 8/3].
-    trm_base, trm_base_scores: With the setting mean_aggregate, the mean over the candidates of the underlying score.
-    trm_pvalue, trm_z, trm_excess, trm_excess_interval, trm_null_mean, trm_mean_log_pvalue, trm_expected_mean_log_pvalue
-        of the corpus, trm_pvalues, trm_excess_scores, trm_null_means, trm_zscores of the rows, and the same with
-        trm_separate_ and trm_base_: Results of the permutation test, with the setting pvalue. See the card.
-
-Examples:
-    >>> import evaluate
-    >>> trm = evaluate.load("vlgauge/trm", pvalue="exact")
-    >>> result = trm.compute(
-    ...     predictions=[["a dog runs on grass", "a brown dog running", "a puppy at play"]],
-    ...     references=[["two planes wait", "a jet on the runway", "an airliner takes off"]],
-    ... )
-    >>> print(round(result["trm"], 4), round(result["trm_separate"], 4))
-    0.4444 1.7778
-    >>> print(result["trm_pvalues"])
-    [0.1]
-"""
-
 Floats = npt.NDArray[np.float64]
 Captions: TypeAlias = list[list[str]]
 Tokens: TypeAlias = tuple[str, ...]
@@ -105,9 +63,49 @@ _TIE_TOLERANCE = {"bert": 1e-6}
 
 
 class Trm(caption_sets.CaptionSetMetric):
-    """Triangle-rank metric of two caption sets, with permutation p-values."""
+    """Triangle-rank metric of two caption sets, with permutation p-values.
 
-    about = (_DESCRIPTION, _INPUTS)
+    TRM, the triangle-rank metric, compares the captions that a model samples for an image with human captions. In each
+    triangle of two captions from one set and one from the other, the within-set side is the shortest, the middle or the
+    longest. If both sets come from one distribution and the distance is symmetric, all three cases are equally likely.
+    Any distance between two captions can be used. Lower is better. Exact permutation p-values test whether the two sets
+    could come from one distribution.
+
+    Args:
+        predictions: Caption sets sampled from the model, one list of strings per row.
+        references: Sets of human captions, one list of strings per row.
+        distances: With the setting distance="precomputed", one array of shape (n + m, n + m) per row. Entry [a, b] is
+            the distance from a to b, the n candidates before the m references.
+        return_details: Whether to add the triangle counts, captions without tokens, distinct captions, partitions, null
+            deviations and the histogram of the null distribution of each row.
+
+    Returns:
+        trm: Mean of the scores Q, in [0, 4/3], lower is better. It is not 0 for identical sets, so interpret p-value
+            and excess first.
+        trm_scores: One score per row. NaN if a set has fewer than two captions or a distance is NaN.
+        trm_undefined: Number of undefined scores.
+        trm_signature: Settings and versions that the scores depend on.
+        trm_separate, trm_separate_scores: The same with the two types of triangles counted separately, in [0, 8/3].
+        trm_base, trm_base_scores: With the setting mean_aggregate, the mean over the candidates of the underlying
+            score.
+        trm_pvalue, trm_z, trm_excess, trm_excess_interval, trm_null_mean, trm_mean_log_pvalue,
+            trm_expected_mean_log_pvalue of the corpus, trm_pvalues, trm_excess_scores, trm_null_means, trm_zscores of
+            the rows, and the same with trm_separate_ and trm_base_: Results of the permutation test, with the setting
+            pvalue. See the card.
+
+    Examples:
+        >>> import evaluate
+        >>> trm = evaluate.load("vlgauge/trm", pvalue="exact")
+        >>> result = trm.compute(
+        ...     predictions=[["a dog runs on grass", "a brown dog running", "a puppy at play"]],
+        ...     references=[["two planes wait", "a jet on the runway", "an airliner takes off"]],
+        ... )
+        >>> print(round(result["trm"], 4), round(result["trm_separate"], 4))
+        0.4444 1.7778
+        >>> print(result["trm_pvalues"])
+        [0.1]
+    """
+
     papers = ("https://aclanthology.org/2024.lrec-main.453",)
     unsigned = ("mean_aggregate",)
     setting_groups = (caption_sets.EncoderSettings, caption_sets.PermutationSettings)

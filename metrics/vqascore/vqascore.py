@@ -12,34 +12,6 @@ from vlgauge.models import judges  # From: "vlgauge[vqascore]@git+https://github
 from .formula import DEFINITIONS
 from .formula import mean_log_chance
 
-_DESCRIPTION = """\
-VQAScore asks a vision-language model whether an image shows a caption. The score is the probability of the answer
-"Yes". Higher is better. VQAScore uses no references and is most common for generated images.
-"""
-
-_INPUTS = """
-Args:
-    predictions: Captions, one string per row.
-    images: Images (path, bytes, PIL image or uint8 array), one per caption.
-    return_details: Whether to add the question and the probability of each token of the answer.
-
-Returns:
-    vqascore: Mean of the scores, in [0, 1], higher is better.
-    vqascore_scores: One score per caption. NaN if the model returns no probability.
-    vqascore_undefined: Number of undefined scores.
-    vqascore_signature: Settings and versions that the scores depend on.
-    vqascore_altered: Number of questions with a caption that contains a special token of the model.
-
-Examples:
-    >>> import evaluate
-    >>> import numpy as np
-    >>> vqascore = evaluate.load("vlgauge/vqascore", profile="embedded")
-    >>> grey = np.full((64, 64, 3), 128, dtype=np.uint8)
-    >>> result = vqascore.compute(predictions=["a small red circle"], images=[grey])
-    >>> print(0.0 <= result["vqascore"] <= 1.0)
-    True
-"""
-
 # Prompts of the authors, which are constants of the method: https://github.com/linzhiqiu/t2v_metrics.
 TEMPLATES = {
     "v3.0": 'Does this figure show "{}"? Please answer yes or no.',
@@ -49,9 +21,33 @@ _BLANK = "{}"
 
 
 class Vqascore(judged.JudgeMetric):
-    """Probability of an answer to a question about an image and a caption (Lin et al., 2024)."""
+    """Probability of an answer to a question about an image and a caption (Lin et al., 2024).
 
-    about = (_DESCRIPTION, _INPUTS)
+    VQAScore asks a vision-language model whether an image shows a caption. The score is the probability of the answer
+    "Yes". Higher is better. VQAScore uses no references and is most common for generated images.
+
+    Args:
+        predictions: Captions, one string per row.
+        images: Images (path, bytes, PIL image or uint8 array), one per caption.
+        return_details: Whether to add the question and the probability of each token of the answer.
+
+    Returns:
+        vqascore: Mean of the scores, in [0, 1], higher is better.
+        vqascore_scores: One score per caption. NaN if the model returns no probability.
+        vqascore_undefined: Number of undefined scores.
+        vqascore_signature: Settings and versions that the scores depend on.
+        vqascore_altered: Number of questions with a caption that contains a special token of the model.
+
+    Examples:
+        >>> import evaluate
+        >>> import numpy as np
+        >>> vqascore = evaluate.load("vlgauge/vqascore", profile="embedded")
+        >>> grey = np.full((64, 64, 3), 128, dtype=np.uint8)
+        >>> result = vqascore.compute(predictions=["a small red circle"], images=[grey])
+        >>> print(0.0 <= result["vqascore"] <= 1.0)
+        True
+    """
+
     papers = ("https://arxiv.org/abs/2404.01291",)
     columns = judged.IMAGE_COLUMNS
     has_reference_scores = False

@@ -281,7 +281,7 @@ def test_rows_of_images_are_made_one_at_a_time(load_demo, rows_folder):
     seen = []
 
     class Watching(base.Metric):
-        about, papers = ("d", "i"), ("u",)
+        papers = ("u",)
         columns = (base.Story("predictions"), base.Images("images"))
 
         def cite(self):

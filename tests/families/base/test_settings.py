@@ -12,7 +12,7 @@ from vlgauge.families import base, caption_sets, grounding
 class Tunable(base.StoryMetric):
     """A metric with settings of every kind, and with data given per call."""
 
-    about, papers = ("d", "i"), ("u",)
+    papers = ("u",)
     needs = ("embedded",)
 
     def __init__(self, *args, n=4, splitter=str.split, batch_size=8, **host):

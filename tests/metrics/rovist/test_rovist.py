@@ -34,7 +34,7 @@ def steady(pairs):
 class FakeGrounding(base.Metric):
     """Metric that returns the scores of `GROUNDING` for the first gray level of a story."""
 
-    about, papers = ("d", "i"), ("https://example.org",)
+    papers = ("https://example.org",)
     columns = (base.Story("predictions"), base.Images("images"))
 
     def __init__(self, *args, scale=False, top_k=10, device="auto", **host):

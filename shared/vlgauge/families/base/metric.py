@@ -76,14 +76,13 @@ MAX_BYTES_PER_WRITE = 256 * 2**20
 class Metric(EvaluateAdapter, ABC):
     """Abstract base class of all metrics, built on `evaluate.Metric`.
 
-    Subclasses set the class attributes below and implement `_compute`. Settings are keyword-only parameters of the
+    Subclasses set the class attributes below and implement `_compute`. Their docstring describes the metric, and in the
+    sections ``Args``, ``Returns`` and ``Examples`` its columns and result. Settings are keyword-only parameters of the
     constructor or fields of a setting group, each stored in an attribute of the same name. The attributes in
     `FACTS_OF_CARDS` are read from the card of the installed metric of the same name. A class without such a card sets
     them itself.
 
     Attributes:
-        about: Description of the metric, and of its inputs and outputs, for `evaluate.MetricInfo`. Both texts are also
-            prepended to the class docstring.
         papers: URLs of the papers that define the metric.
         measures: Question that the metric answers, in one sentence.
         score_range: Range of a score, as text.
@@ -134,8 +133,6 @@ class Metric(EvaluateAdapter, ABC):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        if "about" in vars(cls):
-            cls.__doc__ = "".join((*vars(cls)["about"], "\n\n", cls.__doc__ or ""))
         name = evaluate.naming.camelcase_to_snakecase(cls.__name__)
         if name in metric_names():
             facts = metric_facts(name)
@@ -174,11 +171,6 @@ class Metric(EvaluateAdapter, ABC):
             # A setting `seed` replaces the one of `evaluate`, the seed of NumPy's global generator.
             self.__dict__.update(vars(settings))
 
-    @property
-    @abstractmethod
-    def about(self) -> tuple[str, str]:
-        """Two texts: the description of the metric, and the description of its inputs and outputs."""
-
     @abstractmethod
     def _compute(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """Compute the scores of the rows and return the dictionary built by `result`.
@@ -191,8 +183,14 @@ class Metric(EvaluateAdapter, ABC):
         """Return the BibTeX entries of the metric card. Empty if there are none."""
         return citation(evaluate.naming.camelcase_to_snakecase(type(self).__name__))
 
+    @classmethod
+    def split_docstring(cls) -> tuple[str, str]:
+        """Return the description of the metric, and the sections of its inputs, outputs and examples."""
+        description, args, inputs = (inspect.getdoc(cls) or "").partition("\nArgs:\n")
+        return description, args.lstrip() + inputs
+
     def _info(self) -> evaluate.MetricInfo:
-        description, inputs = self.about
+        description, inputs = self.split_docstring()
         return evaluate.MetricInfo(
             description=description,
             citation=self.cite(),

@@ -2,12 +2,10 @@
 
 from vlgauge.families.clip_score.backbone_metric import REFERENCED_COLUMNS, BackboneMetric, warn_of_images
 from vlgauge.families.clip_score.calibration import read_calibration
-from vlgauge.families.clip_score.inputs import INPUTS
 from vlgauge.families.clip_score.metric import ClipScoreMetric
 from vlgauge.families.clip_score.rows import place_of
 
 __all__ = [
-    "INPUTS",
     "REFERENCED_COLUMNS",
     "BackboneMetric",
     "ClipScoreMetric",

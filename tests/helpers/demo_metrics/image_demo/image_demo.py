@@ -8,25 +8,22 @@ from vlgauge.families import base
 from vlgauge.inputs.images.cells import MAX_PIXELS
 from vlgauge.inputs.images.cells import open_image
 
-_DESCRIPTION = "A number in [0, 1) that changes with every pixel of the images of a row; undefined without images."
-
-_INPUTS = """
-Args:
-    predictions: captions.
-    images: images of each caption.
-    references: captions of other people, optional.
-    return_details: adds sizes of the images, captions and references, as the metric saw them.
-"""
-
 
 class ImageDemo(base.ImageMetric):
     """Metric that returns fingerprints of pixels.
 
     Args:
         max_pixels: Maximum number of pixels of a decoded image.
+
+    A number in [0, 1) that changes with every pixel of the images of a row; undefined without images.
+
+    Args:
+        predictions: captions.
+        images: images of each caption.
+        references: captions of other people, optional.
+        return_details: adds sizes of the images, captions and references, as the metric saw them.
     """
 
-    about = (_DESCRIPTION, _INPUTS)
     papers = ("https://example.org/demo",)
     measures = "What is the fingerprint of the pixels?"
     score_range = "[0, 1]"

@@ -5,20 +5,18 @@ from typing import Any
 
 from vlgauge.families import caption_sets
 
-_DESCRIPTION = "Jaccard similarity (or overlap) of two caption sets; two empty sets are undefined."
-
-_INPUTS = """
-Args:
-    predictions: candidates of each row.
-    references: references of each row.
-    return_details: adds the captions in common.
-"""
-
 
 class SetDemo(caption_sets.CaptionSetMetric):
-    """Compares sets."""
+    """Compares sets.
 
-    about = (_DESCRIPTION, _INPUTS)
+    Jaccard similarity (or overlap) of two caption sets; two empty sets are undefined.
+
+    Args:
+        predictions: candidates of each row.
+        references: references of each row.
+        return_details: adds the captions in common.
+    """
+
     papers = ("https://example.org/demo",)
     measures = "How many captions do two sets have in common?"
     score_range = "[0, 1]"

@@ -9,25 +9,6 @@ from .letters import count_letters
 
 _CITATION = "@misc{demo, title = {A metric for tests}}"
 
-_DESCRIPTION = "The number of letters of a story, times a weight. A story without letters is undefined."
-
-_INPUTS = """
-Args:
-    predictions: stories, each a string or a list of sentences. A sentence that is the name of an exception raises it.
-    return_details: adds the number of letters of each sentence.
-
-Returns:
-    story_demo: mean number of letters, more is better; story_demo_scores, story_demo_undefined, story_demo_signature.
-
-Examples:
-    >>> import evaluate
-    >>> metric = evaluate.load("vlgauge/story_demo", weight=2.0)
-    >>> result = metric.compute(predictions=["one two", "three"])
-    >>> result["story_demo_scores"]
-    [12.0, 10.0]
-    >>> result["story_demo"]
-    11.0
-"""
 
 _FAULTS = {fault.__name__: fault for fault in (RuntimeError, KeyboardInterrupt, SystemExit, MemoryError)}
 
@@ -37,9 +18,28 @@ class StoryDemo(base.StoryMetric):
 
     Args:
         weight: Factor of every score.
+
+    The number of letters of a story, times a weight. A story without letters is undefined.
+
+    Args:
+        predictions: stories, each a string or a list of sentences. A sentence that is the name of an exception raises
+            it.
+        return_details: adds the number of letters of each sentence.
+
+    Returns:
+        story_demo: mean number of letters, more is better; story_demo_scores, story_demo_undefined,
+            story_demo_signature.
+
+    Examples:
+        >>> import evaluate
+        >>> metric = evaluate.load("vlgauge/story_demo", weight=2.0)
+        >>> result = metric.compute(predictions=["one two", "three"])
+        >>> result["story_demo_scores"]
+        [12.0, 10.0]
+        >>> result["story_demo"]
+        11.0
     """
 
-    about = (_DESCRIPTION, _INPUTS)
     papers = ("https://example.org/demo",)
     measures = "How many letters has a story?"
     score_range = "[0, inf)"
