@@ -10,7 +10,7 @@ from markupsafe import Markup
 from .explanation import Explanation
 from .marks import NIL, Mark, Piece, pieces, word_spans
 from .pages import number, safe
-from .pictures import frames_of, thumbnail
+from .thumbnails import frames_of, thumbnail
 
 N_LADDER = 3  # captions of an image that are shown, the others are collapsed
 N_FOLDED = 20  # maximum number of collapsed captions

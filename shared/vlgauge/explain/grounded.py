@@ -9,8 +9,8 @@ from markupsafe import Markup
 from .explanation import Explanation
 from .marks import Mark, Piece
 from .pages import format_signed, number, quote_word, safe
-from .pictures import draw_boxes
 from .shares import Share
+from .thumbnails import draw_boxes
 
 NEXT_TO_NOTHING = 0.1
 MUCH = 0.3

@@ -12,7 +12,7 @@ import torch
 from transformers.modeling_outputs import BaseModelOutputWithPooling
 
 from vlgauge.inputs.images.lazy_images import WholeImage
-from vlgauge.models.judges import PromptTemplate, Question, picture_features
+from vlgauge.models.judges import PromptTemplate, Question, image_features
 from vlgauge.models.judges.loading import judge_of
 from vlgauge.models.judges.transformers_judge import pad_to_square
 
@@ -333,7 +333,7 @@ def test_two_threads_see_a_picture_once():
         return BaseModelOutputWithPooling(pooler_output=torch.ones(1, 2, 3))
 
     model.get_image_features = slow
-    features = picture_features.ImageFeatureCache(model)
+    features = image_features.ImageFeatureCache(model)
 
     def see(_):
         with torch.no_grad(), features.of([b"picture"]):

@@ -17,7 +17,7 @@ from PIL import Image, ImageOps
 from vlgauge.checkpoints.torch_runtime import check_fork, exact
 from vlgauge.core.errors import UsageError, short_reason
 from vlgauge.core.progress import Progress, progress_bar
-from vlgauge.models.judges.picture_features import ImageFeatureCache
+from vlgauge.models.judges.image_features import ImageFeatureCache
 from vlgauge.models.judges.questions import Answer, Floats, PromptTemplate, Question
 from vlgauge.models.judges.special import SpecialTokens
 from vlgauge.models.padding import pad_rows

@@ -10,7 +10,7 @@ from folders import EXAMPLES
 from PIL import Image
 
 from vlgauge.explain.marks import Mark
-from vlgauge.explain.pictures import SIDE, Thumbnail, draw_boxes, frames_of, small, thumbnail, with_boxes
+from vlgauge.explain.thumbnails import SIDE, Thumbnail, draw_boxes, frames_of, small, thumbnail, with_boxes
 
 TAG = r'<g class="tg \w+"><rect x="([\d.-]+)" y="([\d.-]+)" width="([\d.]+)" height="([\d.]+)"'
 
