@@ -30,23 +30,23 @@ MAX_TOKENS = 24
 PAD, START, END, UNKNOWN = "<pad>", "<s>", "</s>", "<unk>"
 
 
-class PictureConfig(PreTrainedConfig):
-    """Size of a `PictureEncoder`."""
+class DrawnImageConfig(PreTrainedConfig):
+    """Size of a `DrawnImageEncoder`."""
 
     model_type = "drawn-pictures"
     hidden_size: int = 128
 
 
-AutoConfig.register(PictureConfig.model_type, PictureConfig, exist_ok=True)
+AutoConfig.register(DrawnImageConfig.model_type, DrawnImageConfig, exist_ok=True)
 
 
-class PictureEncoder(PreTrainedModel):
+class DrawnImageEncoder(PreTrainedModel):
     """Four convolutions, and of each of their features the strongest anywhere in the picture."""
 
-    config_class = PictureConfig
+    config_class = DrawnImageConfig
     main_input_name = "pixel_values"
 
-    def __init__(self, config: PictureConfig) -> None:
+    def __init__(self, config: DrawnImageConfig) -> None:
         super().__init__(config)
         widths = [3, 16, 32, 64, config.hidden_size]
         self.layers = nn.Sequential(
@@ -88,7 +88,7 @@ def captioner(seed: int, words: PreTrainedTokenizerFast) -> VisionEncoderDecoder
         attn_pdrop=0.0,
         **tokens,
     )
-    model = VisionEncoderDecoderModel(encoder=PictureEncoder(PictureConfig()), decoder=GPT2LMHeadModel(decoder))
+    model = VisionEncoderDecoderModel(encoder=DrawnImageEncoder(DrawnImageConfig()), decoder=GPT2LMHeadModel(decoder))
     for config in (model.config, model.generation_config):
         config.update({**tokens, "decoder_start_token_id": words.bos_token_id})
     model.generation_config.update(do_sample=True, top_k=0, max_new_tokens=MAX_TOKENS)
@@ -113,9 +113,9 @@ def single_scenes(split: str) -> list[scenes.Scene]:
     return [scene for scene in every if scene.split == split]
 
 
-def pixels(pictures: list[Any]) -> torch.Tensor:
+def pixels(images: list[Any]) -> torch.Tensor:
     """Pictures as the encoder takes them, shape ``(n, 3, SIDE, SIDE)``, in -1..1."""
-    return torch.from_numpy(np.stack(pictures)).permute(0, 3, 1, 2).float() / 127.5 - 1
+    return torch.from_numpy(np.stack(images)).permute(0, 3, 1, 2).float() / 127.5 - 1
 
 
 def labels(texts: list[str], words: PreTrainedTokenizerFast) -> torch.Tensor:

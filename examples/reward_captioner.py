@@ -37,7 +37,7 @@ from vlgauge.integrations.guards import GUARDS
 from vlgauge.integrations.trl import combined_reward
 from vlgauge.scenes.wording import COLOUR_WORDS, SHAPE_WORDS
 
-GROUP, PICTURES = 8, 12  # captions of a picture, pictures of a step
+GROUP, IMAGES = 8, 12  # captions of a picture, pictures of a step
 # Factor of each metric, and the guards that are off. Both metrics look at the references, pac_s at the picture, too.
 REWARDS: dict[str, tuple[dict[str, float], tuple[str, ...]]] = {
     "pac_s, unguarded": ({"pac_s": 1.0}, GUARDS),
@@ -63,7 +63,7 @@ class Drawn:
         chosen = [scene for seed in range(n_drawings) for scene in single_scenes(split)[:n_scenes]]
         self.scenes = chosen
         count = len(chosen) // n_drawings
-        self.pictures = [scenes.draw_scene(scene, size=SIDE, seed=i // count).image for i, scene in enumerate(chosen)]
+        self.images = [scenes.draw_scene(scene, size=SIDE, seed=i // count).image for i, scene in enumerate(chosen)]
         self.references = [scenes.captions(scene, seed=i, n=4) for i, scene in enumerate(chosen)]
         self.features = torch.empty(0)
 
@@ -79,7 +79,7 @@ def careless_caption(scene: scenes.Scene, seed: int) -> str:
 
 def learn_from_captions(model: Any, words: Any, drawn: Drawn, steps: int, seed: int) -> None:
     """Compute the cross-entropy of careless captions."""
-    seen = pixels(drawn.pictures)
+    seen = pixels(drawn.images)
     told = labels([careless_caption(scene, seed=i) for i, scene in enumerate(drawn.scenes)], words)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 3e-3, total_steps=steps)
@@ -99,7 +99,7 @@ def learn_from_captions(model: Any, words: Any, drawn: Drawn, steps: int, seed: 
 @torch.no_grad()
 def look(model: Any, drawn: Drawn) -> None:
     """Store the embeddings of the images, because the encoder is not trained further."""
-    parts = [model.encoder(pixel_values=batch)[0] for batch in pixels(drawn.pictures).split(256)]
+    parts = [model.encoder(pixel_values=batch)[0] for batch in pixels(drawn.images).split(256)]
     drawn.features = torch.cat(parts)
 
 
@@ -125,13 +125,13 @@ def learn_from_reward(
     rng = np.random.default_rng(seed)
     optimizer = torch.optim.Adam(model.decoder.parameters(), lr=1e-3)
     for step in range(1, steps + 1):
-        rows = np.repeat(rng.choice(len(drawn), PICTURES, replace=False), GROUP)
+        rows = np.repeat(rng.choice(len(drawn), IMAGES, replace=False), GROUP)
         features = drawn.features[rows]
         ids = captions_of(model, features)
         texts = words.batch_decode(ids, skip_special_tokens=True)
-        given = {"image": [drawn.pictures[row] for row in rows], "references": [drawn.references[row] for row in rows]}
+        given = {"image": [drawn.images[row] for row in rows], "references": [drawn.references[row] for row in rows]}
         found = [float("nan") if value is None else value for value in reward(texts, texts, **given)]
-        groups = torch.tensor(found).view(PICTURES, GROUP)
+        groups = torch.tensor(found).view(IMAGES, GROUP)
         # An undefined reward speaks neither for nor against its caption.
         advantages = (groups - groups.nanmean(1, keepdim=True)).nan_to_num(0.0).flatten()
         loss = -(advantages * likelihoods(model, features, ids)).mean()
@@ -149,7 +149,7 @@ def measured(model: Any, words: Any, drawn: Drawn, metrics: dict[str, Any], seed
     facts_of = [facts(text, scene) for text, scene in zip(texts, drawn.scenes, strict=True)]
     colour, shape, repeats = (statistics.fmean(told) for told in zip(*facts_of, strict=True))
     return {
-        "pac_s": metrics["pac_s"].compute(predictions=texts, images=drawn.pictures)["pac_s"],
+        "pac_s": metrics["pac_s"].compute(predictions=texts, images=drawn.images)["pac_s"],
         "cider": metrics["cider"].compute(predictions=texts, references=drawn.references)["cider"],
         "colour": colour,
         "shape": shape,

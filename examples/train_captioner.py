@@ -32,7 +32,7 @@ from vlgauge.integrations.scalars import greater_is_better
 from vlgauge.integrations.transformers import GenerationMetrics
 
 METRICS = ("pac_s", "trm", "cider")
-PER_PICTURE = 4  # drawn captions, and references
+PER_IMAGE = 4  # drawn captions, and references
 
 
 def training_rows(n_drawings: int, n_scenes: int | None) -> list[dict[str, Any]]:
@@ -53,14 +53,14 @@ def held_out_rows(n_scenes: int | None) -> datasets.Dataset:
     for number, scene in enumerate(single_scenes("test")[:n_scenes]):
         file = io.BytesIO()
         scenes.draw_scene(scene, size=SIDE).image.save(file, "PNG")
-        told = scenes.captions(scene, seed=number, n=PER_PICTURE)
+        told = scenes.captions(scene, seed=number, n=PER_IMAGE)
         rows += [
             {"image": {"bytes": file.getvalue()}, "captions": told, "caption": one, "scene": number} for one in told
         ]
     return datasets.Dataset.from_list(rows).cast_column("image", datasets.Image())
 
 
-class PicturesEncoded(TrainerCallback):
+class ImagesEncoded(TrainerCallback):
     """Number of images that the CLIP of a metric had encoded after each evaluation."""
 
     def __init__(self, metric: Any) -> None:
@@ -86,10 +86,10 @@ def train(options: argparse.Namespace, output: Path) -> tuple[Any, list[int]]:
     )
 
     def collate(rows: list[dict[str, Any]]) -> dict[str, torch.Tensor]:
-        pictures, texts = [row["image"] for row in rows], [row["caption"] for row in rows]
-        return {"pixel_values": pixels(pictures), "labels": labels(texts, words)}
+        images, texts = [row["image"] for row in rows], [row["caption"] for row in rows]
+        return {"pixel_values": pixels(images), "labels": labels(texts, words)}
 
-    encoded = PicturesEncoded(pac_s)
+    encoded = ImagesEncoded(pac_s)
     trainer = Seq2SeqTrainer(
         captioner(options.seed, words),
         Seq2SeqTrainingArguments(

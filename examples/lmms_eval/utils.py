@@ -10,12 +10,12 @@ import vlgauge
 FOLDER = Path(__file__).resolve().parents[1]  # where the paths of the rows start
 
 
-def one_row_per_picture(rows: Any) -> Any:
+def one_row_per_image(rows: Any) -> Any:
     """Return the rows with the correct caption; the others have the same images and references."""
     return rows.filter(lambda row: row["kind"] == "right")
 
 
-def pictures(row: dict[str, Any]) -> list[Image.Image]:
+def load_images(row: dict[str, Any]) -> list[Image.Image]:
     """Return the image of a row for the model."""
     return [Image.open(FOLDER / row["images"]).convert("RGB")]
 

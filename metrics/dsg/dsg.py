@@ -111,10 +111,10 @@ class Dsg(judged.JudgeMetric):
         self.check_sources(questions).end()
         asking = self._asking(predictions, questions)
         judge = self.load_judge(self.chosen_model)
-        pictures = judged.pictures_of(images)
+        lazy_images = judged.lazy_images_of(images)
         asked = [
-            [self.question(one.text, picture) for one in graph or ()]
-            for graph, picture in zip(asking.graphs, pictures, strict=True)
+            [self.question(one.text, image) for one in graph or ()]
+            for graph, image in zip(asking.graphs, lazy_images, strict=True)
         ]
         every = [one for own in asked for one in own]
         altered = self.warn_escaped(judge, every) + asking.n_altered
@@ -135,10 +135,10 @@ class Dsg(judged.JudgeMetric):
             altered=altered,
         )
 
-    def question(self, text: str, picture: Any) -> judges.Question:
+    def question(self, text: str, image: Any) -> judges.Question:
         """Build the prompt for a question about an image."""
         before, after = self.template.split(_BLANK)
-        return judges.Question((before, after), (text,), picture)
+        return judges.Question((before, after), (text,), image)
 
     @cached_property
     def _table(self) -> judged.QuestionTable:

@@ -113,10 +113,10 @@ class Fleur(judged.JudgeMetric):
     ) -> dict[str, Any]:
         judge = self.judge()
         self._check_digits(judge)
-        pictures = judged.pictures_of(images)
-        alone = [self.question(text, (), picture) for text, picture in zip(predictions, pictures, strict=True)]
+        lazy_images = judged.lazy_images_of(images)
+        alone = [self.question(text, (), image) for text, image in zip(predictions, lazy_images, strict=True)]
         rows = [row for row, known in enumerate(references) if known and self.preset == "fleur"]
-        asked = [self.question(predictions[row], references[row] or (), pictures[row]) for row in rows]
+        asked = [self.question(predictions[row], references[row] or (), lazy_images[row]) for row in rows]
         of_rows = dict(enumerate(alone)) | dict(zip(rows, asked, strict=True))
         altered = self.warn_escaped(judge, list(of_rows.values()))
         scores, details = self._grade(judge, alone)
@@ -130,16 +130,16 @@ class Fleur(judged.JudgeMetric):
         record = self.result(scores, signature_extra=self.signature_extra(judge), details=row_details, altered=altered)
         return self.with_score(record, f"ref_{self.name}", with_references.tolist()) if rows else record
 
-    def question(self, caption: str, references: Sequence[str], picture: Any) -> judges.Question:
+    def question(self, caption: str, references: Sequence[str], image: Any) -> judges.Question:
         """Build the prompt for a caption, with whitespace normalized, as in the released code."""
         tidy = " ".join(caption.split())
         if self.preset == "expert":
-            return judges.Question(PROMPTS["expert"], (tidy,), picture)
+            return judges.Question(PROMPTS["expert"], (tidy,), image)
         if not references:
-            return judges.Question(PROMPTS["alone"], (tidy,), picture)
+            return judges.Question(PROMPTS["alone"], (tidy,), image)
         before, *after = PROMPTS["referenced"]
         between = ("\n",) * (len(references) - 1)
-        return judges.Question((before, *between, *after), (*references, tidy), picture)
+        return judges.Question((before, *between, *after), (*references, tidy), image)
 
     def why(self, question: judges.Question) -> judges.Question:
         """Build the follow-up prompt, which repeats the caption with preset "expert"."""

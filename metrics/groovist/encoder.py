@@ -91,9 +91,9 @@ class Encoder:
         row_of = {phrase: row for row, phrase in enumerate(distinct)}
         return EncodedPhrases(rows, row_of, cut, set(filter(contains_special_token, distinct)))
 
-    def regions(self, pictures: Sequence[LazyImage]) -> Floats:
+    def regions(self, images: Sequence[LazyImage]) -> Floats:
         """Return the L2-normalized embeddings of images, shape ``(n_images, d)``."""
-        hidden = self.model.image_hidden(pictures, batch_size=self.batch_size, progress=False)
+        hidden = self.model.image_hidden(images, batch_size=self.batch_size, progress=False)
         return unit_vectors(self.model.project(hidden, "image"), "the image features of the encoder")
 
 

@@ -124,12 +124,12 @@ class Polos(clip_score.BackboneMetric):
                 "and end token, got more",
                 "shorten it, or choose another `long_text`",
             )
-        seen, picture_of = lazy_images.unique_rgb_images(images)
+        seen, image_of = lazy_images.unique_rgb_images(images)
         scored = score(
             loaded,
             rows,
             seen,
-            picture_of,
+            image_of,
             released=released,
             half=self.dtype == towers.RELEASED_HALF,
             clip=clip,

@@ -37,8 +37,8 @@ class PolosScores:
 def score(
     models: PolosModels,
     read: rows.TextRows,
-    pictures: Sequence[Any],
-    picture_of: npt.NDArray[np.intp],
+    images: Sequence[Any],
+    image_of: npt.NDArray[np.intp],
     *,
     released: int | None,
     half: bool,
@@ -50,8 +50,8 @@ def score(
     Args:
         models: Encoders and prediction head.
         read: Candidates and references.
-        pictures: Distinct images.
-        picture_of: Index of the image of each row, shape ``(n,)``.
+        images: Distinct images.
+        image_of: Index of the image of each row, shape ``(n,)``.
         released: Rows per batch of the authors' code. None to normalize over single texts.
         half: See `vlgauge.models.rated.head.pair_values`.
         clip: Settings for unreadable images and for the number of items per forward pass.
@@ -59,7 +59,7 @@ def score(
     """
     how = {"batch_size": clip.batch_size, "progress": progress}
     texts, n = read.pieces.texts, read.n_rows
-    seen = models.clip.project(models.clip.image_hidden(pictures, on_error=clip.on_error, **how), "image")
+    seen = models.clip.project(models.clip.image_hidden(images, on_error=clip.on_error, **how), "image")
     broken = np.isnan(seen).any(axis=1)
     # Rows of unreadable images become undefined below, so any finite value is valid here.
     v, c = np.where(broken[:, None], 0, seen), clip_texts(models.clip, texts, **how)
@@ -74,9 +74,9 @@ def score(
         row, text_of, number = row[kept], text_of[kept], number[kept]
         t, r = _mix_batches(models, texts, own, (row, text_of, number), released, how)
         t_of, r_of = every, np.arange(len(row))
-    given = PolosRows(t, r, v, c, (t_of, picture_of, own), (row, r_of, text_of))
+    given = PolosRows(t, r, v, c, (t_of, image_of, own), (row, r_of, text_of))
     values = pair_values(models.head, given, half=half)
-    unreadable = broken[picture_of]
+    unreadable = broken[image_of]
     values[unreadable[row]] = np.nan
     scores, _ = formula.group_maxima(values, row, n)
     cuts = np.searchsorted(row, every[1:])

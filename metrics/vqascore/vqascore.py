@@ -88,8 +88,8 @@ class Vqascore(judged.JudgeMetric):
                 "answer, got 'v3.0'",
                 "pass the model itself as `model` for 'v3.0'",
             )
-        pictures = judged.pictures_of(images)
-        questions = [self.question(text, picture) for text, picture in zip(predictions, pictures, strict=True)]
+        lazy_images = judged.lazy_images_of(images)
+        questions = [self.question(text, image) for text, image in zip(predictions, lazy_images, strict=True)]
         answers = [self.answer.replace(_BLANK, text) for text in predictions]
         altered = self.warn_escaped(judge, questions)
         chances = judge.chances(questions, answers, self.opening, batch_size=self.batch_size, progress=self.progress)
@@ -102,10 +102,10 @@ class Vqascore(judged.JudgeMetric):
             ]
         return self.result(scores, signature_extra=self.signature_extra(judge), altered=altered, **extra)
 
-    def question(self, caption: str, picture: Any) -> judges.Question:
+    def question(self, caption: str, image: Any) -> judges.Question:
         """Build the question about a caption, which replaces each ``{}`` of the template."""
         words = tuple(self.template.split(_BLANK))
-        return judges.Question(words, (caption,) * (len(words) - 1), picture)
+        return judges.Question(words, (caption,) * (len(words) - 1), image)
 
 
 def _chance(log_chance: float) -> float | None:

@@ -16,8 +16,8 @@ from PIL import Image
 from vlgauge import scenes
 
 SEED = 11
-N_PICTURES, N_CLIPS = 10, 5
-PICTURE_SIZE, CLIP_SIZE = 128, 96
+N_IMAGES, N_CLIPS = 10, 5
+IMAGE_SIZE, CLIP_SIZE = 128, 96
 FRAMES_PER_SECOND = 5
 N_REFERENCES = 2
 
@@ -46,12 +46,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def draw_captioned_scenes(folder: Path) -> list[dict[str, Any]]:
     """Render the scenes, and return rows with a correct caption, one per changed fact, and one of another scene."""
     # Scenes with two objects come first, because a single object has no position to swap.
-    chosen = sorted(scenes.scenes(N_PICTURES, SEED, "test"), key=lambda scene: len(scene.objects), reverse=True)
+    chosen = sorted(scenes.scenes(N_IMAGES, SEED, "test"), key=lambda scene: len(scene.objects), reverse=True)
     (folder / "scenes").mkdir(exist_ok=True, parents=True)
     rows = []
     for number, scene in enumerate(chosen):
         name = f"scenes/{number + 1:02}.png"
-        scenes.draw_scene(scene, size=PICTURE_SIZE, seed=SEED).image.save(folder / name, optimize=True)
+        scenes.draw_scene(scene, size=IMAGE_SIZE, seed=SEED).image.save(folder / name, optimize=True)
         texts = scenes.captions(scene, SEED + number, N_REFERENCES + 1)
         captions = {RIGHT: texts[0]}
         for what, kind in KINDS.items():

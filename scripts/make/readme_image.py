@@ -19,7 +19,7 @@ from vlgauge.core.writing import write
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "docs" / "static"
 EXAMPLES = ROOT / "metrics" / "groovist" / "examples.jsonl"
-PICTURES = ROOT / "shared" / "vlgauge" / "data" / "examples"
+IMAGES = ROOT / "shared" / "vlgauge" / "data" / "examples"
 WIDTH = 760
 COLOURS = 64  # reduces the file to a quarter without visible loss
 
@@ -28,8 +28,8 @@ def report() -> str:
     """Create the report on the story with one hallucinated object."""
     examples = [json.loads(line) for line in EXAMPLES.read_text("utf-8").splitlines()]
     story = next(example for example in examples if example["shows"] == "subtle")
-    pictures = [str(PICTURES / name) for name in story["images"]]
-    rows = {"predictions": [story["predictions"]], "images": [pictures]}
+    images = [str(IMAGES / name) for name in story["images"]]
+    rows = {"predictions": [story["predictions"]], "images": [images]}
     groovist = vlgauge.load("groovist", profile="embedded", device="cpu", progress=False)
     result = groovist.compute(**rows, return_details=True)
     assert result is not None  # None only in distributed runs

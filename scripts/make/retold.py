@@ -44,7 +44,7 @@ def repeat_sentences(sentences: Sequence[str]) -> list[str]:
     return [sentences[index] for index in (0, 0, 2, 2, 4)]
 
 
-def picture_columns(seen: Sequence[SceneStory]) -> dict[str, Any]:
+def image_columns(seen: Sequence[SceneStory]) -> dict[str, Any]:
     """Return the columns ``images`` and ``regions``: five images per story, with boxes of objects and whole images."""
     drawings = [story.drawings() for story in seen]
     return {

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from retold import RetoldStory, picture_columns, retell_stories
+from retold import RetoldStory, image_columns, retell_stories
 
 import vlgauge
 
@@ -41,7 +41,7 @@ def component_scores(stories: Sequence[RetoldStory]) -> list[dict[str, float]]:
     found = {}
     for name, settings in METRICS.items():
         metric: Any = vlgauge.load(name, keep_in_memory=True, profile="embedded", **settings)
-        own = picture_columns([story.seen for story in stories]) if name == "groovist" else {}
+        own = image_columns([story.seen for story in stories]) if name == "groovist" else {}
         found[name] = metric.compute(predictions=[story.sentences for story in stories], **own)[f"{name}_scores"]
     return [dict(zip(METRICS, row, strict=True)) for row in zip(*found.values(), strict=True)]
 

@@ -17,7 +17,7 @@ Floats = npt.NDArray[np.float64]
 
 SIZES = (10, 30, 100, 300)
 LEVEL = 0.95
-N_ROWS, N_PICTURES, N_REFERENCES = 2_000, 500, 5
+N_ROWS, N_IMAGES, N_REFERENCES = 2_000, 500, 5
 METHODS = ("ours", "percentile")
 
 
@@ -64,9 +64,9 @@ def score_scenes(seed: int) -> dict[str, Floats]:
     sets = [[said(row, 0.6) for _ in range(N_REFERENCES)] for row in range(N_ROWS)]
     trm = vlgauge.load("trm").compute(predictions=sets, references=references) or {}
     found["trm"] = np.array(trm["trm_scores"])
-    pictures = [scenes.draw_scene(scene, seed=seed).image for scene in seen[:N_PICTURES]]
-    captions = [said(row, 0.6) for row in range(N_PICTURES)]
-    clip_s = vlgauge.load("clip_s", profile="embedded").compute(predictions=captions, images=pictures) or {}
+    images = [scenes.draw_scene(scene, seed=seed).image for scene in seen[:N_IMAGES]]
+    captions = [said(row, 0.6) for row in range(N_IMAGES)]
+    clip_s = vlgauge.load("clip_s", profile="embedded").compute(predictions=captions, images=images) or {}
     found["clip_s"] = np.array(clip_s["clip_s_scores"])
     return found
 

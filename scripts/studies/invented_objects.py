@@ -21,7 +21,7 @@ SYNONYMS = {word: [other for other in others if synsets(word) & synsets(other)] 
 
 
 @dataclass(frozen=True)
-class Pictured:
+class CaptionedScene:
     """Scene with a correct caption, and two variants of the caption.
 
     Attributes:
@@ -39,7 +39,7 @@ class Pictured:
     objects: list[str]
 
 
-def caption_scene(scene: scenes.Scene, rng: np.random.Generator) -> Pictured:
+def caption_scene(scene: scenes.Scene, rng: np.random.Generator) -> CaptionedScene:
     """Generate the captions of a scene."""
     texts = scenes.captions(scene, seed=int(rng.integers(2**31)), n=N_REFERENCES + 1)
     caption, *references = [_replace_object(text, FIRST) for text in texts]
@@ -47,7 +47,7 @@ def caption_scene(scene: scenes.Scene, rng: np.random.Generator) -> Pictured:
     said = [word for word in caption.split() if SYNONYMS.get(word)]
     word, shape = str(rng.choice(said)), str(rng.choice(there))
     other = str(rng.choice([one for one in SHAPE_WORDS if one not in there]))
-    return Pictured(
+    return CaptionedScene(
         caption,
         _replace_object(caption, {word: str(rng.choice(SYNONYMS[word]))}),
         _replace_object(caption, {shape: other}),
@@ -60,7 +60,7 @@ def _replace_object(text: str, words: Mapping[str, str]) -> str:
     return " ".join(words.get(word, word) for word in text.split())
 
 
-def scores(name: str, rows: Sequence[Pictured]) -> dict[str, np.ndarray]:
+def scores(name: str, rows: Sequence[CaptionedScene]) -> dict[str, np.ndarray]:
     """Compute the scores of the captions of each kind. Higher is better."""
     settings: dict[str, Any] = {"table": [list(words) for words in SHAPE_WORDS.values()]} if name == "chair" else {}
     metric = vlgauge.load(name, profile="embedded", progress=False, keep_in_memory=True, **settings)
@@ -87,7 +87,7 @@ def shares(found: Mapping[str, np.ndarray]) -> dict[str, float]:
     }
 
 
-def rows_of(n: int, seed: int) -> list[Pictured]:
+def rows_of(n: int, seed: int) -> list[CaptionedScene]:
     """Sample `n` scenes with their captions."""
     rng = np.random.default_rng(seed)
     return [caption_scene(scene, rng) for scene in scenes.scenes(n, seed=seed, split="test")]

@@ -187,9 +187,9 @@ def card_of(source: Path, name: str, kind: str, ref: str, org: str, root: Path) 
     gradio = card.gradio_version(root / "constraints.txt") if kind == "gradio" else None
     files = [] if name == WORKBENCH else hub_files_of(name)
     body = card.adapt_to_hub(body, metrics_of(root), org)
-    picture = thumbnail.address(name, org)
+    image = thumbnail.address(name, org)
     return card.Card(
-        card.stamp_facts(facts, files, gradio, picture), card.insert_section(body, calls.section(name, kind, org, ref))
+        card.stamp_facts(facts, files, gradio, image), card.insert_section(body, calls.section(name, kind, org, ref))
     )
 
 

@@ -16,7 +16,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 STORY = ["We went to the fair.", "The lights came on at dusk.", "A band played until ten."]
 MODEL = ["A dog is playing.", "A dog plays with a ball.", "A brown dog runs."]
 PEOPLE = ["A dog leaps for a ball.", "Brown dog playing on the grass.", "Dog mid-jump."]
-PICTURE = "picture.png"
+IMAGE = "picture.png"
 
 
 def example_row(metric: Metric) -> dict[str, Any]:
@@ -41,9 +41,9 @@ def _cell(column: Column) -> Any:
     if isinstance(column, Captions):
         return MODEL if column.name == "predictions" else PEOPLE
     if isinstance(column, OneImage):
-        return PICTURE
+        return IMAGE
     if isinstance(column, Images):
-        return [PICTURE] * len(STORY)
+        return [IMAGE] * len(STORY)
     return "romantic" if column.name == "styles" else PEOPLE[0].lower()
 
 

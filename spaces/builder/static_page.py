@@ -83,21 +83,21 @@ def example_files(metric: Explanation, examples: Sequence[Example]) -> dict[str,
         example: dict[str, Any] = {"id": one.id, "shows": one.title}
         example |= {column: one.cells[column] for column in _PLAIN if column in one.cells}
         if (seen := one.cells.get("images")) is not None:
-            pictures = _pictures(seen, number)
-            files |= pictures
-            example["images"] = list(pictures) if isinstance(seen, list) else next(iter(pictures))
+            images = _images(seen, number)
+            files |= images
+            example["images"] = list(images) if isinstance(seen, list) else next(iter(images))
         # Round to digits that are equal on all machines.
         example |= {"score": float(f"{score:.6g}"), "signature": metric.signature}
         lines.append(json.dumps(without_nan(example), ensure_ascii=False))
     return {"examples.jsonl": "".join(f"{line}\n" for line in lines).encode("utf-8"), **files}
 
 
-def _pictures(cell: Any, number: int) -> dict[str, bytes]:
+def _images(cell: Any, number: int) -> dict[str, bytes]:
     """Return the images of a row as files."""
     found = {}
-    for i, picture in enumerate(cell if isinstance(cell, list) else [cell], 1):
+    for i, image in enumerate(cell if isinstance(cell, list) else [cell], 1):
         stream = io.BytesIO()
         place = f"images[{number}][{i}]"
-        open_image(image_cell(picture, place), place).save(stream, "PNG")
+        open_image(image_cell(image, place), place).save(stream, "PNG")
         found[f"{number}-{i}.png"] = stream.getvalue()
     return found

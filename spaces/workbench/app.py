@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from vlgauge.core.catalog import metric_names
 from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import check_choice
-from vlgauge.explain.examples import PICTURES
+from vlgauge.explain.examples import IMAGES
 from vlgauge_workbench import about, compare, data_set, leaderboard, score_tab
 from vlgauge_workbench.bundled_scores import list_bundled
 from vlgauge_workbench.data_set_call import score_dataset_of
@@ -133,7 +133,7 @@ def launch(page: gr.Blocks, *, port: int | None = None, warmed: bool = False, **
     """
     common: dict[str, Any] = {"head": part_of_page("head"), "theme": _theme(), "ssr_mode": False, "run_history": False}
     common["footer_links"] = []
-    common |= {"allowed_paths": [str(PICTURES)], "max_file_size": _MOST_BYTES, "enable_monitoring": False}
+    common |= {"allowed_paths": [str(IMAGES)], "max_file_size": _MOST_BYTES, "enable_monitoring": False}
     before = [Middleware(_SameSite)]
     if options.get("server_name") == LOOPBACK:
         # Reject requests of pages from other sites whose domain was rebound to this machine after they were opened.

@@ -83,7 +83,7 @@ def add_tab(hosting: Hosting) -> Tab:
             with gr.Row():
                 endings = ", ".join(one[1:] for one in TABLE_ENDINGS)
                 files = file_field(f"Predictions, or saved scores ({endings})", TABLE_ENDINGS, several=True)
-                pictures = file_field("Images and videos referenced by the files", several=True)
+                images = file_field("Images and videos referenced by the files", several=True)
             with gr.Row():
                 predictions = _column("predictions", [], [])
                 shared = [_column(name, [], NONE) for name in _SHARED]
@@ -107,7 +107,7 @@ def add_tab(hosting: Hosting) -> Tab:
     chosen = [bundled, metrics, models, part]
     options: dict[str, Any] = {"api_visibility": "private", "show_progress": "minimal", "show_progress_on": page}
     options |= MODEL
-    outside = [metrics, models, files, pictures, predictions, *shared]
+    outside = [metrics, models, files, images, predictions, *shared]
     columns = [metrics, predictions, *shared]
     files.change(guess_columns, [files, metrics], columns, api_visibility="private")
     answers = [button.click(stoppable(own_shown), outside, outputs, **options)]
@@ -336,7 +336,7 @@ def compare_uploaded(
     wanted: Sequence[str],
     profile: str,
     files: Sequence[str] | None,
-    pictures: Sequence[str] | None,
+    images: Sequence[str] | None,
     predictions: Sequence[str],
     *titles: str,
     most_rows: int | None = None,
@@ -356,7 +356,7 @@ def compare_uploaded(
     _check_kept(contents, wanted)
     configs = {name: _config_for(name, shared) for name in wanted}
     metrics = [metric_of(name, profile, config) for name, config in configs.items()]
-    given, places = _read_systems(metrics, contents, predictions, shared, pictures or ())
+    given, places = _read_systems(metrics, contents, predictions, shared, images or ())
     if not 2 <= len(given) <= MOST_SYSTEMS:
         raise UsageError.about(
             "Files",

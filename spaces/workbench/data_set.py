@@ -106,7 +106,7 @@ class _Tab:
         with gr.Column(visible=False) as self.of_file:
             self.table = file_field(f"Rows ({', '.join(one[1:] for one in _TYPES)})", _TYPES)
             label = "Images and videos referenced by the table, or a zip or tar archive of them"
-            self.pictures = file_field(label, several=True)
+            self.images = file_field(label, several=True)
         with gr.Row():
             self.columns = [_column(name, visible=False) for name in NAMES]
         label = "Questions about the captions (table in the layout of DSG)"
@@ -168,8 +168,8 @@ class _Tab:
             chosen = event(_splits_of, of_hub, self.split, **HUB, **PRIVATE)
             chosen.success(_rows_of, of_split, self.source, **HUB, **PRIVATE).success(**found)
         others[2].success(_rows_of, of_split, self.source, **HUB, **PRIVATE).success(**found)
-        for upload in (self.table.upload, self.pictures.change):
-            upload(**cleared).then(self._read_upload, [self.table, self.pictures], self.source, **PRIVATE).success(
+        for upload in (self.table.upload, self.images.change):
+            upload(**cleared).then(self._read_upload, [self.table, self.images], self.source, **PRIVATE).success(
                 **found
             )
         self.table.clear(**cleared)
@@ -241,10 +241,10 @@ class _Tab:
         return [*guess_columns(metric, config, source), gr.Number(label=self._rows_label(n_rows)), questions]
 
     @in_words_of(_LABELS)
-    def _read_upload(self, table: str | None, pictures: Sequence[str] | None) -> Any:
+    def _read_upload(self, table: str | None, images: Sequence[str] | None) -> Any:
         if not table:
             return None
-        return runs.open_upload(table, pictures or (), self.hosting)
+        return runs.open_upload(table, images or (), self.hosting)
 
     @in_words_of(_LABELS)
     def _begin(

@@ -25,7 +25,7 @@ FILES = ("images", "videos")
 # Limits of one example, because the page may be public.
 MOST_CHARACTERS = 20_000  # of all texts of a column
 MOST_TEXTS = 100
-MOST_PICTURES = 50
+MOST_IMAGES = 50
 LARGEST_FILE = 20_000_000  # bytes of an image
 LARGEST_CLIP = 100_000_000
 
@@ -157,8 +157,8 @@ def check_size(name: str, cell: Any) -> None:
     """
     parts = cell if isinstance(cell, list) else [cell]
     if name in FILES:
-        if len(parts) > MOST_PICTURES:
-            raise UsageError.about(name, f"must be at most {MOST_PICTURES} images, got {len(parts):,}")
+        if len(parts) > MOST_IMAGES:
+            raise UsageError.about(name, f"must be at most {MOST_IMAGES} images, got {len(parts):,}")
         limit = LARGEST_CLIP if name == "videos" else LARGEST_FILE
         largest = max((len(one) if isinstance(one, bytes) else Path(one).stat().st_size for one in parts), default=0)
         if largest > limit:

@@ -24,9 +24,9 @@ TEMPLATES = Path(__file__).parent / "templates"
 _SIGNS: dict[type[Column], str] = {
     Captions: "set",
     References: "references",
-    Images: "picture",
-    OneImage: "picture",
-    Videos: "clip",
+    Images: "image",
+    OneImage: "image",
+    Videos: "video",
     Components: "number",
 }
 # Words for the icons of inputs, names of tokenizers, and SVG paths of icons, 16 x 16.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from vlgauge.api.row_sources.guessing import KINDS
 from vlgauge.api.row_sources.source import Kind
 from vlgauge.families.base.columns import Column
-from vlgauge.inputs.tables.files import PICTURED
+from vlgauge.inputs.tables.files import MEDIA_COLUMNS
 from vlgauge_workbench.picker import TEMPLATES
 
 
@@ -48,7 +48,7 @@ def preset_titles(identity: str, columns: Sequence[Column], kinds: Mapping[str, 
     for name, titles in ({} if preset is None else preset.columns).items():
         own = next((column for column in columns if column.name == name), None)
         # The type of image bytes may be unknown.
-        fitting = KINDS[type(own)] + (("other",) if name in PICTURED else ()) if own else ("text", "other")
+        fitting = KINDS[type(own)] + (("other",) if name in MEDIA_COLUMNS else ()) if own else ("text", "other")
         if all(kinds.get(title) in fitting for title in titles) and (own or name == "id"):
             found[name] = list(titles)
     return found

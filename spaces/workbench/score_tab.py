@@ -48,7 +48,7 @@ def add_tab(chosen: Selection, loaded: Metric) -> list[Any]:
                 object_fit="cover",
                 allow_preview=False,
                 interactive=True,
-                elem_id="pictures",
+                elem_id="images",
                 **look["images"],
             )
             videos = gr.Video(sources=["upload"], height=140, elem_id="clip", **look["videos"])

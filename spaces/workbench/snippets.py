@@ -14,7 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from vlgauge.explain import explanation_of
-from vlgauge.explain.examples import PICTURES, Example
+from vlgauge.explain.examples import IMAGES, Example
 from vlgauge_workbench.inputs import FILES, text_of
 from vlgauge_workbench.picker import TEMPLATES
 from vlgauge_workbench.scoring import first_config, same_file
@@ -68,7 +68,7 @@ def render_code(template: str, folder: Path = TEMPLATES, /, **values: Any) -> st
 
 
 def _is_ours(path: str) -> bool:
-    return Path(path).parent == PICTURES
+    return Path(path).parent == IMAGES
 
 
 def _files(cell: Any) -> list[str]:
@@ -93,7 +93,7 @@ def _sources(cells: Mapping[str, Any]) -> dict[str, bool]:
 
 def _write_paths(cell: Any) -> str:
     """Return file paths as Python code: bundled files by package folder, others by name."""
-    names = [f"str(PICTURES / {Path(one).name!r})" if _is_ours(one) else repr(Path(one).name) for one in _files(cell)]
+    names = [f"str(IMAGES / {Path(one).name!r})" if _is_ours(one) else repr(Path(one).name) for one in _files(cell)]
     return names[0] if isinstance(cell, str) else f"[{', '.join(names)}]"
 
 
@@ -105,7 +105,7 @@ def _shell(name: str, profile: str, config: str, cells: Mapping[str, Any], token
         if column in row:
             paths = [f"{_MARK}/{Path(one).name}" if _is_ours(one) else Path(one).name for one in _files(row[column])]
             row[column] = paths[0] if isinstance(row[column], str) else paths
-    quoted = shlex.quote(json.dumps(row, ensure_ascii=False)).replace(json.dumps(_MARK)[1:-1], "'\"$pictures\"'")
+    quoted = shlex.quote(json.dumps(row, ensure_ascii=False)).replace(json.dumps(_MARK)[1:-1], "'\"$images\"'")
     values = {"name": name, "profile": profile, "config": config, "tokenizer": tokenizer, "row": quoted}
     return Snippet(f"{render_code('score.sh', **values, **_sources(cells))}\n")
 

@@ -7,7 +7,7 @@ from typing import Any
 from gradio.utils import get_upload_folder
 
 from vlgauge.core.errors import UsageError
-from vlgauge.explain.examples import PICTURES
+from vlgauge.explain.examples import IMAGES
 
 
 def _is_in(folder: Path | str, path: str) -> bool:
@@ -32,5 +32,5 @@ def check_uploads(paths: Iterable[str]) -> None:
     Raises:
         UsageError: If a file was not.
     """
-    if not all(_is_in(get_upload_folder(), path) or _is_in(PICTURES, path) for path in paths):
+    if not all(_is_in(get_upload_folder(), path) or _is_in(IMAGES, path) for path in paths):
         raise UsageError("a file must be uploaded here, got another path; select the file again")

@@ -122,10 +122,10 @@ def test_each_curve_has_the_direction_of_its_own_score():
         training_figure(history, ["trm_pvalue"])
 
 
-def test_a_notebook_shows_the_picture(scores):
-    picture = scores.plot(scores=["bleu"])
-    assert picture._repr_png_().startswith(b"\x89PNG")
-    assert picture._repr_html_().startswith('<img alt="bleu (row), higher is better" src="data:image/png;base64,')
+def test_a_notebook_shows_the_image(scores):
+    image = scores.plot(scores=["bleu"])
+    assert image._repr_png_().startswith(b"\x89PNG")
+    assert image._repr_html_().startswith('<img alt="bleu (row), higher is better" src="data:image/png;base64,')
 
 
 def test_the_commands_draw(tmp_path, monkeypatch, capsys, frame):
@@ -147,7 +147,7 @@ def test_the_commands_draw(tmp_path, monkeypatch, capsys, frame):
         (["--plot", "a.png", "--plot-kind", "correlation"], "--plot-kind correlation requires several metrics"),
     ],
 )
-def test_wrong_pictures_are_refused_before_the_work(capsys, words, match):
+def test_wrong_images_are_refused_before_the_work(capsys, words, match):
     assert main(["score", "bleu", "rows.jsonl", *words]) == 2
     assert match in capsys.readouterr().err
 

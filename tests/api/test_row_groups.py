@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from made_data_sets import archive, picture
+from made_data_sets import archive, draw_png
 from made_runs import made_run
 from PIL import Image
 
@@ -217,7 +217,7 @@ def test_groups_of_a_command_are_refused_where_there_are_none(folder, capsys):
 def test_groups_of_an_archive(tmp_path, capsys):
     members = []
     for i, row in enumerate(captions(n=3, each=2)):
-        members.append((f"{i:02}.png", picture("red" if i < 2 else "blue")))
+        members.append((f"{i:02}.png", draw_png("red" if i < 2 else "blue")))
         members.append(
             (f"{i:02}.json", json.dumps({"predictions": row["predictions"], "image": row["image"]}).encode())
         )
@@ -255,11 +255,11 @@ def test_rows_that_share_an_image_are_told(images):
     warn_of_repeated(range(3), {"images": ["a.png", "b.png", None], "videos": None})
 
 
-def test_one_picture_object_in_several_rows_is_told():
-    picture = Image.new("RGB", (8, 8))
+def test_one_image_object_in_several_rows_is_told():
+    image = Image.new("RGB", (8, 8))
     with pytest.warns(UserWarning, match="2 of 2 rows share"):
-        warn_of_repeated(range(2), {"images": [picture, picture]})
-    warn_of_repeated(range(2), {"images": [picture, Image.new("RGB", (8, 8))]})
+        warn_of_repeated(range(2), {"images": [image, image]})
+    warn_of_repeated(range(2), {"images": [image, Image.new("RGB", (8, 8))]})
 
 
 def test_ids_that_repeat_are_told_once():

@@ -123,7 +123,7 @@ def test_parquet_read_by_pandas_has_lists_of_texts(tmp_path):
     assert told(scores.run()) == told(vlgauge.score(texts(), "rouge_l", **columned()).run())
 
 
-def test_pictures_of_a_data_set_stay_undecoded(monkeypatch):
+def test_images_of_a_data_set_stay_undecoded(monkeypatch):
     columns = apart_cases.drawn(3)
     table = datasets.Dataset.from_dict({"caption": columns["predictions"], "picture": columns["images"]})
     table = table.cast_column("picture", datasets.Image())
@@ -134,13 +134,13 @@ def test_pictures_of_a_data_set_stay_undecoded(monkeypatch):
     assert scores.results["clip_s"]["clip_s_scores"] == expected["clip_s_scores"]
 
 
-def test_pictures_are_encoded_once_for_all_metrics(monkeypatch):
+def test_images_are_encoded_once_for_all_metrics(monkeypatch):
     seen = []
     monkeypatch.setattr(
         ClipEncoder, "_count", lambda self, side, items: seen.append(items) if side == "image" else None
     )
-    pictures = [np.full((40, 40, 3), grey, np.uint8) for grey in (11, 97, 203)]  # not used in other tests
-    frame = pd.DataFrame({"predictions": ["a grey square"] * 3, "images": pictures})
+    images = [np.full((40, 40, 3), grey, np.uint8) for grey in (11, 97, 203)]  # not used in other tests
+    frame = pd.DataFrame({"predictions": ["a grey square"] * 3, "images": images})
     vlgauge.score(frame, "clip_s,pac_s", profile="embedded").explain(0)
     assert sum(seen) == 3
 

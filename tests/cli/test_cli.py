@@ -25,7 +25,7 @@ ROWS = [
     {"id": "y", "text": '[male] left. Rain, \u2028 then "sun".', "other": ""},
 ]
 
-PICTURE = EXAMPLES / "drawn_stories" / "1-1.png"
+IMAGE = EXAMPLES / "drawn_stories" / "1-1.png"
 
 
 def write_jsonl(path, rows):
@@ -253,7 +253,7 @@ def test_errors_are_one_line(tmp_path, capsys, monkeypatch, arguments, message):
         "excel.tsv": b"id;predictions\n1;A dog ran.\n",
         "pair.csv": b"predictions,references\na dog,a dog\n",
         "styled.csv": b"predictions,styles\na dog,plain\n",
-        "pictured.csv": f'predictions,references,images\n"a\ndog",a,{PICTURE}\na dog,a,no.png\n'.encode(),
+        "pictured.csv": f'predictions,references,images\n"a\ndog",a,{IMAGE}\na dog,a,no.png\n'.encode(),
         "twice.csv": b"a,a\n1,2\n",
         "twice.jsonl": b'{"a": 1, "a": 2}\n',
         "text.parquet": b"no parquet",

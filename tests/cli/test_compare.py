@@ -373,7 +373,7 @@ def test_only_the_metric_of_a_demo_model_is_called_a_demo_model(tmp_path, monkey
         (b"PK\x03\x04", "an archive or"),
     ],
 )
-def test_a_picture_is_not_told_to_be_saved_as_text(files, capsys, start, what):
+def test_an_image_is_not_told_to_be_saved_as_text(files, capsys, start, what):
     (files / "x.csv").write_bytes(start + bytes(range(256)))
     told = refused(capsys, "rovist_nr", "x.csv", "same.jsonl")
     assert f"FILE must be UTF-8 text, got {what}" in told

@@ -14,7 +14,7 @@ from dataclasses import fields
 import pytest
 from folders import EXAMPLES
 from hub_data_sets import Repository, hub_of_data_sets
-from made_data_sets import COLOURS, COMMITS, archive, parquet_of_clips, picture, repositories
+from made_data_sets import COLOURS, COMMITS, archive, draw_png, parquet_of_clips, repositories
 
 import vlgauge
 from vlgauge.api import sources
@@ -45,7 +45,7 @@ def test_scores_of_a_data_set_are_those_of_compute(hub, tmp_path, capsys):
     colours = [COLOURS[i % 6] for i in range(3, 8)]
     expected = vlgauge.load("clip_s", "image", profile="embedded").compute(
         predictions=[f"A {colour} square." for colour in colours],
-        images=[picture(colour) for colour in colours],
+        images=[draw_png(colour) for colour in colours],
         references=[[f"A {colour} picture.", f"All is {colour}."] for colour in colours],
     )
     found = json.loads(output.read_text())
@@ -152,7 +152,7 @@ def test_a_folder_and_an_archive_score_as_the_data_set(hub, tmp_path, capsys):
     folder = tmp_path / "rows"
     folder.mkdir()
     for i, colour in enumerate(COLOURS):
-        (folder / f"{i}.png").write_bytes(picture(colour))
+        (folder / f"{i}.png").write_bytes(draw_png(colour))
         (folder / f"{i}.txt").write_text(f"A {colour} square.\n")
     archive = tmp_path / "rows.tar"
     with tarfile.open(archive, "w") as made:
@@ -201,7 +201,7 @@ def test_clips_of_a_data_set_and_an_archive_are_scored_as_those_of_files(hub, tm
 def written_rows(folder, *names, caption=b"A red square."):
     folder.mkdir()
     for name in names:
-        (folder / name).write_bytes(picture("red"))
+        (folder / name).write_bytes(draw_png("red"))
         (folder / name).with_suffix(".txt").write_bytes(caption)
     return str(folder)
 
@@ -252,10 +252,10 @@ def test_skipped_rows_are_told_in_python(tmp_path):
         assert vlgauge.score(folder, "clip_s", profile="embedded").ids == ["0"]
 
 
-def test_a_picture_of_an_archive_that_cannot_be_read_is_named(tmp_path, capsys):
+def test_an_image_of_an_archive_that_cannot_be_read_is_named(tmp_path, capsys):
     archive = tmp_path / "rows.tar"
     with tarfile.open(archive, "w") as made:
-        for name, content in (("a/0.png", picture("red")), ("a/1.png", b"no picture"), ("a/2.png", b"no picture")):
+        for name, content in (("a/0.png", draw_png("red")), ("a/1.png", b"no picture"), ("a/2.png", b"no picture")):
             for member, held in ((name, content), (name.replace("png", "txt"), b"A square.")):
                 info = tarfile.TarInfo(member)
                 info.size = len(held)

@@ -176,7 +176,7 @@ def test_output_is_written(here, capsys):
 
 
 # -- a metric ---------------------------------------------------------------------------------------------------------
-def test_metric_on_drawn_pictures(drawn, here, capsys):
+def test_metric_on_drawn_images(drawn, here, capsys):
     words = ("flickr8k_expert", drawn, "--metric", "clip_s", "--profile", "embedded", "--resamples", 39)
     out = output_of(capsys, *words, "--output", "out.json")
     lines = out.splitlines()
@@ -199,7 +199,7 @@ def test_metric_on_drawn_pictures(drawn, here, capsys):
     assert protocol_tables.EMBEDDED in again
 
 
-def test_foils_of_drawn_pictures_with_a_setting(drawn, here, capsys):
+def test_foils_of_drawn_images_with_a_setting(drawn, here, capsys):
     words = ("foil", drawn, "--metric", "clip_s", "--profile", "embedded", "--set", "w=2", "--references", "none")
     record = record_of(capsys, *words)
     assert set(record) == {"clip_s", "differences", "left_out", "unscored"}

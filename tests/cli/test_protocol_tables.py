@@ -167,8 +167,8 @@ def test_numbers_of_references(protocol, tmp_path):
     alone = json.loads(protocol("--metric", "cider", "--references", 1, "--resamples", 39, "--format", "json"))
     assert runs["1"]["cider"]["figures"] == alone["cider"]["figures"]
     assert runs["1"]["cider"]["published"] == []
-    picture = (tmp_path / "taus.svg").read_text("utf-8")
-    assert all(f"<!-- {word} -->" in picture for word in ("cider", "length", "references", "none", "tau_b"))
+    image = (tmp_path / "taus.svg").read_text("utf-8")
+    assert all(f"<!-- {word} -->" in image for word in ("cider", "length", "references", "none", "tau_b"))
     against = protocol("--metric", "cider,length", "--references", "none,1", "--resamples", 0, "--against", "cider")
     assert against.count("length - cider") == 2
 

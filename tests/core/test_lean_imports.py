@@ -45,7 +45,7 @@ assert "transformers" in told
 )
 # Code that scores an image. Heavy modules are imported at their first use, the compiler first, by torchvision and by
 # name.
-SCORED_PICTURE = f"""
+SCORED_IMAGE = f"""
 from vlgauge.cli import main
 main(["score", "clip_s", {str(EXAMPLES / "captioned_scenes.jsonl")!r}, "--profile", "embedded"])
 import open_clip, torch, torchvision
@@ -88,8 +88,8 @@ assert evaluate.evaluation_suite.__name__ == "evaluate.evaluation_suite"
 
 
 @pytest.mark.skipif(not find_spec("open_clip"), reason="open_clip is not installed")
-def test_a_picture_is_scored_without_towers_and_compilers_which_come_when_they_are_touched(run_python, tmp_path):
-    ready, cases = SCORED_PICTURE, [HIDDEN_TOWER]
+def test_an_image_is_scored_without_towers_and_compilers_which_come_when_they_are_touched(run_python, tmp_path):
+    ready, cases = SCORED_IMAGE, [HIDDEN_TOWER]
     if find_spec("timm"):
         ready += "import timm.layers\n"
         cases += [BUILT_TOWER, MOCKED_TOWER]

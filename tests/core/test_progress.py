@@ -186,9 +186,9 @@ def test_size_of_what_is_loaded(n_bytes, words):
 def test_encoder_is_announced_once_by_the_metric_that_asks_for_it(capsys):
     pool.unload()
     metric = vlgauge.load("clip_s", profile="embedded", progress=True)
-    picture = scenes.draw_scene(scenes.scenes(1, seed=0, split="test")[0]).image
+    image = scenes.draw_scene(scenes.scenes(1, seed=0, split="test")[0]).image
     for _ in range(2):
-        metric.compute(predictions=["a red circle"], images=[picture])
+        metric.compute(predictions=["a red circle"], images=[image])
     assert capsys.readouterr().err.count("Loading CLIP vlgauge-toy-clip, ") == 1
 
 

@@ -27,7 +27,7 @@ def values_of(path, names):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", SHOWN)
-def test_a_page_runs_and_shows_tables_and_pictures(name, monkeypatch, capsys):
+def test_a_page_runs_and_shows_tables_and_images(name, monkeypatch, capsys):
     monkeypatch.chdir(GALLERY)
     monkeypatch.syspath_prepend("..")
     shown = values_of(GALLERY / f"{name}.py", {"__name__": "__main__"})

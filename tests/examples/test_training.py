@@ -15,7 +15,7 @@ pytestmark = [
 
 
 @pytest.fixture(autouse=True)
-def no_pictures_are_known_yet():
+def no_images_are_known_yet():
     """Unload the encoders, because images that another test had encoded would not be counted."""
     pool.unload()
 

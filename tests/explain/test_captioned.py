@@ -9,7 +9,7 @@ from vlgauge.explain import explain
 from vlgauge.explain.captioned import differing
 
 
-def test_captions_of_a_picture_come_best_first_and_the_own_one_stands_open():
+def test_captions_of_an_image_come_best_first_and_the_own_one_stands_open():
     columns, result = scored("clip_s")
     found = explain("clip_s", columns, result)
     rows = found.captions_of(0)
@@ -19,19 +19,19 @@ def test_captions_of_a_picture_come_best_first_and_the_own_one_stands_open():
         values = found.values(row)
         assert [one["row"] for one in values["ladder"] if one["own"]] == [row]
         assert sorted(one["row"] for one in values["ladder"] + values["more"]) == sorted(rows)
-    assert found.reason(rows[0]).startswith(f"rank 1 of {len(rows)} captions of its picture; cosine 0.")
+    assert found.reason(rows[0]).startswith(f"rank 1 of {len(rows)} captions of its image; cosine 0.")
     assert " · with references " in found.extra(0)
     assert found.body(0).count("data:image/png") == 1
 
 
-def test_one_caption_a_picture_has_no_rank():
+def test_one_caption_an_image_has_no_rank():
     columns, result = scored("clip_s")
     cut = {key: value[:1] if isinstance(value, list) else value for key, value in result.items()}
     found = explain("clip_s", {key: cells[:1] for key, cells in columns.items()}, cut)
     assert found.reason(0).startswith("cosine ")
 
 
-def test_captions_are_explained_without_their_pictures():
+def test_captions_are_explained_without_their_images():
     columns, result = scored("clip_s")
     body = explain("clip_s", {"predictions": columns["predictions"]}, result).body(0)
     assert "<img" not in body
@@ -53,7 +53,7 @@ def test_frames_of_a_clip_carry_the_words_that_saw_them_best():
         assert frame["words"] == [
             one["token"] for one in tokens if one["frame"] == frame["number"] and "|" not in one["token"]
         ]
-        assert frame["picture"] is not None
+        assert frame["image"] is not None
     assert found.reason(0).startswith("rank ")
     assert "captions of its video; fine 0." in found.reason(0)
 

@@ -38,7 +38,7 @@ def test_what_counts_next_to_nothing_carries_no_colour(amount, tone, strong, val
 
 
 @pytest.mark.parametrize(("name", "parts"), [("groovist", "noun_phrases"), ("rovist_vg", "nouns")])
-def test_every_part_has_its_number_in_text_and_picture(name, parts):
+def test_every_part_has_its_number_in_text_and_image(name, parts):
     columns, result = scored(name)
     explained = explain(name, columns, result)
     for row, detail in enumerate(result[f"{name}_details"]):
@@ -55,14 +55,14 @@ def test_phrases_add_up_to_the_score():
         assert sum(phrase["contribution"] for phrase in detail["noun_phrases"]) == pytest.approx(score)
 
 
-def test_text_alone_is_explained_without_pictures():
+def test_text_alone_is_explained_without_images():
     columns, result = scored("groovist")
     body = explain("groovist", {"predictions": columns["predictions"]}, result).body(0)
     assert "<image" not in body
     assert '<ol class="text">' in body
 
 
-def test_a_picture_that_is_gone_is_told():
+def test_an_image_that_is_gone_is_told():
     columns, result = scored("groovist")
     images = [["no/such.png", *row[1:]] for row in columns["images"]]
     body = explain("groovist", columns | {"images": images}, result).body(0)

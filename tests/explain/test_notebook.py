@@ -38,13 +38,13 @@ def test_five_metrics_are_explained(shown):
 
 @pytest.mark.filterwarnings("ignore:.*demo CLIP")
 def test_they_show_what_the_text_says(shown):
-    repeated, shared, triangles, style, pictures = (one.scores for one in shown)
+    repeated, shared, triangles, style, images = (one.scores for one in shown)
     assert repeated[0] > repeated[1]
     assert shared[0] > shared[1]
     assert triangles[0] > triangles[1]
     assert style[0] > style[1]
     assert shown[4].is_demo
-    assert len(pictures) == 9
+    assert len(images) == 9
 
 
 def test_the_notebook_is_kept_without_outputs():

@@ -19,7 +19,7 @@ def decoded(found):
     return Image.open(io.BytesIO(base64.b64decode(str(found.address).partition(",")[2])))
 
 
-def test_a_thumbnail_keeps_shape_and_size_of_the_picture_itself():
+def test_a_thumbnail_keeps_shape_and_size_of_the_image_itself():
     found = small(Image.new("RGB", (640, 480), "red"))
     assert (found.width, found.height) == (640, 480)
     assert decoded(found).size == (SIDE, SIDE * 480 // 640)
@@ -35,18 +35,18 @@ def test_a_photograph_is_small_in_bytes_too():
 
 
 @pytest.mark.parametrize("image", ["no/such.png", b"no picture", 7])
-def test_what_cannot_be_read_is_no_picture(image):
+def test_what_cannot_be_read_is_no_image(image):
     assert thumbnail(image) is None
 
 
-def test_boxes_are_lines_over_the_plain_picture_each_with_a_casing():
-    picture = Thumbnail("data:image/png;base64,x", 256, 256)
+def test_boxes_are_lines_over_the_plain_image_each_with_a_casing():
+    image = Thumbnail("data:image/png;base64,x", 256, 256)
     found = [
         ((20, 30, 60, 80), Mark("for", number=1)),
         ((0, 0, 256, 256), Mark("nil", number=2)),
         ((20, 30, 60, 80), Mark("against", number=13)),
     ]
-    drawn = with_boxes(picture, found, 'a "label"')
+    drawn = with_boxes(image, found, 'a "label"')
     assert drawn.count('stroke="#fff"') == drawn.count('class="bx ') == 2
     # The whole image is drawn first and a little inside, and boxes that count next to nothing are below the others.
     assert re.findall(r'class="bx (\w+)" x="([\d.]+)"', drawn) == [("nil", "6.0"), ("against", "20.0")]
@@ -54,11 +54,11 @@ def test_boxes_are_lines_over_the_plain_picture_each_with_a_casing():
     assert 'a "label"' not in drawn
 
 
-def test_no_number_covers_another_or_leaves_the_picture():
-    picture = Thumbnail("data:image/png;base64,x", 128, 128)
+def test_no_number_covers_another_or_leaves_the_image():
+    image = Thumbnail("data:image/png;base64,x", 128, 128)
     # Seven on the whole image, four on a box in a corner, and two on boxes next to it.
     boxes = [(0, 0, 128, 128)] * 7 + [(100, 0, 128, 25)] * 4 + [(80, 2, 110, 30), (90, 5, 120, 40)]
-    drawn = with_boxes(picture, [(box, Mark("for", number=n)) for n, box in enumerate(boxes, 1)], "x")
+    drawn = with_boxes(image, [(box, Mark("for", number=n)) for n, box in enumerate(boxes, 1)], "x")
     areas = [tuple(map(float, one)) for one in re.findall(TAG, drawn)]
     assert len(areas) == len(boxes)
     for number, (x, y, width, height) in enumerate(areas):
@@ -75,7 +75,7 @@ def test_a_box_at_the_edge_keeps_its_whole_line():
     assert 'class="bx for" x="2.0" y="2.0" width="38.0" height="124.0"' in drawn
 
 
-def test_a_region_stands_in_the_picture_that_won():
+def test_a_region_stands_in_the_image_that_won():
     images = [Image.new("RGB", (20, 20), "white")] * 2
     first, second = draw_boxes(
         images, [{"image": 1, "box": [1, 2, 8, 9]}, {"image": None, "box": None}], [Mark("for", number=1)] * 2

@@ -20,9 +20,9 @@ def fake_encoder(texts):
     return np.stack([np.random.default_rng(zlib.crc32(text.encode())).normal(size=6) for text in texts])
 
 
-def png(picture):
+def png(image):
     stream = io.BytesIO()
-    picture.save(stream, "PNG")
+    image.save(stream, "PNG")
     return stream.getvalue()
 
 

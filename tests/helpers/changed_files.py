@@ -35,7 +35,7 @@ def parquet(**options):
     return stream.getvalue()
 
 
-def picture(kind, **options):
+def image(kind, **options):
     stream = io.BytesIO()
     Image.fromarray(PIXELS).save(stream, kind, **options)
     return stream.getvalue()
@@ -65,7 +65,7 @@ def as_table(path):
     read_rows(str(path))
 
 
-def as_picture(path):
+def as_image(path):
     open_image(image_cell(path.read_bytes(), "x"), "x")
 
 
@@ -128,15 +128,15 @@ FORMATS = {
     "csv": (b"id,predictions\n" + b's,"a ""b"" c"\n' * 40, as_table),
     "parquet": (parquet(), as_table),
     "zstd.parquet": (parquet(compression="zstd", use_dictionary=False, data_page_version="2.0"), as_table),
-    "png": (picture("PNG"), as_picture),
-    "jpg": (picture("JPEG"), as_picture),
-    "progressive.jpg": (picture("JPEG", progressive=True), as_picture),
-    "webp": (picture("WEBP"), as_picture),
-    "tiff": (picture("TIFF", compression="tiff_lzw"), as_picture),
-    "bmp": (picture("BMP"), as_picture),
-    "ppm": (picture("PPM"), as_picture),
-    "gif": (moving(), as_picture),
-    "small.png": (encoded("PNG"), as_picture),
+    "png": (image("PNG"), as_image),
+    "jpg": (image("JPEG"), as_image),
+    "progressive.jpg": (image("JPEG", progressive=True), as_image),
+    "webp": (image("WEBP"), as_image),
+    "tiff": (image("TIFF", compression="tiff_lzw"), as_image),
+    "bmp": (image("BMP"), as_image),
+    "ppm": (image("PPM"), as_image),
+    "gif": (moving(), as_image),
+    "small.png": (encoded("PNG"), as_image),
     "mat": (matlab(), as_matlab),
     "mp4": (clip("mp4"), video_frames),
     "avi": (clip("avi"), video_frames),

@@ -41,9 +41,9 @@ class ChosenClip:
         self.forwards = Counter()
         self.prompts = set()
 
-    def image_hidden(self, pictures, *, adapter=None, batch_size=64, on_error="raise", progress=None):
-        self.forwards["image"] += len(pictures)
-        return np.stack([self._seen(picture, on_error) for picture in pictures])
+    def image_hidden(self, images, *, adapter=None, batch_size=64, on_error="raise", progress=None):
+        self.forwards["image"] += len(images)
+        return np.stack([self._seen(image, on_error) for image in images])
 
     def text_hidden(self, texts, *, prompt="", tokens=False, batch_size=64, progress=None):
         self.forwards["text"] += len(texts)
@@ -58,9 +58,9 @@ class ChosenClip:
     def project(self, hidden, side, adapter=None):
         return np.asarray(hidden if adapter is None else hidden * np.array(adapter.scale), dtype=np.float32)
 
-    def _seen(self, picture, on_error):
+    def _seen(self, image, on_error):
         try:
-            value = int(np.asarray(picture.open().convert("L"))[0, 0])
+            value = int(np.asarray(image.open().convert("L"))[0, 0])
         except ValueError:
             if on_error == "raise":
                 raise

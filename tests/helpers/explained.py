@@ -23,7 +23,7 @@ HOSTILE = {
 EMBEDDED = {"profile": "embedded", "keep_in_memory": True}
 
 
-def pictured(stories):
+def illustrate(stories):
     """Return the columns of stories with their images."""
     drawn = [story.drawings() for story in stories]
     return {
@@ -103,7 +103,7 @@ def stories():
 # Keyed by metric family.
 ROWS_OF_FAMILY = {
     "StoryMetric": stories,
-    **dict.fromkeys(("GroundingMetric", "Rovist"), lambda: pictured(scenes.stories(2, 41, "test"))),
+    **dict.fromkeys(("GroundingMetric", "Rovist"), lambda: illustrate(scenes.stories(2, 41, "test"))),
     "ComponentMetric": parts,
     "CaptionSetMetric": sets,
     "Diversity": sets,

@@ -24,9 +24,9 @@ class FakeClip:
         self.texts = []
         self.places = []
 
-    def image_hidden(self, pictures, *, adapter=None, batch_size=64, on_error="raise", progress=None):
-        self.places.append([picture.place for picture in pictures])
-        means = [np.asarray(picture.open().convert("RGB"), dtype=np.float32).mean(axis=(0, 1)) for picture in pictures]
+    def image_hidden(self, images, *, adapter=None, batch_size=64, on_error="raise", progress=None):
+        self.places.append([image.place for image in images])
+        means = [np.asarray(image.open().convert("RGB"), dtype=np.float32).mean(axis=(0, 1)) for image in images]
         return np.array(means, dtype=np.float32).reshape(-1, 3) / 127.5 - 1
 
     def text_hidden(self, texts, *, prompt="", tokens=False, batch_size=64, progress=None):

@@ -52,7 +52,7 @@ def strips(order, is_large, number):
     return mark + head + bytes(range(8)) + offsets + counts + directory + bytes(8)
 
 
-PICTURES = {
+IMAGES = {
     "fine": encoded("PNG"),
     "gif": GIF + GIF_COMMENT + GIF_FRAME + b";",
     "gif between": GIF + GIF_FRAME + GIF_COMMENT + GIF_FRAME + b";",

@@ -16,7 +16,7 @@ COLOURS = ("red", "green", "blue", "yellow", "black", "white")
 N_ROWS = 24
 COMMITS = [f"{number:040x}" for number in range(1, 3)]
 
-_PICTURE = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+_IMAGE = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
 _CARD = """---
 configs:
 - config_name: default
@@ -33,14 +33,14 @@ configs:
 """
 
 
-def picture(colour, size=(8, 8)):
+def draw_png(colour, size=(8, 8)):
     """Return an image of one color, as the bytes of a file."""
     stream = io.BytesIO()
     Image.new("RGB", size, colour).save(stream, "PNG")
     return stream.getvalue()
 
 
-def endless_picture():
+def endless_image():
     """Return a PNG header of 1 x 1,000,000,000 pixels without image data."""
     chunks = b""
     for kind, content in ((b"IHDR", struct.pack(">IIBBBBB", 1, 10**9, 8, 2, 0, 0, 0)), (b"IDAT", zlib.compress(b""))):
@@ -48,9 +48,9 @@ def endless_picture():
     return b"\x89PNG\r\n\x1a\n" + chunks
 
 
-def parquet(pictures, captions, references, *, group=8):
+def parquet(images, captions, references, *, group=8):
     """Return a Parquet file in the format of `push_to_hub`."""
-    table = pa.table({"image": pa.array(pictures, _PICTURE), "caption": captions, "refs": references})
+    table = pa.table({"image": pa.array(images, _IMAGE), "caption": captions, "refs": references})
     text = datasets.Value("string")
     features = datasets.Features({"image": datasets.Image(), "caption": text, "refs": [text]})
     stream = io.BytesIO()
@@ -70,9 +70,9 @@ def parquet_of_clips(cells, captions):
 def coloured(n, word="square"):
     """Return a Parquet file of `n` squares with a caption and two references each."""
     colours = [COLOURS[i % len(COLOURS)] for i in range(n)]
-    pictures = [{"bytes": picture(colour), "path": f"{colour}.png"} for colour in colours]
+    images = [{"bytes": draw_png(colour), "path": f"{colour}.png"} for colour in colours]
     references = [[f"A {colour} picture.", f"All is {colour}."] for colour in colours]
-    return parquet(pictures, [f"A {colour} {word}." for colour in colours], references)
+    return parquet(images, [f"A {colour} {word}." for colour in colours], references)
 
 
 def files(word="square"):
@@ -102,7 +102,7 @@ def hostile_rows(address):
 
     The server at `address` must not receive a request.
     """
-    right = {"bytes": picture("red"), "path": "red.png"}
+    right = {"bytes": draw_png("red"), "path": "red.png"}
     return [
         (right, "A red square."),
         ({"bytes": None, "path": "/etc/hostname"}, "The name of this machine."),
@@ -111,7 +111,7 @@ def hostile_rows(address):
         ({"bytes": None, "path": "data/test-0.parquet"}, "A relative path."),
         ({"bytes": None, "path": f"hf://datasets/org/hostile@{COMMITS[0]}/../../org/private@main/x.png"}, "A way out."),
         ({"bytes": None, "path": f"zip://a.png::{address}/inside.zip"}, "An archive elsewhere."),
-        ({"bytes": endless_picture(), "path": None}, "A billion pixels."),
+        ({"bytes": endless_image(), "path": None}, "A billion pixels."),
         ({"bytes": b"GIF89a", "path": None}, "A picture cut short."),
         ({"bytes": b"", "path": None}, "No bytes."),
         (None, "No picture."),
@@ -123,8 +123,8 @@ def hostile_rows(address):
 
 def hostile(address):
     """Return a repository with the rows of `hostile_rows`."""
-    pictures, captions = zip(*hostile_rows(address), strict=True)
-    return {"data/test-0.parquet": parquet(pictures, captions, [["A square."]] * len(captions))}
+    images, captions = zip(*hostile_rows(address), strict=True)
+    return {"data/test-0.parquet": parquet(images, captions, [["A square."]] * len(captions))}
 
 
 def card_of(path):
@@ -135,7 +135,7 @@ def card_of(path):
 
 def repositories(address):
     """Return all repositories, keyed by id. The server at `address` must not receive a request."""
-    folder = {f"test/{colour}.png": picture(colour) for colour in COLOURS[:3]}
+    folder = {f"test/{colour}.png": draw_png(colour) for colour in COLOURS[:3]}
     named = [{"file_name": f"{colour}.png", "text": f"A {colour} square."} for colour in COLOURS[:3]]
     folder["test/metadata.jsonl"] = "".join(json.dumps(row) + "\n" for row in named).encode()
     lines = [{"id": f"s{i}", "story": ["A dog ran.", "A cat slept."], "note": None} for i in range(5)]

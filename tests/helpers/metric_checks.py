@@ -39,7 +39,7 @@ SETS = {
     "predictions": [["a dog runs", "a dog ran", "the dog runs"], ["a cat", "one cat", "cats"], ["x"]],
     "references": [["a dog runs", "two dogs", "dogs run fast"], ["a plane", "one jet", "a red plane"], ["y", "z"]],
 }
-PICTURES = [np.full((8, 8, 3), value, dtype=np.uint8) for value in (20, 120, 220)]
+IMAGES = [np.full((8, 8, 3), value, dtype=np.uint8) for value in (20, 120, 220)]
 
 
 def parts(groovist, rovist_c, rovist_nr):
@@ -52,19 +52,19 @@ ROWS = {
         "predictions": [parts(1.0, 0.5, 0.5), parts(0.3, 0.2, 0.9), parts(None, 1.0, 1.0)],
         "references": [parts(0.5, 0.7, 0.9), parts(1.0, 1.0, 1.0), parts(1.0, 1.0, 1.0)],
     },
-    "BackboneMetric": {"predictions": ["a dog runs", "a small red circle", "two cats"], "images": PICTURES},
+    "BackboneMetric": {"predictions": ["a dog runs", "a small red circle", "two cats"], "images": IMAGES},
     "Polos": {
         "predictions": ["a dog runs", "a small red circle", "two cats"],
         "references": [["a dog"], ["a red circle", "a disc"], []],
-        "images": PICTURES,
+        "images": IMAGES,
     },
-    "ClipScoreMetric": {"predictions": ["a dog runs", "a small red circle", "two cats"], "images": PICTURES},
-    "JudgeMetric": {"predictions": ["a dog runs", "a small red circle", "two cats"], "images": PICTURES},
-    "Vqascore": {"predictions": ["a dog runs", "a small red circle", "two cats"], "images": PICTURES},
-    "Dsg": {"predictions": ["a dog runs", "a small red circle", "two cats"], "images": PICTURES},
+    "ClipScoreMetric": {"predictions": ["a dog runs", "a small red circle", "two cats"], "images": IMAGES},
+    "JudgeMetric": {"predictions": ["a dog runs", "a small red circle", "two cats"], "images": IMAGES},
+    "Vqascore": {"predictions": ["a dog runs", "a small red circle", "two cats"], "images": IMAGES},
+    "Dsg": {"predictions": ["a dog runs", "a small red circle", "two cats"], "images": IMAGES},
     "GroundingMetric": {
         "predictions": [["A small red circle is here."], ["It ran.", "The big star is blue."], [""]],
-        "images": [[picture] for picture in PICTURES],
+        "images": [[image] for image in IMAGES],
     },
     "StoryMetric": {"predictions": [["We ran home.", "The dog ran too."], ["One.", "Two, two."], [""]]},
     "CaptionSetMetric": SETS,

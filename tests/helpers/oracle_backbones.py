@@ -37,7 +37,7 @@ def inputs(folder):
     )
 
 
-def pictures(folder, names):
+def oracle_images(folder, names):
     """Return the images of an oracle."""
     return [WholeImage(image_cell(folder / "images" / name, name), name) for name in names]
 

@@ -156,14 +156,14 @@ def write_pascal(folder, rows=PASCAL, **changed):
 
 def write_abstract(folder, rows=PASCAL, common=0):
     savemat(folder / "consensus_abstract.mat", {"triplets": triplets(rows)})
-    pictures = list(dict.fromkeys(row[0] for row in rows))
+    images = list(dict.fromkeys(row[0] for row in rows))
     sentences = []
-    for picture in pictures:
-        texts = [*references_of((picture,)), "one more", "and another"]
+    for image in images:
+        texts = [*references_of((image,)), "one more", "and another"]
         texts[:common] = references_of(rows[0])[:common]
         column = np.empty((50, 1), dtype=object)
         column[:, 0] = texts
-        sentences.append((column, f"https://example.org/{picture.rpartition('/')[2]}"))
+        sentences.append((column, f"https://example.org/{image.rpartition('/')[2]}"))
     savemat(folder / "abstract50S.mat", {"abs_sent": structures(sentences, ("sentences", "address"))})
     return folder
 
@@ -174,7 +174,7 @@ FLEUR = {
 }
 
 
-def write_pictures(folder):
+def write_images(folder):
     """Write a folder of empty files with the names of images and videos."""
     for name in ("Flickr8k_Dataset/1.jpg", "2.jpg", "COCO_val2014_000000000007.jpg", "2008_1.jpg", "2008_2.jpg"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import spice_stand_in
 from meteor15 import write_lists, write_table
-from metric_checks import PICTURES, SETS, class_of, family_of
+from metric_checks import IMAGES, SETS, class_of, family_of
 from own_cases import own
 from safetensors.numpy import save_file
 from tiny_clip import TINY, rand_clip, tiny_state, write_tiny
@@ -23,9 +23,9 @@ from vlgauge.families.style import StyleTable
 from vlgauge.models.clip.heads import heads_digest
 
 STORIES = ["The dog saw a cat.", "A bird sang."]
-CAPTIONS = {"predictions": ["a dog"], "images": PICTURES[:1]}
-CLIPS = {"predictions": ["a dog"], "videos": [PICTURES], "references": [["a cat"]]}
-TOLD = {"predictions": [STORIES], "images": [PICTURES[:1]]}
+CAPTIONS = {"predictions": ["a dog"], "images": IMAGES[:1]}
+CLIPS = {"predictions": ["a dog"], "videos": [IMAGES], "references": [["a cat"]]}
+TOLD = {"predictions": [STORIES], "images": [IMAGES[:1]]}
 PARTS = {"groovist": 1.0, "rovist_c": 0.5, "rovist_nr": 0.5}
 STYLED = {"predictions": ["the sea sings"], "styles": ["angry"], "references": [["the sea sang"]]}
 FEW = {name: rows[:2] for name, rows in SETS.items()}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from vlgauge.inputs.video.cells import video_cell
-from vlgauge.inputs.video.frames import video_pictures
+from vlgauge.inputs.video.frames import video_images
 
 WIDTH, HEIGHT = 64, 48
 CODECS = {"mp4": "mpeg4", "mkv": "libx264", "webm": "libvpx-vp9", "avi": "mpeg4"}
@@ -29,7 +29,7 @@ def noisy(index):
     return (grey(index) + noise.repeat(3, 2)).astype(np.uint8)
 
 
-def write_video(path, n_frames=30, codec=None, picture=None, sound=False, every=1):
+def write_video(path, n_frames=30, codec=None, image=None, sound=False, every=1):
     """Write a video of noisy frames with increasing brightness, or of one image, every `every` tenths of a second."""
     codec = codec or CODECS[path.suffix[1:]]
     if codec not in av.codec.codecs_available:
@@ -42,7 +42,7 @@ def write_video(path, n_frames=30, codec=None, picture=None, sound=False, every=
         stream.bit_rate = 2_000_000
         silence = container.add_stream("mp2", rate=16_000) if sound else None
         for index in range(n_frames):
-            pixels = noisy(index) if picture is None else picture
+            pixels = noisy(index) if image is None else image
             frame = av.VideoFrame.from_ndarray(pixels, format="rgb24")
             frame.pts = index * every
             container.mux(stream.encode(frame))
@@ -78,14 +78,14 @@ def video_frames(video, n_frames=10, **segment):
         content, video = video, Path(_FOLDER.name) / hashlib.sha256(video).hexdigest()
         video.write_bytes(content)
     cell = video_cell({"path": video, **segment}, "videos[0]")
-    (pictures,) = video_pictures([cell], n_frames=n_frames)
-    return pictures
+    (images,) = video_images([cell], n_frames=n_frames)
+    return images
 
 
-def levels(pictures):
+def levels(images):
     """Return the frame indices that match the mean levels."""
-    return [round((np.asarray(picture.open()).mean() - 30) / 6) for picture in pictures]
+    return [round((np.asarray(image.open()).mean() - 30) / 6) for image in images]
 
 
-def indices(pictures):
-    return [picture.index for picture in pictures]
+def indices(images):
+    return [image.index for image in images]

@@ -78,7 +78,7 @@ PROMPT = "A photo depicts "
 INPUTS = golden_json("inputs.json")
 
 
-def pictures_of(case="edge", convert="late"):
+def lazy_images_of(case="edge", convert="late"):
     """Return the images of a case of the golden inputs."""
     names = INPUTS[case]["images"]
     return [WholeImage(image_cell(IMAGES / name, name), name, convert) for name in names]
@@ -86,7 +86,7 @@ def pictures_of(case="edge", convert="late"):
 
 def check_vectors(encoder, arrays, case):
     """Check the embeddings of a case of the golden inputs against the `arrays` of the authors' code."""
-    images = encoder.image_hidden(pictures_of(case))
+    images = encoder.image_hidden(lazy_images_of(case))
     texts = encoder.text_hidden(INPUTS[case]["candidates"], prompt=PROMPT, tokens=True)
     for ids, wanted in zip(texts.ids, arrays[f"{case}/tokens"], strict=True):
         np.testing.assert_array_equal(ids, wanted[: len(ids)])

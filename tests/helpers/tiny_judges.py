@@ -83,9 +83,9 @@ def llava(folder, *, seed=0, joined=(), answer=None, strength=20.0):
     model = seeded(seed, lambda: transformers.LlavaForConditionalGeneration(config))
     if answer is not None:
         printing(model, tokenizer, answer, strength)
-    pictures = transformers.CLIPImageProcessor(size={"shortest_edge": 28}, crop_size={"height": 28, "width": 28})
+    images = transformers.CLIPImageProcessor(size={"shortest_edge": 28}, crop_size={"height": 28, "width": 28})
     processor = transformers.LlavaProcessor(
-        pictures, tokenizer, patch_size=14, vision_feature_select_strategy="default", num_additional_image_tokens=1
+        images, tokenizer, patch_size=14, vision_feature_select_strategy="default", num_additional_image_tokens=1
     )
     return _saved(folder, model, processor)
 
@@ -101,12 +101,12 @@ def llava_next(folder, *, seed=0):
         image_grid_pinpoints=sizes,
     )
     model = seeded(seed, lambda: transformers.LlavaNextForConditionalGeneration(config))
-    pictures = transformers.LlavaNextImageProcessor(
+    images = transformers.LlavaNextImageProcessor(
         size={"shortest_edge": 28}, crop_size={"height": 28, "width": 28}, image_grid_pinpoints=sizes
     )
     chat = CHAT.replace("<|vision_start|><|image_pad|><|vision_end|>", "<image>")
     kept = {"vision_feature_select_strategy": "default", "num_additional_image_tokens": 1, "chat_template": chat}
-    return _saved(folder, model, transformers.LlavaNextProcessor(pictures, tokenizer, patch_size=14, **kept))
+    return _saved(folder, model, transformers.LlavaNextProcessor(images, tokenizer, patch_size=14, **kept))
 
 
 def qwen(folder, *, seed=0, three=False):
@@ -119,17 +119,17 @@ def qwen(folder, *, seed=0, three=False):
         sight |= {"patch_size": 14, "num_position_embeddings": 16, "deepstack_visual_indexes": [0]}
         config = transformers.Qwen3VLConfig(vision_config=sight, text_config={**text, "head_dim": 8}, **named)
         made = transformers.Qwen3VLForConditionalGeneration
-        of_pictures = transformers.Qwen2VLImageProcessor
+        of_images = transformers.Qwen2VLImageProcessor
         of_all, of_videos = transformers.Qwen3VLProcessor, transformers.Qwen3VLVideoProcessor
     else:
         sight = {"depth": 2, "embed_dim": 16, "hidden_size": 16, "num_heads": 2, "mlp_ratio": 2, "patch_size": 14}
         config = transformers.Qwen2VLConfig(vision_config=sight, text_config=text, **named)
         made = transformers.Qwen2VLForConditionalGeneration
-        of_pictures, of_videos = transformers.Qwen2VLImageProcessor, transformers.Qwen2VLVideoProcessor
+        of_images, of_videos = transformers.Qwen2VLImageProcessor, transformers.Qwen2VLVideoProcessor
         of_all = transformers.Qwen2VLProcessor
     model = seeded(seed, lambda: made(config))
     sizes = {"size": {"shortest_edge": 28 * 28, "longest_edge": 28 * 28 * 8}, "patch_size": 14, "merge_size": 2}
-    processor = of_all(of_pictures(**sizes), tokenizer, of_videos(**sizes), chat_template=CHAT)
+    processor = of_all(of_images(**sizes), tokenizer, of_videos(**sizes), chat_template=CHAT)
     return _saved(folder, model, processor)
 
 
@@ -143,8 +143,8 @@ def qwen25(folder, *, seed=0):
     config = transformers.Qwen2_5_VLConfig(vision_config=sight, text_config=text, **_qwen_ids(tokenizer))
     model = seeded(seed, lambda: transformers.Qwen2_5_VLForConditionalGeneration(config))
     sizes = {"size": {"shortest_edge": 28 * 28, "longest_edge": 28 * 28 * 8}, "patch_size": 14, "merge_size": 2}
-    pictures, videos = transformers.Qwen2VLImageProcessor(**sizes), transformers.Qwen2VLVideoProcessor(**sizes)
-    processor = transformers.Qwen2_5_VLProcessor(pictures, tokenizer, videos, chat_template=CHAT)
+    images, videos = transformers.Qwen2VLImageProcessor(**sizes), transformers.Qwen2VLVideoProcessor(**sizes)
+    processor = transformers.Qwen2_5_VLProcessor(images, tokenizer, videos, chat_template=CHAT)
     return _saved(folder, model, processor)
 
 
@@ -166,18 +166,18 @@ def gemma3(folder, *, seed=0):
     between = model.model.multi_modal_projector.mm_input_projection_weight
     with torch.no_grad():
         between.normal_(generator=torch.Generator().manual_seed(seed))
-    pictures = transformers.Gemma3ImageProcessor(size={"height": 28, "width": 28})
+    images = transformers.Gemma3ImageProcessor(size={"height": 28, "width": 28})
     chat = CHAT.replace("<|im_start|>", "<start_of_turn>").replace("<|im_end|>", "<end_of_turn>")
     chat = "{{ bos_token }}" + chat.replace("<|vision_start|><|image_pad|><|vision_end|>", "<start_of_image>")
-    processor = transformers.Gemma3Processor(pictures, tokenizer, chat_template=chat, image_seq_length=4)
+    processor = transformers.Gemma3Processor(images, tokenizer, chat_template=chat, image_seq_length=4)
     return _saved(folder, model, processor)
 
 
 def paligemma(folder, *, seed=0):
     tokenizer = letters(("<pad>", "<eos>", "<bos>", "<unk>", "<image>"), end="<eos>", begin="<bos>")
-    pictures = transformers.SiglipImageProcessor(size={"height": 28, "width": 28})
-    pictures.image_seq_length = 4
-    processor = transformers.PaliGemmaProcessor(pictures, tokenizer)
+    images = transformers.SiglipImageProcessor(size={"height": 28, "width": 28})
+    images.image_seq_length = 4
+    processor = transformers.PaliGemmaProcessor(images, tokenizer)
     text = {
         **TEXT,
         "vocab_size": len(tokenizer),

@@ -263,7 +263,7 @@ def test_the_second_of_two_runs_is_refused_before_ray_starts(stories, tmp_path):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the scores of the demo CLIP")
 @pytest.mark.usefixtures("session")
-def test_pictures_as_bytes_in_parquet(tmp_path):
+def test_images_as_bytes_in_parquet(tmp_path):
     """Check images as bytes in Parquet.
 
     Stories in Parquet are above. Images as cells of Arrow, without Ray, are in the tests of `batches`.
@@ -322,7 +322,7 @@ def write_images(images):
 
 @pytest.mark.ray
 @pytest.mark.usefixtures("session")
-def test_pictures_of_strangers_are_read_in_boxes(tmp_path, capsys, monkeypatch):
+def test_images_of_strangers_are_read_in_boxes(tmp_path, capsys, monkeypatch):
     """Check images in this process. Rows that workers read are in the next test."""
     columns = {name: drawn()[name] for name in ("predictions", "images")}
     path = tmp_path / "rows.parquet"
@@ -536,7 +536,7 @@ def test_a_folder_that_another_run_has_is_refused(words, message, capsys, tmp_pa
     assert message in capsys.readouterr().err
 
 
-def test_pictures_of_several_folders_are_refused(tmp_path):
+def test_images_of_several_folders_are_refused(tmp_path):
     files = [str(tmp_path / name / "rows.parquet") for name in "ab"]
     for file in files:
         Path(file).parent.mkdir()

@@ -17,9 +17,9 @@ from vlgauge import scenes
 from vlgauge.integrations.torchmetrics import VlgaugeMetric
 
 SCENES = scenes.scenes(4, seed=0, split="test")
-PICTURES = [scenes.draw_scene(scene, size=48).image for scene in SCENES]
+IMAGES = [scenes.draw_scene(scene, size=48).image for scene in SCENES]
 CAPTIONS = [scenes.captions(scene, seed=0)[0] for scene in SCENES]
-EXPECTED = {"predictions": CAPTIONS, "images": PICTURES}
+EXPECTED = {"predictions": CAPTIONS, "images": IMAGES}
 
 # Two batches of two rows, as in the tests of text metrics in torchmetrics.
 PREDS = [["a dog runs", "a cat sleeps on a mat"], ["two red birds", "a man rides a horse"]]
@@ -54,8 +54,8 @@ class Captioner(torch.nn.Module):
 
 def test_batches_are_scored_together_as_by_hand():
     metric = clip_s()
-    metric.update(predictions=CAPTIONS[:3], images=PICTURES[:3])
-    metric.update(predictions=CAPTIONS[3:], images=[np.asarray(PICTURES[3])])
+    metric.update(predictions=CAPTIONS[:3], images=IMAGES[:3])
+    metric.update(predictions=CAPTIONS[3:], images=[np.asarray(IMAGES[3])])
     expected = vlgauge.load("clip_s", profile="embedded", keep_in_memory=True).compute(**EXPECTED)
     assert metric.compute().item() == expected["clip_s"]
     assert metric.scalars("val_") == {"val_clip_s": expected["clip_s"], "val_clip_s_undefined": 0}
@@ -63,14 +63,14 @@ def test_batches_are_scored_together_as_by_hand():
     assert metric.higher_is_better
     metric.reset()
     assert metric.result is None
-    metric.update(predictions=CAPTIONS[:1], images=PICTURES[:1])
+    metric.update(predictions=CAPTIONS[:1], images=IMAGES[:1])
     assert metric.compute().item() == pytest.approx(expected["clip_s_scores"][0], rel=1e-6)
 
 
 def test_number_of_a_batch_leaves_the_rows_of_the_epoch():
     metric, whole = clip_s(), clip_s()
     for row in range(4):
-        one = metric(predictions=CAPTIONS[row : row + 1], images=PICTURES[row : row + 1])
+        one = metric(predictions=CAPTIONS[row : row + 1], images=IMAGES[row : row + 1])
         assert one.item() == metric.result["clip_s_scores"][0]
     whole.update(**EXPECTED)
     assert metric.compute() == whole.compute()
@@ -84,7 +84,7 @@ def test_rows_with_one_id_count_once():
     whole.update(**EXPECTED)
     assert metric.compute() == whole.compute()
     assert metric.result == whole.result
-    metric.update(ids=[0], predictions=["a lie"], images=PICTURES[:1])
+    metric.update(ids=[0], predictions=["a lie"], images=IMAGES[:1])
     with pytest.raises(ValueError, match="id 0"):
         metric.compute()
 
@@ -215,13 +215,13 @@ def test_rows_of_other_processes_come_by_the_function_of_the_user():
 @pytest.mark.parametrize("forward", [False, True], ids=["update", "forward"])
 def test_metrics_of_a_collection_share_rows_that_are_equal(forward):
     own = {name: VlgaugeMetric(name) for name in ("rouge_l", "cider")}
-    pictured = {"clip_s": clip_s(), "own_clip_s": clip_s()}
-    collection = torchmetrics.MetricCollection(own | pictured, prefix="val_")
+    by_image = {"clip_s": clip_s(), "own_clip_s": clip_s()}
+    collection = torchmetrics.MetricCollection(own | by_image, prefix="val_")
     references = [[caption, "a scene"] for caption in CAPTIONS]
     for rows in (slice(0, 0), slice(0, 1), slice(1, 3), slice(3, 4)):
         if forward and rows == slice(0, 0):
             continue
-        batch = {"predictions": CAPTIONS[rows], "images": PICTURES[rows], "references": references[rows]}
+        batch = {"predictions": CAPTIONS[rows], "images": IMAGES[rows], "references": references[rows]}
         (collection if forward else collection.update)(**batch)
     if not forward:
         groups = sorted(map(sorted, collection.compute_groups.values()))
@@ -234,7 +234,7 @@ def test_metrics_of_a_collection_share_rows_that_are_equal(forward):
     copied = collection.clone(prefix="test_")
     collection.reset()
     assert set(copied.compute()) == {name.replace("val_", "test_") for name in expected}
-    collection.update(predictions=CAPTIONS[:1], images=PICTURES[:1], references=references[:1])
+    collection.update(predictions=CAPTIONS[:1], images=IMAGES[:1], references=references[:1])
     assert collection.compute()["val_rouge_l"] == 1
 
 
@@ -295,11 +295,11 @@ def test_value_is_plotted():
 WRONG = [
     ((), ValueError, r"^`predictions`.*`predictions`.*`images`"),
     ((CAPTIONS[:1],), ValueError, r"^`images`.*clip_s"),
-    ((CAPTIONS[:1], PICTURES[:2]), ValueError, r"^`images`.*`predictions`.*got 2"),
-    (([None], PICTURES[:1]), ValueError, r"^`predictions\[0\]`.*got NoneType"),
+    ((CAPTIONS[:1], IMAGES[:2]), ValueError, r"^`images`.*`predictions`.*got 2"),
+    (([None], IMAGES[:1]), ValueError, r"^`predictions\[0\]`.*got NoneType"),
     ((["a dog"], [None]), ValueError, r"`images\[0\]` must be"),
     ((["a dog"], ["/no/such.png"]), ValueError, r"^`images\[0\]`.*existing"),
-    ((["a dog"], PICTURES[:1], None, ["x"]), TypeError, "got 4"),
+    ((["a dog"], IMAGES[:1], None, ["x"]), TypeError, "got 4"),
 ]
 
 
@@ -307,12 +307,12 @@ WRONG = [
 @pytest.mark.parametrize(("rows", "error", "message"), WRONG)
 def test_wrong_rows_are_refused_when_they_come_and_not_kept(rows, error, message, forward):
     metric = clip_s()
-    metric.update(CAPTIONS[:2], PICTURES[:2])
+    metric.update(CAPTIONS[:2], IMAGES[:2])
     before = metric.compute()
     with pytest.raises(error, match=message):
         (metric if forward else metric.update)(*rows)
     assert metric.compute() == before
-    metric.update(CAPTIONS[2:], PICTURES[2:])
+    metric.update(CAPTIONS[2:], IMAGES[2:])
     assert metric.compute() == vlgauge.load("clip_s", profile="embedded").compute(**EXPECTED)["clip_s"]
 
 
@@ -351,11 +351,11 @@ def test_score_with_references_is_a_value_of_its_own():
     both = {"clip_s": clip_s(), "ref_clip_s": clip_s(score="ref_clip_s")}
     references = [[caption] for caption in CAPTIONS]
     collection = torchmetrics.MetricCollection(list(both.values()))
-    collection.update(CAPTIONS, PICTURES, references)
+    collection.update(CAPTIONS, IMAGES, references)
     found = vlgauge.load("clip_s", profile="embedded").compute(**EXPECTED, references=references)
     assert collection.compute() == {"ClipS": found["clip_s"], "RefClipS": found["ref_clip_s"]}
     with pytest.raises(ValueError, match=r"^`references`.*got None"):
-        both["ref_clip_s"].update(CAPTIONS, PICTURES)
+        both["ref_clip_s"].update(CAPTIONS, IMAGES)
 
 
 def test_other_scores_have_directions_of_their_own():

@@ -271,9 +271,9 @@ def test_a_metric_that_rewards_silence_chooses_the_best_checkpoint_with_a_warnin
     assert ["should be a metric that penalizes omissions" in str(one.message) for one in told] == [True] * is_told
 
 
-def png(picture):
+def png(image):
     stream = io.BytesIO()
-    picture.save(stream, "PNG")
+    image.save(stream, "PNG")
     return stream.getvalue()
 
 
@@ -285,8 +285,8 @@ def test_the_trainer_of_the_how_to_runs_as_it_is_pasted(tmp_path, monkeypatch):
     (block,) = re.findall(r'```python notest="needs a model, .*?"\n(.*?)```', page, re.DOTALL)
     rows = [row | {"input_ids": [3, 4, 5], "labels": [6, 7, 1]} for row in tiny_captioner.rows(3)]
     data = datasets.Dataset.from_list([{key: row[key] for key in ("input_ids", "labels", "captions")} for row in rows])
-    pictures = [{"bytes": png(row["image"]), "path": None} for row in rows]
-    data = data.add_column("image", pictures).cast_column("image", datasets.Image())
+    images = [{"bytes": png(row["image"]), "path": None} for row in rows]
+    data = data.add_column("image", images).cast_column("image", datasets.Image())
     names = {"model": tiny_captioner.model(), "processor": tiny_captioner.tokenizer()}
     names["model"].generation_config.max_new_tokens = 4
     exec(compile(block, "training_loop.md", "exec"), names | {"train_set": data, "eval_set": data})

@@ -40,12 +40,12 @@ def messages(text):
     return [{"role": "assistant", "content": text}]
 
 
-def test_one_pass_per_distinct_picture_and_the_scores_of_the_metric():
+def test_one_pass_per_distinct_image_and_the_scores_of_the_metric():
     reward = caption_reward("pac_s", profile="embedded", scale=2.0, offset=-1.0)
-    of_picture = [i for i in range(8) for _ in range(8)]
-    texts = [CAPTIONS[(i + number % 2) % 8] for number, i in enumerate(of_picture)]
+    of_image = [i for i in range(8) for _ in range(8)]
+    texts = [CAPTIONS[(i + number % 2) % 8] for number, i in enumerate(of_image)]
     before = images_encoded(reward)
-    asked = {"prompts": ["Describe."] * 64, "completion_ids": [[1]] * 64, "image": [drawn(i) for i in of_picture]}
+    asked = {"prompts": ["Describe."] * 64, "completion_ids": [[1]] * 64, "image": [drawn(i) for i in of_image]}
     rewards = reward(completions=[messages(text) for text in texts], trainer_state=None, **asked)
     passes = images_encoded(reward) - before
     assert passes <= 8  # fewer if another test of this process has encoded them
@@ -70,7 +70,7 @@ def test_a_score_that_depends_on_the_batch_is_no_reward():
         caption_reward("polos", profile="embedded", references="references", variant="released")
 
 
-def test_pictures_are_encoded_once_each():
+def test_images_are_encoded_once_each():
     reward = caption_reward("clip_s", profile="embedded")
     fresh = [scenes.draw_scene(SCENES[i % 3], size=40, seed=77).image for i in range(12)]
     before = images_encoded(reward)
@@ -115,15 +115,15 @@ def test_column_of_another_length_is_refused(n_rows):
     for texts in (["a dog", "a cat"], ["", ""]):  # also if guards stop all of them
         with pytest.raises(UsageError, match=message):
             reward(["p"] * 2, texts, captions=[["a dog"]] * n_rows)
-    pictured = caption_reward("clip_s", profile="embedded")
+    by_image = caption_reward("clip_s", profile="embedded")
     with pytest.raises(UsageError, match=message.replace("captions", "image")):
-        pictured(["p"] * 2, ["a dog", "a cat"], image=[drawn(0)] * n_rows)
+        by_image(["p"] * 2, ["a dog", "a cat"], image=[drawn(0)] * n_rows)
     with pytest.raises(UsageError, match=r"^`captions`.*got str"):
         reward(["p"] * 2, ["a dog", "a cat"], captions="a dog")
 
 
 @pytest.mark.filterwarnings("ignore:.*could not be read")
-def test_a_picture_that_cannot_be_read_is_not_the_fault_of_the_text(tmp_path):
+def test_an_image_that_cannot_be_read_is_not_the_fault_of_the_text(tmp_path):
     (tmp_path / "broken.png").write_bytes(b"no picture")
     reward = caption_reward("clip_s", profile="embedded", on_error="nan")
     found = reward(["p"] * 3, ["a star", "a star", "!"], image=[str(tmp_path / "broken.png"), drawn(0), drawn(0)])

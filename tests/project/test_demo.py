@@ -141,8 +141,8 @@ def test_the_invented_object_is_what_counts_against_the_story(sections):
 
 def test_demo_models_are_named_in_table_and_section(page, sections):
     demos = {name for name, section in sections.items() if section.is_demo}
-    of_pictures = {"clip_s", "pac_s", "polos", "specs", "fleur", "vqascore", "dsg", "clair"}
-    assert demos == {"rovist_c", "groovist", "rovist_vg", "rovist", "d_hm"} | of_pictures
+    of_images = {"clip_s", "pac_s", "polos", "specs", "fleur", "vqascore", "dsg", "clair"}
+    assert demos == {"rovist_c", "groovist", "rovist_vg", "rovist", "d_hm"} | of_images
     assert page.count(f"They {escape(DEMO_NUMBERS)}.") == len(demos)
 
 

@@ -103,16 +103,16 @@ def test_scores_do_not_move(tmp_path):
     from vlgauge.models.clip.loading import clip_encoder
     from vlgauge.models.features.memory import process_memory
 
-    pictures = [WholeImage(image_cell(Image.new("RGB", (64, 64), (20 * i, 90, 30)), "x"), "x") for i in range(6)]
+    images = [WholeImage(image_cell(Image.new("RGB", (64, 64), (20 * i, 90, 30)), "x"), "x") for i in range(6)]
     encoder = clip_encoder(profile="embedded", device="cpu", feature_cache=tmp_path)
     process_memory.clear()
-    expected = encoder.image_hidden(pictures)
+    expected = encoder.image_hidden(images)
     forwards = encoder.forwards["image"]
     store = store_at(tmp_path)
     assert change(store, "SELECT count(*) FROM features") == [(6,)]
     change(store, "UPDATE features SET vector = zeroblob(length(vector)) WHERE rowid = 3")
     process_memory.clear()
     with pytest.warns(UserWarning, match="1 of 6 embeddings in"):
-        found = encoder.image_hidden(pictures)
+        found = encoder.image_hidden(images)
     np.testing.assert_allclose(found, expected, atol=1e-5)
     assert encoder.forwards["image"] == forwards + 1

@@ -34,7 +34,7 @@ def introduced(sentence):
     return {noun for article, noun in found if article != "the"}, {noun for article, noun in found if article == "the"}
 
 
-def test_every_sentence_is_true_of_its_picture(told):
+def test_every_sentence_is_true_of_its_image(told):
     for story in told:
         assert len(story.scenes) == len(story.sentences) == 5
         assert all(true_of(each.claim, scene) for each, scene in zip(story.statements, story.scenes, strict=True))
@@ -44,7 +44,7 @@ def test_every_sentence_is_true_of_its_picture(told):
             assert re.fullmatch(r"[A-Z][a-z, ]+\.", each.text)
 
 
-def test_relations_in_sentences_are_those_of_the_picture(told):
+def test_relations_in_sentences_are_those_of_the_image(told):
     words = {"over": "above", "under": "below", "beneath": "below"}
     meaning = {"disc": "circle", "box": "square", "hoop": "ring"}
     told_of = 0
@@ -85,7 +85,7 @@ def test_the_embedded_pipeline_finds_the_phrases(told):
     assert len(wrong) <= 0.005 * len(statements), wrong
 
 
-def test_the_sentences_of_two_stories_are_mostly_false_of_each_others_pictures(told):
+def test_the_sentences_of_two_stories_are_mostly_false_of_each_others_images(told):
     true = [
         true_of(each.claim, scene)
         for story, other in itertools.pairwise(told)
@@ -146,17 +146,17 @@ def test_plots_are_followed(told):
     assert len({story.key for story in told}) == len(told)
 
 
-def test_pictures_boxes_and_labels_belong_together(told):
+def test_images_boxes_and_labels_belong_together(told):
     story = replace(told[0], style="outlined")
-    assert [picture.size for picture in story.images()] == [(128, 128)] * 5
-    assert [picture.size for picture in story.images(size=64)] == [(64, 64)] * 5
+    assert [drawn.size for drawn in story.images()] == [(128, 128)] * 5
+    assert [drawn.size for drawn in story.images(size=64)] == [(64, 64)] * 5
     assert [drawing.labels for drawing in story.drawings()] == story.labels
     assert [drawing.boxes for drawing in story.drawings()] == story.boxes == told[0].boxes
     assert story.images()[0].tobytes() != told[0].images()[0].tobytes()
     assert [drawing.image.tobytes() for drawing in story.drawings()] == [image.tobytes() for image in story.images()]
 
 
-def test_a_hallucinated_object_is_in_none_of_the_pictures(told):
+def test_a_hallucinated_object_is_in_none_of_the_images(told):
     for seed, story in enumerate(told):
         wrong, phrase = story.with_hallucination(seed)
         changed = [i for i in range(5) if wrong.sentences[i] != story.sentences[i]]

@@ -55,18 +55,18 @@ def test_a_seed_gives_the_same_again_and_leaves_global_generators_alone():
     def everything(seed):
         chosen = scenes.scenes(12, seed)
         story, clip = scenes.stories(1, seed)[0], scenes.clips(1, seed)[0]
-        pictures = [scenes.draw_scene(scene, seed=seed).image for scene in chosen] + story.images() + clip.frames()
+        images = [scenes.draw_scene(scene, seed=seed).image for scene in chosen] + story.images() + clip.frames()
         texts = [scenes.captions(scene, seed, 3) for scene in chosen]
         wrong = [scenes.change_fact(scene, "object", seed) for scene in chosen]
         told = [story.with_hallucination(seed)[1], clip.references]
-        return chosen, story, clip, texts, wrong, told, [picture.tobytes() for picture in pictures]
+        return chosen, story, clip, texts, wrong, told, [image.tobytes() for image in images]
 
     assert everything(3) == everything(3)
     assert everything(3)[:2] != everything(4)[:2]
     assert (random.getstate(), np.random.get_state()[1].tolist()) == before  # noqa: NPY002
 
 
-def test_scenes_are_distinct_and_splits_share_no_picture():
+def test_scenes_are_distinct_and_splits_share_no_image():
     seen = {split: {scene.key for scene in scenes.scenes(1500, 0, split)} for split in scenes.SPLITS}
     assert {split: len(keys) for split, keys in seen.items()} == dict.fromkeys(scenes.SPLITS, 1500)
     for split in scenes.SPLITS:
@@ -117,7 +117,7 @@ def test_boxes_lie_tightly_around_what_is_drawn(size):
         assert not foreground.any()
 
 
-def test_pictures_show_the_colours_sizes_places_and_background_of_the_scene():
+def test_images_show_the_colours_sizes_places_and_background_of_the_scene():
     for scene in scenes.scenes(60, 7):
         drawing = scenes.draw_scene(scene, seed=2)
         pixels = np.asarray(drawing.image).astype(int)

@@ -299,7 +299,7 @@ def test_the_rows_of_the_page_are_there_with_their_scores(static, name, tmp_path
         assert isinstance(row["score"], float)
 
 
-def test_rows_without_pictures_score_again_as_they_did(static):
+def test_rows_without_images_score_again_as_they_did(static):
     rows = [json.loads(line) for line in static("rovist_nr")["examples/examples.jsonl"].splitlines()]
     result = vlgauge.load("rovist_nr", profile="embedded").compute(predictions=[row["predictions"] for row in rows])
     assert [row["score"] for row in rows] == pytest.approx(result["rovist_nr_scores"], rel=1e-5)
@@ -325,14 +325,14 @@ def test_markup_in_a_card_is_shown_and_not_obeyed():
 def test_the_thumbnail_is_where_the_front_matter_says(spaces, name):
     facts, _ = front(spaces[name])
     assert facts["thumbnail"] == f"https://huggingface.co/spaces/vlgauge/{name}/resolve/main/thumbnail.png"
-    with Image.open(io.BytesIO(spaces[name]["thumbnail.png"])) as picture:
-        assert picture.size == (1200, 630)
+    with Image.open(io.BytesIO(spaces[name]["thumbnail.png"])) as image:
+        assert image.size == (1200, 630)
     assert len(spaces[name]["thumbnail.png"]) < 50_000
 
 
 def test_long_titles_and_questions_stay_on_the_thumbnail():
-    with Image.open(io.BytesIO(assemble.thumbnail.thumbnail("Very long title " * 2, "word " * 30))) as picture:
-        grey = picture.convert("L")
+    with Image.open(io.BytesIO(assemble.thumbnail.thumbnail("Very long title " * 2, "word " * 30))) as image:
+        grey = image.convert("L")
     # The margins are free of ink.
     assert grey.crop((1130, 0, 1200, 630)).getextrema()[0] > 250
     assert grey.crop((0, 0, 80, 630)).getextrema()[0] > 250

@@ -15,7 +15,7 @@ import vlgauge
 from vlgauge.api.prefetch import assets
 from vlgauge.core.catalog import metric_facts, metric_names
 from vlgauge.core.signatures import DEMO_NUMBERS
-from vlgauge.explain.examples import PICTURES
+from vlgauge.explain.examples import IMAGES
 from vlgauge_workbench import about, inputs, profiles, scoring, snippets
 
 CALLED = [("rovist_nr", ""), ("clip_s", "image"), ("clip_s", "video")]
@@ -41,7 +41,7 @@ def expected(name, config):
 
 @pytest.mark.parametrize(("name", "config"), CALLED)
 def test_python_of_the_tab_scores_the_bundled_example(served, name, config, monkeypatch, capsys):
-    monkeypatch.chdir(PICTURES)
+    monkeypatch.chdir(IMAGES)
     code = told(name, config, asked(served))[1]
     assert repr(served) in code
     exec(compile(code, "about", "exec"), {})
@@ -55,7 +55,7 @@ def test_python_of_the_tab_scores_the_bundled_example(served, name, config, monk
 @pytest.mark.parametrize(("name", "config"), CALLED[1:2])
 def test_shell_of_the_tab_scores_the_bundled_example(served, name, config):
     code = told(name, config, asked(served))[2]
-    run = subprocess.run(["sh", "-c", code], cwd=PICTURES, capture_output=True, text=True, check=True)
+    run = subprocess.run(["sh", "-c", code], cwd=IMAGES, capture_output=True, text=True, check=True)
     (answer,) = json.loads(run.stdout.split("data: ")[-1])
     assert answer["score"] == pytest.approx(expected(name, config)[name], rel=1e-5)
 

@@ -82,7 +82,7 @@ def test_every_tab_can_be_read_and_used(served, chromium):
     with watched(chromium, served + query, 1280) as page:
         shown = {
             "Compare": ".cmp",
-            "Score": "#pictures .gallery-item",
+            "Score": "#images .gallery-item",
             "Dataset": "#score-data-set",
             "Leaderboard": ".boards",
             "About": ".cm-content",
@@ -279,23 +279,23 @@ def test_two_tabs_score_at_once_and_again_after_a_result(served, chromium):
         assert len(set(found[one])) == 2
 
 
-def test_pictures_come_and_go_by_buttons_and_no_result_stays_next_to_a_refusal(served, chromium):
+def test_images_come_and_go_by_buttons_and_no_result_stays_next_to_a_refusal(served, chromium):
     with visited(chromium, f"{served}?metric=clip_s", 1280, "light") as page:
-        page.locator("#pictures .gallery-item").first.wait_for()
+        page.locator("#images .gallery-item").first.wait_for()
         page.wait_for_function(AT_REST)
         button = page.get_by_role("button", name="Click to Upload").first
         with page.expect_file_chooser() as chosen:
             button.click()
         chosen.value.set_files(EXAMPLES / "scenes" / "01.png")
-        page.locator("#pictures .gallery-item").nth(1).wait_for()
+        page.locator("#images .gallery-item").nth(1).wait_for()
         page.wait_for_function(AT_REST)
         with page.expect_file_chooser():
             button.press("Enter")
         page.set_viewport_size({"width": 390, "height": 1000})
         with page.expect_file_chooser():
             button.click()
-        page.locator("#pictures").get_by_role("button", name="Clear").click()
-        page.locator("#pictures .gallery-item").first.wait_for(state="detached")
+        page.locator("#images").get_by_role("button", name="Clear").click()
+        page.locator("#images .gallery-item").first.wait_for(state="detached")
         page.get_by_role("textbox", name="Caption").clear()
         page.locator("#go").click()
         page.get_by_text("`Caption` and `Image` are required").first.wait_for()

@@ -28,12 +28,12 @@ SHARED = ("references", "styles", "images", "videos", "id")
 MINUS = "\N{MINUS SIGN}"
 
 
-def shown(metrics, files, predictions="predictions", *, pictures=None, most_rows=None, **titles):
+def shown(metrics, files, predictions="predictions", *, uploads=None, most_rows=None, **titles):
     """Return the result of the Compare page for files."""
     shared = [titles.get(name, NONE) for name in SHARED]
     own = [predictions] if isinstance(predictions, str) else predictions
     paths = [str(one) for one in files]
-    return compare.compare_uploaded(metrics.split(","), "embedded", paths, pictures, own, *shared, most_rows=most_rows)
+    return compare.compare_uploaded(metrics.split(","), "embedded", paths, uploads, own, *shared, most_rows=most_rows)
 
 
 def page_of(found, pair=0, rows_by=""):
@@ -301,7 +301,7 @@ def test_of_unequal_sets_as_many_captions_are_drawn_and_it_is_told(tmp_path):
     assert "fewer has more" not in page
 
 
-def test_pictures_are_encoded_once_for_all_systems(tmp_path, monkeypatch):
+def test_images_are_encoded_once_for_all_systems(tmp_path, monkeypatch):
     counted = []
     usual = encoder.ClipEncoder._count
     monkeypatch.setattr(encoder.ClipEncoder, "_count", lambda *words: counted.append(words[1:]) or usual(*words))
@@ -311,7 +311,7 @@ def test_pictures_are_encoded_once_for_all_systems(tmp_path, monkeypatch):
     rows = [{"caption": "a star", "other": "a disc", "image": f"{number}.png"} for number in range(2)]
     uploads = [str(tmp_path / f"{number}.png") for number in range(2)]
     path = written(tmp_path / "x.jsonl", rows)
-    page = compared("clip_s", [path], ["caption", "other"], images="image", pictures=uploads)
+    page = compared("clip_s", [path], ["caption", "other"], images="image", uploads=uploads)
     assert sum(n for side, n in counted if side == "image") == 2
     assert "Some of these scores are from a small demo model" in page
 

@@ -16,7 +16,7 @@ from gradio_client import handle_file
 from gradio_client.exceptions import AppError
 from gradio_loops import loops_of_gradio_left_open
 from hub_data_sets import TOKEN, Repository, hub_of_data_sets
-from made_data_sets import COLOURS, COMMITS, N_ROWS, hostile_rows, parquet_of_clips, picture, repositories
+from made_data_sets import COLOURS, COMMITS, N_ROWS, draw_png, hostile_rows, parquet_of_clips, repositories
 
 import vlgauge
 from vlgauge.api.row_sources import Origin, RowLimits
@@ -34,7 +34,7 @@ from vlgauge_workbench.presets import PRESETS
 from vlgauge_workbench.selection import Selection
 
 CLIP = ("clip_s", "image", "embedded")
-PICTURES = {"predictions": ["caption"], "images": ["image"], "references": ["refs"]}
+IMAGES = {"predictions": ["caption"], "images": ["image"], "references": ["refs"]}
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def hub(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def pictures(hub):
+def image_rows(hub):
     return runs.open_hub_rows("org/pictures", None, "test", None, "", OWN_MACHINE)
 
 
@@ -109,14 +109,14 @@ def kept(run, model=""):
     return page, table.value, {path.rpartition("/")[2]: path for path in paths}
 
 
-def test_scores_of_a_data_set_are_those_of_compute(pictures):
-    run, told = run_over(pictures, PICTURES)
+def test_scores_of_a_data_set_are_those_of_compute(image_rows):
+    run, told = run_over(image_rows, IMAGES)
     assert told[0] == "8 rows read, 0 of them left out."
     assert (told[-1], run.is_done) == (f"{N_ROWS} rows read, 0 of them left out.", True)
     colours = [COLOURS[i % 6] for i in range(N_ROWS)]
     expected = vlgauge.load("clip_s", "image", profile="embedded").compute(
         predictions=[f"A {colour} square." for colour in colours],
-        images=[picture(colour) for colour in colours],
+        images=[draw_png(colour) for colour in colours],
         references=[[f"A {colour} picture.", f"All is {colour}."] for colour in colours],
     )
     found = run.scored()
@@ -143,8 +143,8 @@ def test_scores_of_a_data_set_are_those_of_compute(pictures):
     assert (record.model.id, record.dataset.revision, record.value) == ("me/captioner", COMMITS[0], expected["clip_s"])
 
 
-def test_a_stopped_run_keeps_what_was_read_and_goes_on(pictures):
-    run = runs.begin_run(pictures, CLIP, PICTURES, 2, 20, OWN_MACHINE)
+def test_a_stopped_run_keeps_what_was_read_and_goes_on(image_rows):
+    run = runs.begin_run(image_rows, CLIP, IMAGES, 2, 20, OWN_MACHINE)
     steps = run.read()
     next(steps)
     data_set._stop(run)
@@ -157,13 +157,13 @@ def test_a_stopped_run_keeps_what_was_read_and_goes_on(pictures):
     with pytest.raises(gr.Error, match="ended before"):
         data_set._continue(run)
     assert list(run.read())[-1] == "20 rows read, 0 of them left out."
-    whole, _ = run_over(pictures, PICTURES, first=2, rows=20)
+    whole, _ = run_over(image_rows, IMAGES, first=2, rows=20)
     assert run.scored().result == whole.scored().result
     assert data_set._rest(run)[2].visible is False
 
 
-def test_pictures_wait_in_files_while_a_run_can_be_gone_on_with(pictures, temporary):
-    run = runs.begin_run(pictures, CLIP, PICTURES, 0, 3, OWN_MACHINE)
+def test_images_wait_in_files_while_a_run_can_be_gone_on_with(image_rows, temporary):
+    run = runs.begin_run(image_rows, CLIP, IMAGES, 0, 3, OWN_MACHINE)
     run.stop_row = 2
     list(run.read())
     assert sorted(run.reader.columns["images"]) == sorted(map(str, temporary()))
@@ -182,15 +182,15 @@ def test_a_run_that_another_metric_took_away_ends_quietly():
     assert [one.visible for one in data_set._rest(None)[:3]] == [True, True, False]
 
 
-def test_once_all_rows_are_read_it_is_scoring_and_can_be_stopped(pictures):
-    run = runs.begin_run(pictures, CLIP, PICTURES, 0, 9, OWN_MACHINE)
+def test_once_all_rows_are_read_it_is_scoring_and_can_be_stopped(image_rows):
+    run = runs.begin_run(image_rows, CLIP, IMAGES, 0, 9, OWN_MACHINE)
     told, stop = data_set._read(run)
     assert (told, stop.interactive) == ("9 rows read, 0 of them left out. Scoring them…", True)
     assert data_set._rest(run)[3] == "9 rows read, 0 of them left out."
 
 
-def test_a_way_to_the_hub_that_breaks_keeps_what_was_read(pictures, monkeypatch):
-    rows = pictures.rows
+def test_a_way_to_the_hub_that_breaks_keeps_what_was_read(image_rows, monkeypatch):
+    rows = image_rows.rows
 
     def broken(titles, start=0, stop=None):
         for number, row in enumerate(rows(titles, start), start):
@@ -198,21 +198,21 @@ def test_a_way_to_the_hub_that_breaks_keeps_what_was_read(pictures, monkeypatch)
                 raise NetworkError("the Hub cut the connection")
             yield row
 
-    run = runs.begin_run(pictures, CLIP, PICTURES, 0, 10, OWN_MACHINE)
-    monkeypatch.setattr(pictures, "rows", broken)
+    run = runs.begin_run(image_rows, CLIP, IMAGES, 0, 10, OWN_MACHINE)
+    monkeypatch.setattr(image_rows, "rows", broken)
     told = list(run.read())
     assert told == [
         "5 of 10 rows read, 0 of them left out. The Hub cut the connection; the rows before row 5 are scored."
     ]
     assert list(run.scored().ids) == [0, 1, 2, 3, 4]
-    monkeypatch.setattr(pictures, "rows", rows)
+    monkeypatch.setattr(image_rows, "rows", rows)
     list(run.read())
     assert list(run.scored().ids) == list(range(10))
 
 
 # -- Videos
 def clips_of(hub, n):
-    clip = (examples.PICTURES / "clip.mp4").read_bytes()
+    clip = (examples.IMAGES / "clip.mp4").read_bytes()
     cells = [{"bytes": clip, "path": "scene.mp4"}] * (n - 1) + [{"bytes": b"no clip", "path": "damaged.mp4"}]
     captions = [f"A star moves to the {side}." for side in ("left", "right", "top", "left")[:n]]
     commit = f"{n:040x}"  # unique, because workers keep the files of a commit
@@ -260,7 +260,7 @@ def test_the_call_scores_clips(hub, temporary):
 
 def test_hostile_rows_are_counted_with_their_reasons(hub):
     source = runs.open_hub_rows("org/hostile", None, "test", None, "", OWN_MACHINE)
-    run, _ = run_over(source, PICTURES)
+    run, _ = run_over(source, IMAGES)
     page, table, files = kept(run)
     assert "2 of 14 rows were scored" in page
     assert "6&lt;/b&gt;" in page
@@ -278,20 +278,20 @@ def test_hostile_rows_are_counted_with_their_reasons(hub):
         (-1, 1, OWN_MACHINE, r"^`first_row`.*at least 0.*got -1"),
     ],
 )
-def test_numbers_of_rows_are_checked(pictures, first, rows, hosting, message):
+def test_numbers_of_rows_are_checked(image_rows, first, rows, hosting, message):
     with pytest.raises(ValueError, match=message):
-        run_over(pictures, PICTURES, first=first, rows=rows, hosting=hosting)
+        run_over(image_rows, IMAGES, first=first, rows=rows, hosting=hosting)
 
 
-def test_runs_without_a_row_and_too_large_ones_say_so(pictures):
-    run, _ = run_over(pictures, PICTURES, first=99)
+def test_runs_without_a_row_and_too_large_ones_say_so(image_rows):
+    run, _ = run_over(image_rows, IMAGES, first=99)
     with pytest.raises(ValueError, match=r"^`rows`.*got none.*number"):
         run.scored()
     small = Hosting(limits=RowLimits(picture_bytes=10))
-    run, _ = run_over(pictures, PICTURES, hosting=small)
+    run, _ = run_over(image_rows, IMAGES, hosting=small)
     with pytest.raises(ValueError, match=r"^`rows`.*got none.*at most 10 bytes"):
         run.scored()
-    run, told = run_over(pictures, PICTURES, hosting=Hosting(limits=RowLimits(run_bytes=250)))
+    run, told = run_over(image_rows, IMAGES, hosting=Hosting(limits=RowLimits(run_bytes=250)))
     assert "must have at most 250 bytes in all rows" in told[-1]
     assert 1 < len(run.scored().ids) < N_ROWS
 
@@ -333,7 +333,7 @@ def test_the_call_scores_an_uploaded_table_with_its_images(client, tmp_path):
     table = tmp_path / "rows.json"
     table.write_text(json.dumps(rows))
     for i in range(3):
-        (tmp_path / f"{i}.png").write_bytes(picture(("red", "green", "blue")[i]))
+        (tmp_path / f"{i}.png").write_bytes(draw_png(("red", "green", "blue")[i]))
     words = {"metric": "clip_s", "api_name": "/score_dataset"}
     files = [handle_file(str(tmp_path / f"{i}.png")) for i in range(3)]
     answer = client.predict(dataset=handle_file(str(table)), files=files, **words)
@@ -410,21 +410,21 @@ def test_what_a_search_finds_stands_before_what_was_listed(hub, space):
 
 
 @pytest.mark.parametrize("model", ["my model", "captioner", "a/b/c"])
-def test_a_model_that_no_record_can_name_is_refused_before_a_row_is_read(pictures, begin, model):
+def test_a_model_that_no_record_can_name_is_refused_before_a_row_is_read(image_rows, begin, model):
     with pytest.raises(gr.Error, match=r"`Model`.*OWNER/NAME"):
-        begin(pictures, model=model)
-    assert begin(pictures, model=" me/captioner ").reader.next_row == 0
+        begin(image_rows, model=model)
+    assert begin(image_rows, model=" me/captioner ").reader.next_row == 0
 
 
-def test_rows_with_clips_ask_for_the_configuration_of_clips(pictures, begin):
-    source = SimpleNamespace(origin=pictures.origin, kinds={"caption": "text", "video": "video"})
+def test_rows_with_clips_ask_for_the_configuration_of_clips(image_rows, begin):
+    source = SimpleNamespace(origin=image_rows.origin, kinds={"caption": "text", "video": "video"})
     with pytest.raises(gr.Error, match="`Configuration`"):
         begin(source, images=None)
 
 
-def test_numbers_are_called_as_on_the_page(pictures, begin):
+def test_numbers_are_called_as_on_the_page(image_rows, begin):
     with pytest.raises(gr.Error, match=r"`From row`.*at least 0.*got -1"):
-        begin(pictures, first=-1)
+        begin(image_rows, first=-1)
 
 
 def test_rows_without_a_score_are_not_counted_as_scored(tmp_path):
@@ -455,22 +455,22 @@ def test_numbers_below_the_least_are_told_in_our_words(page):
     assert [one.preprocess(-3) for one in numbers] == [-3, -3]
 
 
-def test_a_list_that_is_left_as_it_was_opens_nothing(pictures):
+def test_a_list_that_is_left_as_it_was_opens_nothing(image_rows):
     """Check that an unchanged choice, which Gradio reports like a new one, keeps the columns and scores."""
     with pytest.raises(gr.Error) as refused:
-        data_set._check_other_split("org/pictures ", "default", "test", pictures)
+        data_set._check_other_split("org/pictures ", "default", "test", image_rows)
     assert not refused.value.visible
     for other in (("org/folder", "default", "test"), ("org/pictures", "more", "test"), (None, "default", "train")):
-        data_set._check_other_split(*other, pictures)
+        data_set._check_other_split(*other, image_rows)
     data_set._check_other_split("org/pictures", "default", "test", None)
 
 
-def test_the_configuration_of_another_metric_is_none(pictures, begin):
-    assert begin(pictures, "groovist", "image").config == ""
-    assert begin(pictures, "pac_s", "demo").config == "image"
+def test_the_configuration_of_another_metric_is_none(image_rows, begin):
+    assert begin(image_rows, "groovist", "image").config == ""
+    assert begin(image_rows, "pac_s", "demo").config == "image"
     with pytest.raises(gr.Error, match="`videos`"):
-        begin(pictures, "pac_s", "video")
-    assert data_set.guess_columns("groovist", "image", pictures)[-1].visible
+        begin(image_rows, "pac_s", "video")
+    assert data_set.guess_columns("groovist", "image", image_rows)[-1].visible
 
 
 def test_a_run_that_failed_can_be_followed_by_another(page):
@@ -568,7 +568,7 @@ def test_a_row_of_an_archive_may_be_a_line_of_its_table(tmp_path):
         made.writestr("set/rows.jsonl", lines)
         made.writestr("__MACOSX/set/._rows.jsonl", "x")
         for i, colour in enumerate(COLOURS[:3]):
-            made.writestr(f"set/pictures/{i}.png", picture(colour))
+            made.writestr(f"set/pictures/{i}.png", draw_png(colour))
             made.writestr(f"set/others/{i}.png", b"another of this name")
     titles = {"predictions": ["caption"], "images": ["image"], "id": ["id"]}
     run, _ = run_over(archive_rows(str(tmp_path / "rows.zip"), RowLimits()), titles)
@@ -579,23 +579,23 @@ def test_a_row_of_an_archive_may_be_a_line_of_its_table(tmp_path):
     assert uploaded.scored().result["clip_s_scores"] == run.scored().result["clip_s_scores"]
 
 
-def test_no_row_gets_the_picture_of_another_folder(tmp_path):
+def test_no_row_gets_the_image_of_another_folder(tmp_path):
     paths = ["train/0.png", "val/0.png", "/data/set/val/1.png", "C:\\set\\only\\2.png"]
     rows = [{"id": path, "caption": "A star.", "image": path} for path in paths]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     with zipfile.ZipFile(tmp_path / "pictures.zip", "w") as made:
         for name, colour in (("val/0", "red"), ("val/1", "blue"), ("old/1", "green"), ("2", "red")):
-            made.writestr(f"{name}.png", picture(colour))
+            made.writestr(f"{name}.png", draw_png(colour))
     source = read_uploaded_rows(str(tmp_path / "rows.jsonl"), [str(tmp_path / "pictures.zip")])
     run, _ = run_over(source, {"predictions": ["caption"], "images": ["image"], "id": ["id"]})
     assert run.reader.ids == paths[1:]
     contents = [Path(path).read_bytes() for path in run.reader.columns["images"]]
-    assert contents == [picture(colour) for colour in ("red", "blue", "red")]
+    assert contents == [draw_png(colour) for colour in ("red", "blue", "red")]
     several = "an image or video must be the name of one uploaded file, got that of several '0.png'; upload it with"
     (left_out,) = run.reader.left_out
     assert (left_out.id, left_out.reason.startswith(several)) == ("train/0.png", True)
     # Uploads have no folder names.
-    (tmp_path / "0.png").write_bytes(picture("red"))
+    (tmp_path / "0.png").write_bytes(draw_png("red"))
     uploaded = read_uploaded_rows(str(tmp_path / "rows.jsonl"), [str(tmp_path / "0.png")])
     for path in paths[:2]:
         with pytest.raises(ValueError, match=r"'0\.png'"):
@@ -612,7 +612,7 @@ def test_a_table_in_an_archive_is_told_by_its_name(tmp_path):
 def test_a_zip_of_files_of_one_name_is_rows_of_these(tmp_path):
     with zipfile.ZipFile(tmp_path / "rows.zip", "w") as made:
         for i, colour in enumerate(COLOURS[:3]):
-            made.writestr(f"{i}.png", picture(colour))
+            made.writestr(f"{i}.png", draw_png(colour))
         for i, colour in enumerate(COLOURS[:3]):
             made.writestr(f"{i}.txt", f"A {colour} square.")
     titles = {"predictions": ["txt"], "images": ["png"], "id": ["__key__"]}
@@ -640,8 +640,8 @@ def test_an_id_is_never_suggested_as_a_caption(tmp_path, titles, guessed):
 
 
 def test_rows_of_an_upload_are_left_out_with_their_reasons(tmp_path):
-    (tmp_path / "right.png").write_bytes(picture("red"))
-    (tmp_path / "broken.png").write_bytes(picture("red")[:40])
+    (tmp_path / "right.png").write_bytes(draw_png("red"))
+    (tmp_path / "broken.png").write_bytes(draw_png("red")[:40])
     rows = [
         {"id": "good", "caption": "A star.", "image": "anywhere/right.png"},
         {"id": "broken", "caption": "A star.", "image": "broken.png"},
@@ -669,7 +669,7 @@ def test_rows_of_an_upload_are_left_out_with_their_reasons(tmp_path):
 def test_uploads_of_one_name_and_large_ones_are_refused(tmp_path):
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
-        (tmp_path / folder / "1.png").write_bytes(picture("red"))
+        (tmp_path / folder / "1.png").write_bytes(draw_png("red"))
     (tmp_path / "rows.csv").write_text("caption\nx\n")
     twice = read_uploaded_rows(
         str(tmp_path / "rows.csv"), [str(tmp_path / "a" / "1.png"), str(tmp_path / "b" / "1.png")]
@@ -683,7 +683,7 @@ def test_uploads_of_one_name_and_large_ones_are_refused(tmp_path):
 
 def test_an_archive_is_uploaded_through_the_same_path(tmp_path):
     for i, colour in enumerate(COLOURS[:3]):
-        (tmp_path / f"{i}.png").write_bytes(picture(colour))
+        (tmp_path / f"{i}.png").write_bytes(draw_png(colour))
         (tmp_path / f"{i}.txt").write_text(f"A {colour} square.")
     with tarfile.open(tmp_path / "rows.tar", "w") as made:
         for path in sorted(tmp_path.glob("*.*")):
@@ -737,18 +737,18 @@ def test_where_nobody_tells_how_many_rows_there_are_it_is_said(tmp_path):
     assert run.extent == "more rows than were read, the first 20 scored"
 
 
-def test_the_record_and_the_answer_of_some_rows_say_so(hub, pictures):
-    run, _ = run_over(pictures, PICTURES, rows=8)
+def test_the_record_and_the_answer_of_some_rows_say_so(hub, image_rows):
+    run, _ = run_over(image_rows, IMAGES, rows=8)
     assert run.extent.endswith(", the first 8 scored")
     (record,) = read_records(kept(run, "me/captioner")[2]["results.jsonl"])
     assert record.notes == run.extent
-    assert read_records(kept(run_over(pictures, PICTURES)[0], "me/captioner")[2]["results.jsonl"])[0].notes is None
+    assert read_records(kept(run_over(image_rows, IMAGES)[0], "me/captioner")[2]["results.jsonl"])[0].notes is None
     answer = score_dataset_of(SPACE)("clip_s", "org/pictures", "test", rows=8)
     assert answer["notes"][0] == run.extent
 
 
-def test_files_of_grouped_rows_name_the_grouping(pictures):
-    run, _ = run_over(pictures, PICTURES | {"groups": ["caption"]}, rows=8)
+def test_files_of_grouped_rows_name_the_grouping(image_rows):
+    run, _ = run_over(image_rows, IMAGES | {"groups": ["caption"]}, rows=8)
     files = kept(run, "me/captioner")[2]
     (record,) = read_records(files["results.jsonl"])
     assert (record.ci.groups, record.ci.grouped_by, record.n) == (6, "caption", 8)
@@ -792,7 +792,7 @@ def test_rows_are_scored_with_the_chosen_tokenizer(client, begin, tmp_path):
 
 @pytest.mark.filterwarnings("ignore:the scores of the demo CLIP")
 def test_rows_are_scored_with_a_table_of_questions(client, begin, tmp_path):
-    columns = {"predictions": ["a red square", "a blue square"], "images": [picture("red"), picture("green")]}
+    columns = {"predictions": ["a red square", "a blue square"], "images": [draw_png("red"), draw_png("green")]}
     asked = [[text, 1, 0, f"Is there {text}?"] for text in columns["predictions"]] + [
         ["a red square", 2, 1, "Is it red?"]
     ]

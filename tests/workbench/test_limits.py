@@ -25,7 +25,7 @@ from gradio_loops import close_at_once, loops_of_gradio_left_open
 
 import vlgauge
 import vlgauge_workbench
-from vlgauge.explain.examples import PICTURES
+from vlgauge.explain.examples import IMAGES
 from vlgauge_workbench import downloads, scoring
 
 
@@ -103,11 +103,11 @@ def joined(address, number, data, session="attack"):
     raise AssertionError("no answer")
 
 
-def uploaded(address, picture, headers=MappingProxyType({})):
+def uploaded(address, image, headers=MappingProxyType({})):
     """Upload an image, and return its path on the server."""
     head = b'--end\r\nContent-Disposition: form-data; name="files"; filename="a.png"\r\n\r\n'
     headers = {"Content-Type": "multipart/form-data; boundary=end", **headers}
-    asked = urllib.request.Request(f"{address}gradio_api/upload", head + picture + b"\r\n--end--\r\n", headers)
+    asked = urllib.request.Request(f"{address}gradio_api/upload", head + image + b"\r\n--end--\r\n", headers)
     with urllib.request.urlopen(asked, timeout=60) as answer:
         return json.loads(answer.read())[0]
 
@@ -118,8 +118,8 @@ FILE = {"_type": "gradio.FileData"}
 
 def form_with(file, caption=None):
     """Return the values of the form with this file as its image."""
-    pictures = None if file is None else [{"image": file, "caption": caption}]
-    return ["clip_s", None, "embedded", "A dog.", "", "", pictures, None, None, ""]
+    images = None if file is None else [{"image": file, "caption": caption}]
+    return ["clip_s", None, "embedded", "A dog.", "", "", images, None, None, ""]
 
 
 @contextmanager
@@ -162,10 +162,10 @@ def forged_files(address, own, secret):
 
 
 def test_a_file_that_was_not_uploaded_is_not_opened_and_no_address_asked(served, page_number, tmp_path):
-    picture = (PICTURES / "scene.png").read_bytes()
+    image = (IMAGES / "scene.png").read_bytes()
     secret = tmp_path / "secret.png"
-    secret.write_bytes(picture)
-    path = uploaded(served, picture)
+    secret.write_bytes(image)
+    path = uploaded(served, image)
     own = {"path": path, "meta": FILE, "url": f"{served}gradio_api/file={path}"}
     number = page_number("score_fields")
     assert joined(served, number, form_with(own))["success"]

@@ -51,7 +51,7 @@ def test_a_split_that_is_not_there_is_none_of_ours():
     assert presets.preset_split("org/other", ["train", "validation"]) == "train"
 
 
-def test_pictures_without_a_type_and_columns_of_another_kind():
+def test_images_without_a_type_and_columns_of_another_kind():
     (identity, preset), *_ = presets.PRESETS.items()
     kinds = dict.fromkeys(("GT_Caption_GPT4O", "GT_Caption_GPT4V", "GT_Caption_Gemini15Pro", "image"), "text")
     found = presets.preset_titles(identity, metric_of("clip_s").columns, kinds | {"binary": "other"})

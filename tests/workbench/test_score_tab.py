@@ -16,7 +16,7 @@ import vlgauge
 from vlgauge import scenes
 from vlgauge.core.catalog import metric_names
 from vlgauge.explain import explanation_of
-from vlgauge.explain.examples import PICTURES
+from vlgauge.explain.examples import IMAGES
 from vlgauge_workbench import inputs, score_tab, scoring, uploads
 
 FORMS = [(name, config) for name in metric_names() for config in scoring.metric_of(name).configs or ("",)]
@@ -52,12 +52,12 @@ def test_number_of_the_form_is_that_of_compute():
     assert found.result == expected
 
 
-def test_bundled_pictures_are_those_of_the_examples_folder_and_of_one_story():
+def test_bundled_images_are_those_of_the_examples_folder_and_of_one_story():
     files = {path.read_bytes() for path in EXAMPLES.rglob("*") if path.suffix in (".png", ".mp4")}
-    assert {path.read_bytes() for path in PICTURES.iterdir() if not path.stem.startswith("story-")} <= files
+    assert {path.read_bytes() for path in IMAGES.iterdir() if not path.stem.startswith("story-")} <= files
     story = scenes.stories(40, 1234, "test")[-1]
     for number, drawn in enumerate(story.images(), 1):
-        apart = np.abs(np.asarray(drawn, float) - np.asarray(Image.open(PICTURES / f"story-{number}.png"), float))
+        apart = np.abs(np.asarray(drawn, float) - np.asarray(Image.open(IMAGES / f"story-{number}.png"), float))
         assert apart.mean() < 0.5
 
 
@@ -69,7 +69,7 @@ def test_bundled_pictures_are_those_of_the_examples_folder_and_of_one_story():
         ("clip_s", ["", "", "", None, None], "`Caption` and `Image` are required"),
         ("groovist", ["A dog.", "", "", None, None], "`Images` is required"),
         ("d_hm", ["", "", "", None, None], "`Model` and `Human` are required"),
-        ("clip_s", ["A dog.", "", "", [(str(PICTURES / "clip.mp4"), None)], None], "must be a readable image"),
+        ("clip_s", ["A dog.", "", "", [(str(IMAGES / "clip.mp4"), None)], None], "must be a readable image"),
         ("clip_s", ["A dog.", "", "", [(__file__, None)], None], "a file must be uploaded here"),
         ("clip_s", ["A dog.", "", "", None, __file__], "a file must be uploaded here"),
         (
@@ -93,9 +93,9 @@ def test_folders_of_the_machine_are_not_told(name, number, tmp_path, monkeypatch
     broken = tmp_path / "0f3a" / "my photo.png"
     broken.parent.mkdir()
     broken.write_bytes(b"no picture")
-    pictures = [(str(path), None) for path in [PICTURES / "scene.png", broken][-number:]]
+    images = [(str(path), None) for path in [IMAGES / "scene.png", broken][-number:]]
     with pytest.raises(gr.Error) as caught:
-        score_tab.score_fields(name, "", "embedded", "A dog.", "", "", pictures, None)
+        score_tab.score_fields(name, "", "embedded", "A dog.", "", "", images, None)
     label = "Image" if number == 1 else "Images"
     assert caught.value.message.startswith(f"`{label}` must be a readable image, got 'my photo.png'")
 
@@ -168,21 +168,21 @@ def test_api_scores_what_compute_scores(client):
     }
 
 
-def test_api_takes_pictures_as_base64(client):
-    picture = PICTURES / "scene.png"
+def test_api_takes_images_as_base64(client):
+    image = IMAGES / "scene.png"
     caption = inputs.examples_for(scoring.metric_of("clip_s", config="image"))[0].cells["predictions"]
-    sent = base64.b64encode(picture.read_bytes()).decode()
+    sent = base64.b64encode(image.read_bytes()).decode()
     answer = client.predict(metric="clip_s", predictions=caption, images=[sent], api_name="/score")
-    expected = vlgauge.load("clip_s", profile="embedded").compute(predictions=[caption], images=[str(picture)])
+    expected = vlgauge.load("clip_s", profile="embedded").compute(predictions=[caption], images=[str(image)])
     assert answer["score"] == pytest.approx(expected["clip_s"], rel=1e-5)
 
 
 @pytest.mark.parametrize("form", [lambda file: file, lambda file: [file]], ids=["one", "list"])
 def test_api_takes_files_as_the_client_sends_them(client, form):
-    picture = str(PICTURES / "scene.png")
+    image = str(IMAGES / "scene.png")
     words = {"metric": "clip_s", "predictions": "A red ball.", "api_name": "/score"}
-    answer = client.predict(images=form(handle_file(picture)), **words)
-    assert answer == client.predict(images=[base64.b64encode(Path(picture).read_bytes()).decode()], **words)
+    answer = client.predict(images=form(handle_file(image)), **words)
+    assert answer == client.predict(images=[base64.b64encode(Path(image).read_bytes()).decode()], **words)
     clip = inputs.examples_for(scoring.metric_of("clip_s", config="video"))[0].cells["videos"]
     words |= {"config": "video"}
     answer = client.predict(videos=handle_file(clip), **words)
@@ -206,7 +206,7 @@ def forged(path):
 def test_no_file_but_an_upload_is_opened(sent, monkeypatch, tmp_path):
     monkeypatch.setattr(uploads, "get_upload_folder", lambda: str(tmp_path / "uploads"))
     (tmp_path / "uploads").mkdir()
-    (tmp_path / "outside.png").write_bytes((PICTURES / "scene.png").read_bytes())
+    (tmp_path / "outside.png").write_bytes((IMAGES / "scene.png").read_bytes())
     for file in (sent, forged(tmp_path / "outside.png"), forged(tmp_path / "uploads" / ".." / "outside.png")):
         with pytest.raises(ValueError, match=r"^`images\[0\]`.*base64"):
             scoring.score("clip_s", "A dog.", images=[file])

@@ -11,7 +11,7 @@ import pytest
 
 from vlgauge.cli import main
 from vlgauge.core.catalog import metric_names
-from vlgauge.explain.examples import PICTURES
+from vlgauge.explain.examples import IMAGES
 from vlgauge_workbench import score_tab, scoring, snippets
 from vlgauge_workbench.bundled_scores import list_bundled
 
@@ -41,7 +41,7 @@ def test_a_pasted_command_gives_the_number(name, config, tmp_path, monkeypatch, 
     monkeypatch.chdir(tmp_path)
     *shell, command, _ = found.text.split("\n")
     # A shell writes the row, and the command runs in this process.
-    lines = [f"pictures={shlex.quote(str(PICTURES))}" if line.startswith("pictures=") else line for line in shell]
+    lines = [f"images={shlex.quote(str(IMAGES))}" if line.startswith("images=") else line for line in shell]
     subprocess.run(["sh", "-c", "\n".join(lines)], check=True)
     main(shlex.split(command)[1:])
     assert float(capsys.readouterr().out.split()[-1]) == pytest.approx(
@@ -68,7 +68,7 @@ def test_a_link_names_what_differs_from_its_example(name, config):
     assert parse_qs(query[1:]) == expected | {"predictions": ["A dog ran.\nIt sat & lay."]}
 
 
-def test_there_is_no_link_to_pictures_of_a_visitor_or_to_a_book(tmp_path):
+def test_there_is_no_link_to_images_of_a_visitor_or_to_a_book(tmp_path):
     (example, *_) = [one.example for one in list_bundled("clip_s", "embedded", "image")]
     (tmp_path / "mine.png").write_bytes(b"mine")
     cells = dict(example.cells)

@@ -45,9 +45,9 @@ class DemoTowers:
         self.model.load_state_dict(state, strict=True)
         self.model.eval()
 
-    def images(self, pictures: Sequence[Image.Image]) -> np.ndarray:
+    def images(self, pil_images: Sequence[Image.Image]) -> np.ndarray:
         """Compute L2-normalized embeddings of images, shape ``(n, 64)``."""
-        parts = [np.stack([pixels_of(each) for each in part]) for part in _parts(pictures)]
+        parts = [np.stack([pixels_of(each) for each in part]) for part in _parts(pil_images)]
         with torch.no_grad():
             rows = [functional.normalize(self.model.encode_image(normalize_pixels(part)), dim=-1) for part in parts]
         return torch.cat(rows).numpy()
@@ -82,27 +82,25 @@ def figures(
 
 def scene_figures(towers: DemoTowers, chosen: Sequence[Scene]) -> dict[str, float]:
     """Compare whole images with captions after the prompt. Ties are wrong."""
-    pictures = {
+    images = {
         style: towers.images([draw_scene(scene, seed=3, style=style).image for scene in chosen])
         for style in ("flat", "outlined")
     }
     seeds = range(len(chosen))
     texts = towers.texts([captions(scene, seed)[0] for scene, seed in zip(chosen, seeds, strict=True)], PROMPT)
-    own = (pictures["flat"] * texts).sum(axis=1)
+    own = (images["flat"] * texts).sum(axis=1)
     values = {
-        "image to text, top 1 of 32": top_1(pictures["flat"], texts),
-        "image to text, top 1 of 32, other style": top_1(pictures["outlined"], texts),
-        "text to image, top 1 of 32": top_1(texts, pictures["flat"]),
-        "right above another scene's caption": np.mean(
-            own > (pictures["flat"] * np.roll(texts, 1, axis=0)).sum(axis=1)
-        ),
+        "image to text, top 1 of 32": top_1(images["flat"], texts),
+        "image to text, top 1 of 32, other style": top_1(images["outlined"], texts),
+        "text to image, top 1 of 32": top_1(texts, images["flat"]),
+        "right above another scene's caption": np.mean(own > (images["flat"] * np.roll(texts, 1, axis=0)).sum(axis=1)),
     }
     for what in ("colour", "shape", "size", "background", "place"):
         wrong = [change_fact(scene, what, seed) for scene, seed in zip(chosen, seeds, strict=True)]
         indices = [index for index, scene in enumerate(wrong) if scene is not None]
         # The same seed yields the same wording for the wrong caption.
         altered = towers.texts([captions(wrong[index], index)[0] for index in indices], PROMPT)  # type: ignore[arg-type]
-        better = own[indices] > (pictures["flat"][indices] * altered).sum(axis=1)
+        better = own[indices] > (images["flat"][indices] * altered).sum(axis=1)
         if what != "place":
             values[f"right above wrong {what}"] = np.mean(better)
             continue

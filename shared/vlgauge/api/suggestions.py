@@ -17,7 +17,7 @@ from vlgauge.inputs.tables.files import Rows
 _LOOKED_AT = 50  # rows
 _MOST = 4  # suggestions
 _LONGEST_TITLE = 100  # a longer title is unlikely to be typed and would fill the message
-_PICTURES = ("png", "jpg", "jpeg", "webp", "gif", "bmp", "tif", "tiff")
+_IMAGES = ("png", "jpg", "jpeg", "webp", "gif", "bmp", "tif", "tiff")
 # Titles of row IDs and row numbers, whatever their content.
 _ID = re.compile(r"(?i:(?:.*[_\W])?(?:id|ids|key|uuid|guid|index|idx|hash|sha\d*|split)_*)|.*[a-z]Ids?")
 _FILE_NAME = re.compile(r"\S*[/\\]\S*|\S+\.[A-Za-z]\w{1,4}")
@@ -48,7 +48,7 @@ def _fits(column: Column, cell: Any) -> bool:
     if isinstance(column, Videos):
         return is_clip(cell) or kind_of_cell(cell) == "video"
     if isinstance(column, Images):
-        return any(_is_picture(one) for one in (cell if isinstance(cell, list) and cell else [cell]))
+        return any(_is_image(one) for one in (cell if isinstance(cell, list) and cell else [cell]))
     if isinstance(column, Components):
         return isinstance(cell, dict) and all(isinstance(one, (int, float)) for one in cell.values())
     if isinstance(column, (Story, References)):
@@ -58,9 +58,9 @@ def _fits(column: Column, cell: Any) -> bool:
     return isinstance(column, Text) and _is_text(cell)
 
 
-def _is_picture(cell: Any) -> bool:
+def _is_image(cell: Any) -> bool:
     if isinstance(cell, str):
-        return cell.rpartition(".")[2].lower() in _PICTURES
+        return cell.rpartition(".")[2].lower() in _IMAGES
     if isinstance(cell, dict):
         return kind_of_cell(cell) == "image"
     return is_single_image(cell)

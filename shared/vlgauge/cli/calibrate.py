@@ -55,6 +55,6 @@ def run(options: argparse.Namespace) -> None:
         low, high = getattr(found, f"{name}_interval")
         print(f"{name} {getattr(found, name):.4f} ({percent} interval {low:.4f} to {high:.4f})")
     print(
-        f"{found.n_rows} captions of {found.n_pictures} images, {found.backbone}: matching pairs have mean 1, "
+        f"{found.n_rows} captions of {found.n_images} images, {found.backbone}: matching pairs have mean 1, "
         f"shuffled pairs mean 0; {options.output}"
     )

@@ -20,7 +20,7 @@ from vlgauge.api.systems import (
     wide_systems,
 )
 from vlgauge.cli import scoring
-from vlgauge.cli.drawing import check_picture, write_figure
+from vlgauge.cli.drawing import check_figure_file, write_figure
 from vlgauge.cli.inputs import add_shared, declare, digits, scale
 from vlgauge.cli.outputs import check_report, check_target, write_json, write_output
 from vlgauge.core.catalog import metric_of_score
@@ -94,7 +94,7 @@ def run(options: argparse.Namespace) -> None:
         metrics = list(dict.fromkeys(map(metric_of_score, scores)))
     settings = scoring.settings_by_metric(options.set, metrics)
     check_report(options.report, options.files, list(settings))
-    check_picture(options.plot, options.files)
+    check_figure_file(options.plot, options.files)
     if options.report and options.rows_that_differ < 1:
         raise UsageError("--report requires --rows-that-differ N, the number of rows that it explains")
     if options.groups_file and not options.groups:

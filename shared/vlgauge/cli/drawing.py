@@ -13,18 +13,18 @@ from vlgauge.core.optional_dependencies import importing
 from vlgauge.core.results import printable
 from vlgauge.core.writing import atomic_write
 
-PICTURES = (".png", ".svg", ".pdf")
+FIGURE_SUFFIXES = (".png", ".svg", ".pdf")
 NEEDS_MATPLOTLIB = '--plot needs matplotlib; run: pip install "vlgauge[plots]"'
 
 
-def check_picture(target: str | None, sources: Sequence[str]) -> None:
+def check_figure_file(target: str | None, sources: Sequence[str]) -> None:
     """Check that a figure can be drawn and written, before the work is done.
 
     Raises:
         MissingExtraError: If matplotlib is not installed.
         ValueError: If the file cannot be written.
     """
-    check_target(target, sources, "--plot", PICTURES)
+    check_target(target, sources, "--plot", FIGURE_SUFFIXES)
     if target and find_spec("matplotlib") is None:
         raise MissingExtraError(NEEDS_MATPLOTLIB)
 

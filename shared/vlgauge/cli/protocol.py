@@ -11,7 +11,7 @@ from typing import Any
 
 from vlgauge.api.computing import load_metric, load_metrics
 from vlgauge.cli import coco_systems
-from vlgauge.cli.drawing import PICTURES, check_picture, draw_figure
+from vlgauge.cli.drawing import FIGURE_SUFFIXES, check_figure_file, draw_figure
 from vlgauge.cli.inputs import SET_SOME, add_limits, add_shared, declare, parse_number
 from vlgauge.cli.outputs import check_target, print_result, write_output
 from vlgauge.cli.protocol_tables import JudgedTask, draw, record_of, render_tables
@@ -51,7 +51,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     declare(parser, "--write-rows FILE", "write the rows as JSONL, to score them elsewhere")
     words = "references per row: a number, all, or none; several with commas for one table of each"
     declare(parser, "--references N,...", words, type=_counts)
-    declare(parser, "--plot FILE", f"plot the first figure over the number of references ({', '.join(PICTURES)})")
+    declare(
+        parser, "--plot FILE", f"plot the first figure over the number of references ({', '.join(FIGURE_SUFFIXES)})"
+    )
     declare(parser, "--average", "average the ratings of a caption first", default=None)
     declare(parser, "--unanimous", "only captions about which the raters agree, one row each", default=None)
     declare(parser, "--draws N", "random draws of references: a number, or fixed", type=_draws)
@@ -189,7 +191,7 @@ def _check(options: argparse.Namespace) -> None:
     sources = [*options.data, *([options.scores] if options.scores else [])]
     check_target(options.output, sources)
     check_target(options.write_rows, sources, "--write-rows", (".jsonl",))
-    check_picture(options.plot, sources)
+    check_figure_file(options.plot, sources)
 
 
 def _check_rules(options: argparse.Namespace, known: Sequence[str]) -> None:

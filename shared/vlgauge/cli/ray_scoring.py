@@ -13,7 +13,7 @@ from vlgauge.cli.outputs import write_json, write_result
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import STDIN
 from vlgauge.core.run_locks import exclusive_run
-from vlgauge.inputs.tables.files import PICTURED
+from vlgauge.inputs.tables.files import MEDIA_COLUMNS
 from vlgauge.leaderboard.run_files import columns_of
 
 SCORES, RESULT, PARTS = "scores.parquet", "result.json", "parts"
@@ -82,8 +82,8 @@ def score_with_ray(
         given["sandbox"] = True  # also applies to the workers
     scorer = batches.RowScorer(name, options.config, id=options.id or "id", columns=columns, **given)
     if options.input_format is None:
-        pictured = any(column.name in PICTURED for column in scorer.metric.columns)
-        scorer.folder = ray.common_folder(files, pictured)
+        has_media = any(column.name in MEDIA_COLUMNS for column in scorer.metric.columns)
+        scorer.folder = ray.common_folder(files, has_media)
     output = Path(options.output)
     parts = output / PARTS if options.parts is None else Path(options.parts)
     if parts.resolve() == output.resolve():

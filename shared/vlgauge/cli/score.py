@@ -17,7 +17,7 @@ from vlgauge.api.computing import load_metrics
 from vlgauge.api.numbers import CONFIDENCE, summary
 from vlgauge.api.scored import SelectedRows, SystemScores, score_columns
 from vlgauge.cli import ray_scoring, scoring
-from vlgauge.cli.drawing import check_picture, write_figure
+from vlgauge.cli.drawing import check_figure_file, write_figure
 from vlgauge.cli.inputs import MOST_DIGITS, add_row_options, at_least, declare, digits, is_source, level, scale
 from vlgauge.cli.outputs import RESULT_ENDINGS, check_report, check_result_target, write_output, write_result
 from vlgauge.cli.record import add_record_options, check_record_options, record_results
@@ -137,7 +137,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("--plot-kind requires --plot FILE")
     if options.plot_kind == "correlation" and len(settings) < 2:
         raise UsageError(f"--plot-kind correlation requires several metrics, got {', '.join(settings)}")
-    check_picture(options.plot, [file])
+    check_figure_file(options.plot, [file])
     sources = import_module("vlgauge.api.sources") if is_source(file) else None  # not needed for tables
     limits = {limit.name: number for limit in fields(RowLimits) if (number := getattr(options, f"max_{limit.name}"))}
     how: dict[str, Any] = {"limits": RowLimits(**limits), "skip": options.skip, "limit": options.limit}

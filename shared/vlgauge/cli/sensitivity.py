@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from vlgauge.api.computing import load_metric
-from vlgauge.cli.drawing import PICTURES, check_picture, write_study
+from vlgauge.cli.drawing import FIGURE_SUFFIXES, check_figure_file, write_study
 from vlgauge.cli.inputs import add_limits, add_shared, declare
 from vlgauge.cli.outputs import check_target
 from vlgauge.cli.scoring import check_command_settings, setting
@@ -34,7 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     declare(parser, "--metrics METRICS", words, default=DEFAULT_METRICS)
     declare(parser, "--sizes K,K,...", "numbers of candidates (default: 1 to the largest number)")
     declare(parser, "--no-human", "omit the comparison of human captions with human captions")
-    plot = f"plot mean ln p over the number of candidates ({', '.join(PICTURES)})"
+    plot = f"plot mean ln p over the number of candidates ({', '.join(FIGURE_SUFFIXES)})"
     add_shared(parser, "set", "profile", "output", "plot", plot=plot)
     add_shared(parser, "seed", "no_progress", seed="seed of the split of human captions (default: 0)")
 
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> None:
     """
     sizes = None if options.sizes is None else _numbers(options.sizes)
     check_target(options.output, [options.file])
-    check_picture(options.plot, [options.file])
+    check_figure_file(options.plot, [options.file])
     rows = read_rows(options.file, options.input_format)
     predictions, references = (take_column(rows, column) for column in (options.predictions, options.references))
     metrics = load_metrics(options)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from vlgauge.api.computing import load_metric
-from vlgauge.cli.drawing import PICTURES, check_picture, write_study
+from vlgauge.cli.drawing import FIGURE_SUFFIXES, check_figure_file, write_study
 from vlgauge.cli.inputs import add_limits, add_shared, declare
 from vlgauge.cli.outputs import check_target
 from vlgauge.cli.sensitivity import DEFAULT_METRICS, load_metrics
@@ -72,7 +72,7 @@ def _add(studies: Any, name: str, words: str, metrics: str | None, seed: int = 0
         declare(parser, "--metrics METRICS", f"METRIC or METRIC:NAME=VALUE;... (default: {metrics})", default=metrics)
         add_shared(parser, "set")
     changed = {"seed": {"default": seed, "help": f"random seed (default: {seed})"}}
-    plot = f"plot the study ({', '.join(PICTURES)})"
+    plot = f"plot the study ({', '.join(FIGURE_SUFFIXES)})"
     add_shared(parser, "profile", "seed", "output", "plot", "no_progress", plot=plot, **changed)
     return parser
 
@@ -222,7 +222,7 @@ def _print_lengths(found: Sequence[CentralCaption | None], chance: Sequence[Cent
 
 def _read(options: argparse.Namespace) -> tuple[Rows, list[Any]]:
     check_target(options.output, [options.file])
-    check_picture(options.plot, [options.file])
+    check_figure_file(options.plot, [options.file])
     rows = read_rows(options.file, options.input_format)
     return rows, take_column(rows, options.references)
 

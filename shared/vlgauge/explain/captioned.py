@@ -66,7 +66,7 @@ class ImageCaptions(Explanation):
         texts = []
         if len(rows) > 1:
             texts.append(
-                f"rank {rows.index(row) + 1} of {len(rows)} captions of its {'video' if self.of_videos else 'picture'}"
+                f"rank {rows.index(row) + 1} of {len(rows)} captions of its {'video' if self.of_videos else 'image'}"
             )
         texts.append(self._parts(row))
         return "; ".join(texts)
@@ -102,13 +102,13 @@ class ImageCaptions(Explanation):
 
     def explain_undefined(self, row: int) -> str:
         """Return that the image or video could not be read."""
-        return f"the {'video' if self.of_videos else 'picture'} could not be read"
+        return f"the {'video' if self.of_videos else 'image'} could not be read"
 
     def values(self, row: int) -> dict[str, Any]:
         """Return the template variables of a row.
 
         Returns:
-            ``picture`` or ``frames``, ``ladder`` and ``more`` (captions scored with the image or video), ``n_more``,
+            ``image`` or ``frames``, ``ladder`` and ``more`` (captions scored with the image or video), ``n_more``,
             and the most similar ``reference`` or None.
         """
         rows = self.captions_of(row)
@@ -117,7 +117,7 @@ class ImageCaptions(Explanation):
         folded = [other for other in rows if other not in kept]
         nearest, references = self.details[row].get("best_reference"), self.references_of(row)
         return {
-            "picture": None if self.of_videos or self._seen is None else thumbnail(self._seen[row]),
+            "image": None if self.of_videos or self._seen is None else thumbnail(self._seen[row]),
             "frames": self._frames(row) if self.of_videos else [],
             "ladder": [self._rung(other, row) for other in kept],
             "more": [self._rung(other, row) for other in folded[:N_FOLDED]],
@@ -144,7 +144,7 @@ class ImageCaptions(Explanation):
                 words.setdefault(token["frame"], []).append(token["token"])
         chosen = sorted(sorted(words, key=lambda frame: -len(words[frame]))[:N_FRAMES])
         frames = frames_of(self._seen[row], chosen)
-        return [{"number": frame, "picture": frames.get(frame), "words": words[frame]} for frame in chosen]
+        return [{"number": frame, "image": frames.get(frame), "words": words[frame]} for frame in chosen]
 
 
 def _same(seen: Any) -> Hashable:

@@ -16,7 +16,7 @@ from vlgauge.core.validation import setting_names
 from .explanation import Explanation
 from .folders import explanation_of
 
-PICTURES = DATA / "examples"
+IMAGES = DATA / "examples"
 """Folder of the images and videos of examples."""
 
 ROLES = ("right", "subtle", "wrong", "missed")
@@ -76,7 +76,7 @@ def _example(row: Mapping[str, Any], place: str) -> Example:
 
 
 def _locate(cell: str | list[str]) -> str | list[str]:
-    return str(PICTURES / cell) if isinstance(cell, str) else [str(PICTURES / one) for one in cell]
+    return str(IMAGES / cell) if isinstance(cell, str) else [str(IMAGES / one) for one in cell]
 
 
 def explain_examples(name: str, config: str = "") -> Explanation:

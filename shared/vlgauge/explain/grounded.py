@@ -80,7 +80,7 @@ class GroundedStory(Explanation):
         """Return the template variables of a row.
 
         Returns:
-            ``sentences`` and ``pictures``, with marks, ``parts`` for a table, and whether sentences and images are
+            ``sentences`` and ``images``, with marks, ``parts`` for a table, and whether sentences and images are
             shown side by side (``is_paired``), because their numbers are equal.
         """
         detail = self.details[row]
@@ -88,10 +88,10 @@ class GroundedStory(Explanation):
         marks = [self.mark(part, number, len(parts)) for number, part in enumerate(parts, 1)]
         images = self.columns.get("images")
         cell = None if images is None else images[row]
-        pictures = draw_boxes(cell if cell is None or isinstance(cell, Sequence) else [cell], parts, marks)
+        drawings = draw_boxes(cell if cell is None or isinstance(cell, Sequence) else [cell], parts, marks)
         sentences = mark_parts(detail["sentences"], [part["text"] for part in parts], marks)
-        is_paired = len(pictures) == len(sentences)
-        return {"sentences": sentences, "pictures": pictures, "is_paired": is_paired, "parts": parts}
+        is_paired = len(drawings) == len(sentences)
+        return {"sentences": sentences, "drawings": drawings, "is_paired": is_paired, "parts": parts}
 
 
 def mark_parts(sentences: Sequence[str], parts: Sequence[str], marks: Sequence[Mark]) -> list[list[Piece]]:

@@ -13,7 +13,7 @@ from PIL import Image
 from vlgauge.core.errors import UsageError
 from vlgauge.inputs.images.cells import image_cell, open_image
 from vlgauge.inputs.video.cells import video_cell
-from vlgauge.inputs.video.frames import video_pictures
+from vlgauge.inputs.video.frames import video_images
 
 from .marks import Mark
 from .pages import fragment
@@ -46,12 +46,12 @@ def thumbnail(image: Any, place: str = "images") -> Thumbnail | None:
         return None
 
 
-def small(picture: Image.Image) -> Thumbnail:
+def small(image: Image.Image) -> Thumbnail:
     """Create the thumbnail of an image, as PNG with 64 colors or as JPEG.
 
     PNG is used if it takes fewer than twice the bytes of JPEG.
     """
-    converted = picture.convert("RGB")
+    converted = image.convert("RGB")
     converted.thumbnail((SIDE, SIDE), Image.Resampling.LANCZOS)
     drawn, photo = io.BytesIO(), io.BytesIO()
     converted.quantize(64).save(drawn, "PNG", optimize=True)
@@ -59,7 +59,7 @@ def small(picture: Image.Image) -> Thumbnail:
     # PNG preserves the edges of drawings with few colors.
     kind, stream = ("png", drawn) if drawn.tell() < 2 * photo.tell() else ("jpeg", photo)
     address = Markup(f"data:image/{kind};base64,{base64.b64encode(stream.getvalue()).decode('ascii')}")
-    return Thumbnail(address, picture.width, picture.height)
+    return Thumbnail(address, image.width, image.height)
 
 
 def frames_of(video: Any, numbers: Sequence[int]) -> dict[int, Thumbnail]:
@@ -69,22 +69,22 @@ def frames_of(video: Any, numbers: Sequence[int]) -> dict[int, Thumbnail]:
         Thumbnails by frame number. Empty if the video cannot be read or PyAV is not installed.
     """
     try:
-        (pictures,) = video_pictures([video_cell(video, "videos")], n_frames="all", progress=False)
-        wanted = {getattr(picture, "index", row): picture for row, picture in enumerate(pictures or [])}
+        (images,) = video_images([video_cell(video, "videos")], n_frames="all", progress=False)
+        wanted = {getattr(image, "index", row): image for row, image in enumerate(images or [])}
         return {number: small(wanted[number].open()) for number in numbers if number in wanted}
     except UsageError:
         return {}
 
 
-def with_boxes(picture: Thumbnail, found: Sequence[tuple[Sequence[float], Mark]], label: str) -> Markup:
+def with_boxes(image: Thumbnail, found: Sequence[tuple[Sequence[float], Mark]], label: str) -> Markup:
     """Draw boxes over an image, each labeled with the number of its mark.
 
     Args:
-        picture: The image.
+        image: The image.
         found: Box (left, top, right, bottom in pixels) and mark of each region.
         label: Text alternative of the drawing.
     """
-    width, height = picture.width, picture.height
+    width, height = image.width, image.height
     unit = max(width, height) / 128  # the sizes below are for an image of 128 pixels
     boxes: dict[tuple[int, ...], tuple[Area, Mark]] = {}
     tags: dict[tuple[int, ...], list[Mark]] = defaultdict(list)
@@ -106,7 +106,7 @@ def with_boxes(picture: Thumbnail, found: Sequence[tuple[Sequence[float], Mark]]
         for corner, marks in tags.items()
         for mark, area in zip(marks, _areas(marks, corner, (width, height), unit, placed), strict=True)
     ]
-    return fragment("boxes", picture=picture, label=label, unit=unit, boxes=list(boxes.values()), tags=numbers)
+    return fragment("boxes", image=image, label=label, unit=unit, boxes=list(boxes.values()), tags=numbers)
 
 
 Area = tuple[float, float, float, float]
@@ -175,8 +175,8 @@ def draw_boxes(images: Sequence[Any] | None, rows: Sequence[Mapping[str, Any]], 
             found[row["image"]].append((row["box"], mark))
     drawings = []
     for index, image in enumerate(images or []):
-        picture = thumbnail(image)
+        reduced = thumbnail(image)
         n = len(found[index])
         label = f"Image {index + 1} with {n} region{'s' if n != 1 else ''} that {'were' if n != 1 else 'was'} found"
-        drawings.append(picture and with_boxes(picture, found[index], label))
+        drawings.append(reduced and with_boxes(reduced, found[index], label))
     return drawings

@@ -31,7 +31,7 @@ from vlgauge.core.progress import Progress, progress_bar
 from vlgauge.core.run_locks import exclusive_run
 from vlgauge.core.validation import check_float, check_int, short_repr
 from vlgauge.inputs.sandbox import use_sandbox
-from vlgauge.inputs.tables.files import PICTURED, READERS, make_paths_absolute, read_rows, take_column
+from vlgauge.inputs.tables.files import MEDIA_COLUMNS, READERS, make_paths_absolute, read_rows, take_column
 from vlgauge.inputs.tables.parquet import parquet_table
 from vlgauge.integrations.batches import COUNTS, RowScorer, check_id, sort_ids
 from vlgauge.integrations.run_identity import contents_of
@@ -355,8 +355,8 @@ class _Rows:
         if self._kind == "parquet":
             reader = _read_sandboxed_parquet
             return files.map_batches(reader, batch_size=1, batch_format="pyarrow", fn_kwargs={"titles": titles})
-        pictured = {name: self.scorer.title(name) for name in PICTURED if self.scorer.title(name) in titles}
-        read = {"kind": self._kind, "titles": titles, "pictured": pictured, "sandbox": self._sandbox}
+        media_titles = {name: self.scorer.title(name) for name in MEDIA_COLUMNS if self.scorer.title(name) in titles}
+        read = {"kind": self._kind, "titles": titles, "media_titles": media_titles, "sandbox": self._sandbox}
         reader = _read_text
         return files.map_batches(reader, batch_size=1, batch_format="pyarrow", fn_kwargs=read)
 
@@ -385,7 +385,7 @@ def _read_sandboxed_parquet(batch: pa.Table, titles: Sequence[str]) -> pa.Table:
 
 
 def _read_text(
-    batch: pa.Table, kind: str, titles: Sequence[str], pictured: Mapping[str, str], sandbox: bool
+    batch: pa.Table, kind: str, titles: Sequence[str], media_titles: Mapping[str, str], sandbox: bool
 ) -> pa.Table:
     """Read text files as JSON rows, one per cell, with absolute paths of images."""
     texts = []
@@ -394,8 +394,10 @@ def _read_text(
             rows = read_rows(file, kind)
         for row in rows:
             own = {title: row[title] for title in titles if title in row}
-            cells = make_paths_absolute({name: [own[title]] for name, title in pictured.items() if title in own}, file)
-            own |= {pictured[name]: found[0] for name, found in cells.items() if found}
+            cells = make_paths_absolute(
+                {name: [own[title]] for name, title in media_titles.items() if title in own}, file
+            )
+            own |= {media_titles[name]: found[0] for name, found in cells.items() if found}
             texts.append(json.dumps(own))
     return pa.table({_ROW: pa.array(texts, pa.large_string())})
 
@@ -493,17 +495,17 @@ def _format_of(paths: Sequence[str], input_format: str | None) -> str:
     return kinds.pop()
 
 
-def common_folder(files: Sequence[str], pictured: bool) -> str | None:
+def common_folder(files: Sequence[str], has_media: bool) -> str | None:
     """Return the folder at which relative paths of images in Parquet files start. None for other files and metrics.
 
     Args:
         files: Paths of the files.
-        pictured: Whether the metric uses images or videos.
+        has_media: Whether the metric uses images or videos.
 
     Raises:
         ValueError: If the metric uses images or videos and the files are in several folders.
     """
-    if not pictured or _format_of(files, None) != "parquet":
+    if not has_media or _format_of(files, None) != "parquet":
         return None
     folders = {str(Path(file).absolute().parent) for file in files}
     if len(folders) > 1:

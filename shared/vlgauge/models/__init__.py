@@ -74,7 +74,7 @@ class ImageTextEncoder(Protocol):
 
     def image_hidden(
         self,
-        pictures: Sequence[LazyImage],
+        images: Sequence[LazyImage],
         *,
         adapter: Any = None,
         batch_size: int = 64,
@@ -84,14 +84,14 @@ class ImageTextEncoder(Protocol):
         """Encode images, without the projection.
 
         Args:
-            pictures: The images.
+            images: The images.
             adapter: Replacement of the projection, which affects these outputs only for some architectures.
             batch_size: Number of images per forward pass.
             on_error: ``"raise"``, or ``"nan"`` to return NaN for images that cannot be read.
             progress: Progress bar setting. See `vlgauge.core.progress`.
 
         Returns:
-            Hidden states in the order of the images, shape ``(n_pictures, width)``, float32.
+            Hidden states in the order of the images, shape ``(n_images, width)``, float32.
         """
         ...
 

@@ -73,8 +73,8 @@ class SceneStory:
         Raises:
             ValueError: If the size is below 16.
         """
-        pictures = enumerate(self.scenes)
-        return [draw_scene(scene, size=size, seed=self.seed + i, style=self.style) for i, scene in pictures]
+        images = enumerate(self.scenes)
+        return [draw_scene(scene, size=size, seed=self.seed + i, style=self.style) for i, scene in images]
 
     def images(self, size: int = 128) -> list[Image.Image]:
         """Render the five images, in RGB.

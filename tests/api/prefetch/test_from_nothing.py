@@ -45,7 +45,7 @@ pytestmark = pytest.mark.fetching
 GREY = np.full((40, 40, 3), 128, dtype=np.uint8)
 GREY[:20, :20] = 255
 STORIES = {"predictions": [["A dog ran to the house.", "It stopped there."]]}
-PICTURED = {**STORIES, "images": [[GREY, GREY.T.copy().reshape(40, 40, 3)]]}
+MEDIA_COLUMNS = {**STORIES, "images": [[GREY, GREY.T.copy().reshape(40, 40, 3)]]}
 CAPTIONS = {"predictions": ["A black dog on green grass."], "references": [["A dog runs over the grass."]]}
 SETS = {"predictions": [["A dog.", "Two cats."]], "references": [["A dog runs.", "A puppy.", "Cats sleep."]]}
 SEEN = {"predictions": ["a dog"], "images": [GREY]}
@@ -60,13 +60,13 @@ CASES = {
     "dsg": (SEEN | {"questions": [[ASKED]]}, {}),
     "fleur": (SEEN, {"max_new_tokens": 8}),
     "frechet_bert": (SETS, {}),
-    "groovist": (PICTURED, {"theta": 0.5}),
+    "groovist": (MEDIA_COLUMNS, {"theta": 0.5}),
     "mmd_bert": (SETS, {}),
     "pac_s": (SEEN, {}),
     "polos": (SEEN | {"references": [["a cat"]]}, {}),
-    "rovist": (PICTURED, {}),
+    "rovist": (MEDIA_COLUMNS, {}),
     "rovist_c": (STORIES, {}),
-    "rovist_vg": (PICTURED, {}),
+    "rovist_vg": (MEDIA_COLUMNS, {}),
     "soft_spice": (CAPTIONS, {}),
     "specs": (SEEN, {}),
     "spice": (CAPTIONS, {}),

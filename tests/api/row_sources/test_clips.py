@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from hub_data_sets import Repository
-from made_data_sets import COMMITS, archive, parquet_of_clips, picture
+from made_data_sets import COMMITS, archive, draw_png, parquet_of_clips
 from small_videos import write_video
 
 from vlgauge.api.row_sources import RowLimits, RowReader, check_cell, guess_titles, kept_files, reading
@@ -102,7 +102,7 @@ def test_hostile_clips_are_left_out_and_nothing_of_them_is_opened(hub, within, c
         {"bytes": None, "path": "/etc/hostname"},
         {"bytes": None, "path": f"{within[0]}/inside.mp4"},
         {"bytes": clips["a.mp4"][: len(clips["a.mp4"]) // 2], "path": "cut.mp4"},
-        {"bytes": picture("red"), "path": "red.mp4"},
+        {"bytes": draw_png("red"), "path": "red.mp4"},
         {"bytes": f"#EXTM3U\n#EXTINF:1,\n{within[0]}/x.ts\n".encode(), "path": "list.mp4"},
         {"bytes": b"", "path": None},
         {"bytes": bytes(60_001), "path": "large.mp4"},
@@ -165,7 +165,7 @@ def test_the_table_of_a_folder_names_clips_and_their_segments(clips, tmp_path):
 )
 def test_segments_and_frames_of_uploads_stay_what_they_are(clips, tmp_path, cell, expected):
     (tmp_path / "a.mp4").write_bytes(clips["a.mp4"])
-    (tmp_path / "red.png").write_bytes(picture("red"))
+    (tmp_path / "red.png").write_bytes(draw_png("red"))
     (tmp_path / "rows.jsonl").write_text(json.dumps({"predictions": "A clip.", "videos": cell}) + "\n")
     source = read_uploaded_rows(str(tmp_path / "rows.jsonl"), [str(tmp_path / name) for name in ("a.mp4", "red.png")])
     reader = RowReader(source, COLUMNS, {"predictions": ["predictions"], "videos": ["videos"]}, SMALL)
@@ -191,7 +191,7 @@ def test_a_damaged_upload_and_a_clip_without_frames_are_left_out(tmp_path):
 
 
 def test_files_with_the_same_content_are_checked_once(clips, tmp_path, monkeypatch):
-    files = {"bad1.png": b"no image", "bad2.png": b"no image", "red1.png": picture("red"), "red2.png": picture("red")}
+    files = {"bad1.png": b"no image", "bad2.png": b"no image", "red1.png": draw_png("red"), "red2.png": draw_png("red")}
     files |= {"bad1.mp4": b"no clip", "bad2.mp4": b"no clip", "a1.mp4": clips["a.mp4"], "a2.mp4": clips["a.mp4"]}
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)

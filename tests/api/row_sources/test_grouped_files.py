@@ -8,7 +8,7 @@ from functools import partial
 from itertools import islice
 
 import pytest
-from made_data_sets import COLOURS, archive, picture
+from made_data_sets import COLOURS, archive, draw_png
 
 from vlgauge.api.row_sources import RowLimits, RowReader, grouped_files, guess_titles
 from vlgauge.api.row_sources.grouped_files import tar_rows
@@ -37,7 +37,7 @@ def read(source, titles=None):
 
 def samples(n=3):
     for i, colour in enumerate(COLOURS[:n]):
-        yield f"train/{i:04}.png", picture(colour)
+        yield f"train/{i:04}.png", draw_png(colour)
         yield f"train/{i:04}.txt", f"A {colour} square.\n".encode()
         yield f"train/{i:04}.json", json.dumps({"refs": [f"All is {colour}."], "note": 1}).encode()
 
@@ -56,7 +56,7 @@ def test_an_archive_is_read_as_webdataset_writes_it(tmp_path):
     assert reader.ids == ["train/0000", "train/0001", "train/0002"]
     assert reader.columns == {
         "predictions": [f"A {colour} square." for colour in COLOURS[:3]],
-        "images": [picture(colour) for colour in COLOURS[:3]],
+        "images": [draw_png(colour) for colour in COLOURS[:3]],
         "references": [[f"All is {colour}."] for colour in COLOURS[:3]],
     }
     assert read(source, titles | {"groups": ["json.refs"]}).groups == [f"['All is {one}.']" for one in COLOURS[:3]]
@@ -84,10 +84,10 @@ def test_the_mark_that_windows_puts_before_a_text_is_no_letter_of_it(tmp_path):
 def test_members_that_lead_out_are_refused_or_mere_names(tmp_path):
     members = [
         ("../../a.txt", b"A name is a label."),
-        ("../../a.png", picture("red")),
-        ("/etc/b.png", picture("red")),
+        ("../../a.png", draw_png("red")),
+        ("/etc/b.png", draw_png("red")),
         ("/etc/b.txt", b"Another."),
-        ("c.png", picture("red")),
+        ("c.png", draw_png("red")),
         ("c.txt", linked("c.txt", tarfile.SYMTYPE, "/etc/hostname")),
         ("d.png", linked("d.png", tarfile.LNKTYPE, "../../a.png")),
         ("d.txt", b"A hard link."),
@@ -95,7 +95,7 @@ def test_members_that_lead_out_are_refused_or_mere_names(tmp_path):
         ("e.txt", b"A device."),
         ("f.png", b"x" * (MOST.picture_bytes + 1)),
         ("f.txt", b"Too large."),
-        ("g.png", picture("red")),
+        ("g.png", draw_png("red")),
         ("g.txt", b"\xff\xfe"),
     ]
     before = sorted(path.name for path in tmp_path.parent.parent.iterdir())
@@ -115,7 +115,7 @@ def test_a_folder_is_read_by_names_and_links_are_not_followed(tmp_path):
     for name, content in samples(2):
         (folder / "in" / name.partition("/")[2]).write_bytes(content)
     (folder / "link.txt").symlink_to("/etc/hostname")
-    (folder / "link.png").write_bytes(picture("red"))
+    (folder / "link.png").write_bytes(draw_png("red"))
     os.symlink("/etc", folder / "elsewhere")
     reader = read(folder_rows(str(folder), MOST))
     assert reader.ids == ["in/0000", "in/0001"]
@@ -124,11 +124,11 @@ def test_a_folder_is_read_by_names_and_links_are_not_followed(tmp_path):
     ]
 
 
-def test_the_table_of_a_folder_names_its_pictures_and_nothing_else(tmp_path):
+def test_the_table_of_a_folder_names_its_images_and_nothing_else(tmp_path):
     folder = tmp_path / "rows"
     folder.mkdir()
-    (tmp_path / "outside.png").write_bytes(picture("blue"))
-    (folder / "a.png").write_bytes(picture("red"))
+    (tmp_path / "outside.png").write_bytes(draw_png("blue"))
+    (folder / "a.png").write_bytes(draw_png("red"))
     names = [
         "a.png",
         "in/a.png",
@@ -140,7 +140,7 @@ def test_the_table_of_a_folder_names_its_pictures_and_nothing_else(tmp_path):
     rows = [{"file_name": name, "text": "A red square."} for name in names]
     (folder / "metadata.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     reader = read(folder_rows(str(folder), MOST))
-    assert (reader.ids, reader.columns["images"]) == ([0], [picture("red")])
+    assert (reader.ids, reader.columns["images"]) == ([0], [draw_png("red")])
     assert {one.reason.partition(", got")[0] for one in reader.left_out} == {
         "an image or video must be a file in the folder"
     }
@@ -239,7 +239,7 @@ def test_paths_of_very_many_folders_need_little_memory():
 
 
 def test_several_columns_are_references_side_by_side(tmp_path):
-    (tmp_path / "a.png").write_bytes(picture("red"))
+    (tmp_path / "a.png").write_bytes(draw_png("red"))
     row = {"file_name": "a.png", "text": "One.", "ref_1": "Two.", "ref_2": "", "ref_3": None, "ref_4": "Three."}
     (tmp_path / "metadata.jsonl").write_text(json.dumps(row))
     source = folder_rows(str(tmp_path), MOST)
@@ -251,16 +251,16 @@ def test_several_columns_are_references_side_by_side(tmp_path):
 def test_names_of_folders_are_cut_at_their_last_dot_and_those_of_webdataset_at_the_first(tmp_path):
     names = ["shot 10.15.23.png", "shot 10.15.24.png"]
     for name in names:
-        (tmp_path / name).write_bytes(picture("red"))
+        (tmp_path / name).write_bytes(draw_png("red"))
     (row, other) = folder_rows(str(tmp_path), MOST).rows(["__key__"])
     assert [row["__key__"], other["__key__"]] == ["shot 10.15.23", "shot 10.15.24"]
-    members = [("0.png", picture("red")), ("0.seg.png", picture("blue")), ("0.txt", b"A red square.")]
+    members = [("0.png", draw_png("red")), ("0.seg.png", draw_png("blue")), ("0.txt", b"A red square.")]
     source = tar_rows(archive(tmp_path / "rows.tar", members), MOST)
     assert (source.kinds, source.n_rows) == ({"__key__": "text", "png": "image", "txt": "text"}, 1)
 
 
 def test_a_key_that_comes_back_is_the_same_row_and_a_file_that_does_is_refused(tmp_path):
-    red, blue = picture("red"), picture("blue")
+    red, blue = draw_png("red"), draw_png("blue")
     apart = [("0.png", red), ("1.png", blue), ("0.txt", b"A red square."), ("1.txt", b"A blue square.")]
     reader = read(tar_rows(archive(tmp_path / "apart.tar", apart), MOST))
     assert (reader.ids, reader.columns["images"], reader.left_out) == (["0", "1"], [red, blue], [])
@@ -306,7 +306,7 @@ def test_files_behind_the_rows_that_are_read_are_not_listed_if_rows_stand_togeth
 
 
 def test_the_one_image_of_a_row_may_have_any_ending(tmp_path):
-    red, blue = picture("red"), picture("blue")
+    red, blue = draw_png("red"), draw_png("blue")
     members = [(f"{i:02}.png", red) for i in range(30)] + [("30.jpg", blue), ("31.jpg", blue), ("31.png", red)]
     members += [(f"{i:02}.txt", b"A square.") for i in range(32)]
     source = tar_rows(archive(tmp_path / "rows.tar", members), MOST)

@@ -5,7 +5,7 @@ import os
 
 import pytest
 from hub_data_sets import TOKEN, Repository
-from made_data_sets import COLOURS, COMMITS, N_ROWS, card_of, files, hostile_rows, picture
+from made_data_sets import COLOURS, COMMITS, N_ROWS, card_of, draw_png, files, hostile_rows
 
 from vlgauge.api.row_sources import Origin, RowLimits, RowReader, guess_titles, skip_reasons
 from vlgauge.api.row_sources import hub as hub_rows
@@ -38,7 +38,7 @@ def test_rows_are_those_of_the_split_with_their_numbers(hub):
     reader = read(source, 5, next_row=7)
     assert reader.ids == [7, 8, 9, 10, 11]
     assert reader.columns["predictions"] == [f"A {COLOURS[i % 6]} square." for i in reader.ids]
-    assert reader.columns["images"] == [picture(COLOURS[i % 6]) for i in reader.ids]
+    assert reader.columns["images"] == [draw_png(COLOURS[i % 6]) for i in reader.ids]
     assert reader.columns["references"][0] == ["A green picture.", "All is green."]
     reader.read(ALL)
     assert (reader.is_done, reader.next_row, reader.left_out) == (True, N_ROWS, [])
@@ -94,10 +94,10 @@ def test_a_data_set_that_changes_meanwhile_stays_as_it_was_opened(hub):
     assert read(again, ALL).columns["predictions"][0] == "A red square."
 
 
-def test_pictures_of_a_folder_are_read_from_the_data_set_itself(hub):
+def test_images_of_a_folder_are_read_from_the_data_set_itself(hub):
     reader = read(opened("org/folder"), 9)
     assert sorted(reader.columns["predictions"]) == [f"A {colour} square." for colour in sorted(COLOURS[:3])]
-    assert set(reader.columns["images"]) == {picture(colour) for colour in COLOURS[:3]}
+    assert set(reader.columns["images"]) == {draw_png(colour) for colour in COLOURS[:3]}
 
 
 def test_rows_without_features_have_columns_by_the_first_row(hub):
@@ -209,7 +209,7 @@ def test_a_file_that_a_card_names_outside_is_not_read(hub, within, tmp_path):
     assert within[1] == []
 
 
-def test_pictures_and_rows_have_limits(hub):
+def test_images_and_rows_have_limits(hub):
     reader = read(opened("org/pictures"), ALL, limits=RowLimits(picture_bytes=10, pixels=1))
     assert {one.reason for one in reader.left_out} == {"`images` must be a file of at most 10 bytes, got a larger one"}
     reader = read(opened("org/folder"), ALL, limits=RowLimits(picture_bytes=10))
@@ -249,7 +249,7 @@ def test_a_hub_that_is_down_opens_no_data_set_with_an_unchecked_card(hub):
     assert hub_rows.HubRows(data_set, None, None).kinds
 
 
-def test_a_picture_that_is_not_there_is_told(hub):
+def test_an_image_that_is_not_there_is_told(hub):
     source = opened("org/folder")
     root = f"hf://datasets/org/folder@{COMMITS[0]}/"
     with pytest.raises(ValueError, match=r"file.*dataset"):

@@ -14,13 +14,13 @@ from vlgauge.families import base, caption_sets
 
 STORIES = {"predictions": [["One two.", "Three four."], ["Five.", "Five."], [""]]}
 SETS = {"predictions": [["a dog", "a cat"], ["x", "y"]], "references": [["a dog", "two dogs"], ["p", "q"]]}
-PICTURES = {"predictions": ["a", "b"], "images": [np.zeros((2, 3), np.uint8)] * 2, "references": [["c"], ["d", "e"]]}
+IMAGES = {"predictions": ["a", "b"], "images": [np.zeros((2, 3), np.uint8)] * 2, "references": [["c"], ["d", "e"]]}
 DEMO_METRICS_BY_BASE = {
     base.StoryMetric: "story_demo",
     caption_sets.CaptionSetMetric: "set_demo",
     base.ImageMetric: "image_demo",
 }
-ROWS = {"story_demo": STORIES, "set_demo": SETS, "image_demo": PICTURES}
+ROWS = {"story_demo": STORIES, "set_demo": SETS, "image_demo": IMAGES}
 
 
 def fake_encoder(texts):
@@ -98,7 +98,7 @@ def test_settings_at_load_keep_two_of_one_name_apart(load_demo, rows_folder):
 
 def test_metrics_of_different_families_share_columns_in_compute(load_demo, rows_folder):
     members = [load(name, load_demo, rows_folder) for name in ("story_demo", "image_demo")]
-    combined = evaluate.combine(members).compute(**PICTURES, styles=["romantic"] * 2, return_details=True)
+    combined = evaluate.combine(members).compute(**IMAGES, styles=["romantic"] * 2, return_details=True)
     assert combined["story_demo_letters"] == [[1], [1]]
     assert combined["image_demo_references"] == [["c"], ["d", "e"]]
 

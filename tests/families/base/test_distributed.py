@@ -117,10 +117,10 @@ def test_no_rows_at_all_is_an_error_and_the_next_round_is_right(ranks, rows_fold
 
 
 def test_images_travel_between_processes(ranks, rows_folder, load_demo):
-    pictures = [np.full((3, 4 + i, 3), i, np.uint8) for i in range(3)]
-    batches = [{"predictions": ["a"] * len(part), "images": part} for part in (pictures[:1], pictures[1:])]
+    images = [np.full((3, 4 + i, 3), i, np.uint8) for i in range(3)]
+    batches = [{"predictions": ["a"] * len(part), "images": part} for part in (images[:1], images[1:])]
     (found,), (none,) = ranks.run(rows_folder, [[[batch]] for batch in batches], name="image_demo")
-    alone = load_demo("image_demo", keep_in_memory=True).compute(predictions=["a"] * 3, images=pictures)
+    alone = load_demo("image_demo", keep_in_memory=True).compute(predictions=["a"] * 3, images=images)
     assert found == alone
     assert none is None
 

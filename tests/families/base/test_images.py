@@ -145,7 +145,7 @@ def tensors(array):
     yield (last.permute(2, 0, 1).float() / 255).requires_grad_()
 
 
-def test_tensor_is_scored_as_the_equal_picture(metric):
+def test_tensor_is_scored_as_the_equal_image(metric):
     array = np.arange(256, dtype=np.uint8)[RNG.permutation(256)].repeat(3).reshape(16, 16, 3)  # every value
     array[0, :, 1] = 7
     expected = scores(metric, [Image.fromarray(array)])
@@ -159,9 +159,9 @@ def test_tensor_is_scored_as_the_equal_picture(metric):
 
 def test_batch_of_a_tensor_is_a_column_or_the_images_of_one_row(metric):
     batch = torch.from_numpy(RNG.integers(0, 256, (4, 3, 6, 8), dtype=np.uint8))
-    pictures = [image.permute(1, 2, 0).numpy() for image in batch]
-    assert scores(metric, batch) == scores(metric, pictures)
-    assert scores(metric, [batch]) == scores(metric, [batch.permute(0, 2, 3, 1)]) == scores(metric, [pictures])
+    images = [image.permute(1, 2, 0).numpy() for image in batch]
+    assert scores(metric, batch) == scores(metric, images)
+    assert scores(metric, [batch]) == scores(metric, [batch.permute(0, 2, 3, 1)]) == scores(metric, [images])
 
 
 def test_channels_come_first_where_both_would_do(metric):
@@ -188,7 +188,7 @@ def test_channels_come_first_where_both_would_do(metric):
         (torch.zeros(3, 0, 5), ValueError, r"^`images\[0\]`.*pixel"),
     ],
 )
-def test_tensor_that_is_no_picture_is_refused(image_demo, tensor, error, message):
+def test_tensor_that_is_no_image_is_refused(image_demo, tensor, error, message):
     with pytest.raises(error, match=message):
         image_demo.add(prediction="a", image=tensor)
 

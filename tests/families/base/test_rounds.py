@@ -81,9 +81,9 @@ def test_add_and_add_batch_and_compute_agree(load_demo, rows_folder, in_memory):
 
 
 def test_add_takes_images_in_the_singular_and_the_plural(image_demo):
-    picture = np.zeros((2, 3, 3), np.uint8)
-    image_demo.add(prediction="a", image=picture)
-    image_demo.add(predictions="a", images=[picture], reference=["b"])
+    image = np.zeros((2, 3, 3), np.uint8)
+    image_demo.add(prediction="a", image=image)
+    image_demo.add(predictions="a", images=[image], reference=["b"])
     found = image_demo.compute(return_details=True)
     assert found["image_demo_sizes"] == [[[3, 2]], [[3, 2]]]
     assert found["image_demo_references"] == [None, ["b"]]

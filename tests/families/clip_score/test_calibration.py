@@ -22,41 +22,39 @@ def drawn(n=30, m=12, d=6, seed=0):
     """Return unit vectors of captions and images, with captions near their images."""
     rng = np.random.default_rng(seed)
     seen = rng.normal(size=(m, d))
-    picture_of = np.concatenate([np.arange(m), rng.integers(0, m, n - m)])
-    read = seen[picture_of] + 0.8 * rng.normal(size=(n, d)) + 0.5
-    return [array / np.linalg.norm(array, axis=1, keepdims=True) for array in (read, seen)] + [picture_of]
+    image_of = np.concatenate([np.arange(m), rng.integers(0, m, n - m)])
+    read = seen[image_of] + 0.8 * rng.normal(size=(n, d)) + 0.5
+    return [array / np.linalg.norm(array, axis=1, keepdims=True) for array in (read, seen)] + [image_of]
 
 
 def test_means_as_plain_loops():
-    read, seen, picture_of = drawn()
-    right = np.sum(read * seen[picture_of], axis=1)
+    read, seen, image_of = drawn()
+    right = np.sum(read * seen[image_of], axis=1)
     counts = np.random.default_rng(1).integers(0, 4, len(seen)).astype(float)
-    one = [right[i] for i, g in enumerate(picture_of) for _ in range(int(counts[g]))]
+    one = [right[i] for i, g in enumerate(image_of) for _ in range(int(counts[g]))]
     zero = [
         read[i] @ seen[h]
-        for i, g in enumerate(picture_of)
+        for i, g in enumerate(image_of)
         for _ in range(int(counts[g]))
         for h in range(len(seen))
         for _ in range(int(counts[h]))
         if h != g
     ]
-    assert mean_cosines(right, read, seen, picture_of, counts) == pytest.approx(
-        (np.mean(one), np.mean(zero)), rel=1e-12
-    )
+    assert mean_cosines(right, read, seen, image_of, counts) == pytest.approx((np.mean(one), np.mean(zero)), rel=1e-12)
 
 
 def test_right_pairs_have_mean_1_and_shuffled_ones_mean_0():
-    read, seen, picture_of = drawn(seed=2)
-    found = fit_scale(read, seen, picture_of, **HOW, **ABOUT)
+    read, seen, image_of = drawn(seed=2)
+    found = fit_scale(read, seen, image_of, **HOW, **ABOUT)
     scores = found.scores(read @ seen.T)
-    own = picture_of[:, None] == np.arange(len(seen))
+    own = image_of[:, None] == np.arange(len(seen))
     assert scores[own].mean() == pytest.approx(1, abs=1e-12)
     assert scores[~own].mean() == pytest.approx(0, abs=1e-12)
     assert (scores < 0).any()
     assert found.w_interval[0] < found.w < found.w_interval[1]
     assert found.offset_interval[0] < found.offset < found.offset_interval[1]
-    assert found == fit_scale(read, seen, picture_of, **HOW, **ABOUT)
-    assert found != fit_scale(read, seen, picture_of, **{**HOW, "seed": 1}, **ABOUT)
+    assert found == fit_scale(read, seen, image_of, **HOW, **ABOUT)
+    assert found != fit_scale(read, seen, image_of, **{**HOW, "seed": 1}, **ABOUT)
 
 
 def test_the_intervals_hold_what_other_draws_give():
@@ -66,11 +64,11 @@ def test_the_intervals_hold_what_other_draws_give():
 
 
 def test_what_cannot_be_fitted():
-    read, seen, picture_of = drawn()
+    read, seen, image_of = drawn()
     with pytest.raises(ValueError, match=r"FILE.*at least 10 different.*got 9"):
-        fit_scale(read[:9], seen[:9], picture_of[:9], **HOW, **ABOUT)
+        fit_scale(read[:9], seen[:9], image_of[:9], **HOW, **ABOUT)
     with pytest.raises(ValueError, match=r"FILE.*match"):
-        fit_scale(-read, seen, picture_of, **HOW, **ABOUT)
+        fit_scale(-read, seen, image_of, **HOW, **ABOUT)
 
 
 def test_a_file_comes_back_and_no_other_is_taken(tmp_path):
@@ -124,7 +122,7 @@ def test_scores_are_not_clamped_and_signed(load):
     ("changes", "other"),
     [({"architecture": "ViT-B-16"}, "backbone"), ({"weights": "1" * 64}, "weights"), ({"prompt": ""}, "prompt")],
 )
-def test_a_scale_of_another_backbone_is_refused_before_a_picture(load, changes, other):
+def test_a_scale_of_another_backbone_is_refused_before_an_image(load, changes, other):
     metric, _, encoder = load(**changes)
     with pytest.raises(ValueError, match=rf"^`calibration`.*got {other}"):
         metric.compute(**ROWS)

@@ -319,8 +319,8 @@ def test_an_image_that_is_replaced_has_a_new_score(clip_s, tmp_path, monkeypatch
     pixels = np.random.default_rng(5).integers(0, 256, (32, 32, 3), dtype=np.uint8)
     path, other = tmp_path / "seen.bmp", tmp_path / "other.bmp"
     sizes, scores = [], []
-    for picture in (pixels, 255 - pixels):
-        Image.fromarray(picture).save(other)
+    for image in (pixels, 255 - pixels):
+        Image.fromarray(image).save(other)
         os.utime(other, ns=(10**18, 10**18))
         os.replace(other, path)
         sizes.append(path.stat().st_size)

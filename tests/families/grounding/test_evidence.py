@@ -35,9 +35,9 @@ def test_regions_stay_with_their_stories():
     """Check stories in several encoder chunks, stories without words, and images without regions."""
     asked = []
 
-    def encode(pictures):
-        asked.append([picture.place for picture in pictures])
-        return np.array([[len(asked), k] for k in range(len(pictures))], dtype=float)
+    def encode(images):
+        asked.append([image.place for image in images])
+        return np.array([[len(asked), k] for k in range(len(images))], dtype=float)
 
     count = STORIES_AT_ONCE + 2
     boxes = [[{"boxes": [[0, 0, 5, 5]] * (i % 3)}, {"boxes": [[1, 1, 4, 4]]}] for i in range(count)]
@@ -61,9 +61,9 @@ def test_regions_stay_with_their_stories():
 def test_stories_are_seen_a_few_at_a_time():
     asked = []
 
-    def encode(pictures):
-        asked.append(len(pictures))
-        return np.ones((len(pictures), 3))
+    def encode(images):
+        asked.append(len(images))
+        return np.ones((len(images), 3))
 
     cells = [[cell()]] * (2 * STORIES_AT_ONCE)
     found = encode_stories(

@@ -88,7 +88,7 @@ def test_other_arrays_are_refused(array, got):
 @pytest.mark.parametrize(
     "make", [lambda: Image.new("1", (10_000, 9_000)), lambda: np.broadcast_to(np.uint8(0), (9_000, 10_000))]
 )
-def test_pictures_of_too_many_pixels_are_refused_before_they_are_copied(make, monkeypatch):
+def test_images_of_too_many_pixels_are_refused_before_they_are_copied(make, monkeypatch):
     monkeypatch.setattr(Image.Image, "save", None)
     monkeypatch.setattr(Image, "fromarray", None)
     with pytest.raises(ValueError, match=rf"^`x`.*at most {MAX_PIXELS}.*got 10000 x"):
@@ -183,7 +183,7 @@ def test_lists_are_no_single_image(images):
     assert not is_single_image(images)
 
 
-def test_floats_of_a_large_picture_are_turned_to_bytes_by_parts():
+def test_floats_of_a_large_image_are_turned_to_bytes_by_parts():
     tensor = torch.rand((3, 1500, 2000), generator=torch.Generator().manual_seed(1))
     expected = np.rint(np.moveaxis(tensor.double().numpy(), 0, 2) * 255).astype(np.uint8)
     tracemalloc.start()

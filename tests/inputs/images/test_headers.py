@@ -25,7 +25,7 @@ def test_formats_that_take_more_memory_may_have_fewer_pixels(kind, most):
         opened(data, max_pixels=most - 1 if kind != "progressive" else most)
 
 
-def test_tiles_larger_than_their_picture_are_refused():
+def test_tiles_larger_than_their_image_are_refused():
     tags = [(256, 4, 1, 4), (257, 4, 1, 4), (258, 3, 1, 8), (259, 3, 1, 8), (262, 3, 1, 1), (277, 3, 1, 1)]
     tags += [(322, 4, 1, 30_000), (323, 4, 1, 30_000), (324, 4, 1, 200), (325, 4, 1, 100)]
     data = b"II*\0\x08\0\0\0" + struct.pack("<H", len(tags)) + b"".join(struct.pack("<HHII", *tag) for tag in tags)
@@ -48,7 +48,7 @@ def test_an_array_becomes_the_file_that_pillow_would_write(shape):
     assert image_cell(array, "x")["bytes"] == buffer.getvalue()
 
 
-def test_a_picture_is_decoded_without_a_second_copy(monkeypatch):
+def test_an_image_is_decoded_without_a_second_copy(monkeypatch):
     monkeypatch.setattr(Image.Image, "copy", lambda _: pytest.fail("a copy"))
     assert pixels(opened(encoded(RGB, "PNG"))) == pixels(RGB)
 

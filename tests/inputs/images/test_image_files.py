@@ -113,13 +113,13 @@ def test_of_several_frames_the_first_is_read_with_a_warning(kind):
     assert found == pixels(Image.open(io.BytesIO(data)).convert("RGB"))
 
 
-def test_huge_picture_is_refused_by_its_header():
+def test_huge_image_is_refused_by_its_header():
     with pytest.raises(ValueError, match=r"^`images\[0\]\[0\]`.*3600000000 pixels"):
         decoded(png_header(60_000, 60_000))
 
 
 @pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
-def test_picture_over_the_default_limit_is_refused():
+def test_image_over_the_default_limit_is_refused():
     with pytest.raises(ValueError, match=rf"^`images\[0\]\[0\]`.*at most {MAX_PIXELS}.*got 10000 x"):
         decoded(png_header(10_000, 10_000))
 

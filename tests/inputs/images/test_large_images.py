@@ -96,7 +96,7 @@ def test_a_child_has_a_turn_of_its_own():
 
 @pytest.mark.parametrize("decode", [open_image, check_image])
 @pytest.mark.parametrize(("size", "is_alone"), [(100, False), (3700, True)])
-def test_large_pictures_of_workers_keep_the_turn(size, is_alone, decode):
+def test_large_images_of_workers_keep_the_turn(size, is_alone, decode):
     stream = io.BytesIO()
     Image.new("1", (size, size)).save(stream, "PNG")
 
@@ -112,16 +112,16 @@ def test_large_pictures_of_workers_keep_the_turn(size, is_alone, decode):
         assert ThreadPoolExecutor(1).submit(is_free).result() != is_alone
 
 
-def test_large_pictures_are_made_small_one_at_a_time(tmp_path, monkeypatch):
+def test_large_images_are_made_small_one_at_a_time(tmp_path, monkeypatch):
     path = tmp_path / "a.png"
     Image.new("RGB", (100, 100)).save(path)
-    picture = WholeImage({"bytes": None, "path": str(path)}, "images[0]")
+    image = WholeImage({"bytes": None, "path": str(path)}, "images[0]")
     row = next(iter(TABLE.values()))
     for share, expected in ((1 / 4, 3), (0, 1)):
 
         def decode(work):
             monkeypatch.setattr(pixels, "square", lambda *_: work())
-            pixels._prepare_or_error(picture, row)
+            pixels._prepare_or_error(image, row)
 
         monkeypatch.setattr(large_images, "_LARGE", share)
         assert most_at_a_time(decode, 3) == expected

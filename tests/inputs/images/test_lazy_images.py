@@ -45,13 +45,13 @@ def test_a_file_that_changes_has_another_key(cell, tmp_path):
     assert WholeImage(cell, "images[0]").key != before
 
 
-def test_rows_of_the_same_image_are_one_picture(cell, tmp_path):
+def test_rows_of_the_same_image_are_one_image(cell, tmp_path):
     data = {"bytes": (tmp_path / "a.png").read_bytes(), "path": None}
     other = {"bytes": None, "path": str(tmp_path / "other.png")}
     third = {"bytes": b"third", "path": None}
-    found, picture_of = unique_images([[data], [other], [cell], [data], [dict(other)], [third]])
-    assert picture_of.tolist() == [0, 1, 2, 0, 1, 3]
-    assert [(picture.place, picture.convert) for picture in found] == [(f"images[{i}]", "late") for i in (0, 1, 2, 5)]
+    found, image_of = unique_images([[data], [other], [cell], [data], [dict(other)], [third]])
+    assert image_of.tolist() == [0, 1, 2, 0, 1, 3]
+    assert [(image.place, image.convert) for image in found] == [(f"images[{i}]", "late") for i in (0, 1, 2, 5)]
     assert unique_images([])[0] == []
 
 

@@ -18,14 +18,14 @@ from vlgauge.inputs.sandbox import use_sandbox
 from vlgauge.inputs.video import frames
 from vlgauge.inputs.video.cells import video_cell
 from vlgauge.inputs.video.decoder import decoded_frames
-from vlgauge.inputs.video.frames import video_pictures
+from vlgauge.inputs.video.frames import video_images
 
 RANDOM = np.random.default_rng(3)
 
 
 def noise(mode, size=(37, 300)):
-    picture = Image.fromarray(RANDOM.integers(0, 256, (size[1], size[0], 4), np.uint8), "RGBA")
-    return picture.quantize(60) if mode == "P" else picture.convert("RGB").convert(mode) if mode != "RGBA" else picture
+    image = Image.fromarray(RANDOM.integers(0, 256, (size[1], size[0], 4), np.uint8), "RGBA")
+    return image.quantize(60) if mode == "P" else image.convert("RGB").convert(mode) if mode != "RGBA" else image
 
 
 def saved(mode, kind, **options):
@@ -46,7 +46,7 @@ def moving():
     return stream.getvalue()
 
 
-PICTURES = {
+IMAGES = {
     **{f"{mode}-PNG": (mode, "PNG", {}) for mode in ("1", "L", "LA", "P", "RGB", "RGBA")},
     **{f"{mode}-TIFF": (mode, "TIFF", {}) for mode in ("CMYK", "LAB", "RGBA")},
     "P-PNG-clear": ("P", "PNG", {"transparency": bytes(range(60))}),
@@ -57,7 +57,7 @@ PICTURES = {
     "RGBA-WEBP": ("RGBA", "WEBP", {}),
     "RGB-BMP": ("RGB", "BMP", {}),
 }
-FILES = {name: saved(mode, kind, **options) for name, (mode, kind, options) in PICTURES.items()}
+FILES = {name: saved(mode, kind, **options) for name, (mode, kind, options) in IMAGES.items()}
 FILES |= {"turned": turned(), "moving": moving()}
 
 
@@ -80,7 +80,7 @@ BROKEN = {
 @pytest.mark.filterwarnings("ignore:.*more than one frame", "ignore:Palette images with Transparency")
 @pytest.mark.parametrize("convert", ["early", "late"])
 @pytest.mark.parametrize("name", FILES)
-def test_a_sandboxed_picture_is_the_picture(name, convert):
+def test_a_sandboxed_image_is_the_image(name, convert):
     cell, found = image_cell(FILES[name], "x"), []
     for sandbox in (False, True):
         with use_sandbox(sandbox):
@@ -94,7 +94,7 @@ def test_a_sandboxed_picture_is_the_picture(name, convert):
     assert small[0] == small[1]
 
 
-def test_a_sandboxed_picture_that_moves_is_told(tmp_path):
+def test_a_sandboxed_image_that_moves_is_told(tmp_path):
     (tmp_path / "a.gif").write_bytes(FILES["moving"])
     with use_sandbox(), pytest.warns(UserWarning, match=r"^`x`.*frame"):
         open_image(image_cell(str(tmp_path / "a.gif"), "x"), "x")
@@ -149,8 +149,8 @@ def test_nothing_is_decoded_here(monkeypatch):
 
 def frames_of(path, **segment):
     decoded_frames.clear()
-    (pictures,) = video_pictures([video_cell({"path": path, **segment}, "x")], n_frames=7)
-    return [(one.key, one.open().tobytes()) for one in pictures]
+    (images,) = video_images([video_cell({"path": path, **segment}, "x")], n_frames=7)
+    return [(one.key, one.open().tobytes()) for one in images]
 
 
 def test_sandboxed_frames_are_the_frames(tmp_path, monkeypatch):

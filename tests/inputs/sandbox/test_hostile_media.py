@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hostile_media import CLIPS, PICTURES
+from hostile_media import CLIPS, IMAGES
 from small_videos import video_frames, write_video
 
 from vlgauge.core.errors import UsageError
@@ -20,7 +20,7 @@ MOST_SECONDS = 60.0  # not a measure of speed: separates reads that hang from re
 def extra_memory(deed):
     """Return the memory growth of this process, in MB, and the error message."""
     with use_sandbox():
-        open_image(image_cell(PICTURES["fine"], "x"), "x")  # a worker is there
+        open_image(image_cell(IMAGES["fine"], "x"), "x")  # a worker is there
     before, begun = resident(), time.monotonic()
     try:
         deed()
@@ -37,12 +37,12 @@ def resident():
 
 
 @pytest.mark.filterwarnings("ignore:.*more than one frame")
-@pytest.mark.parametrize("name", PICTURES)
-def test_a_hostile_picture_costs_one_sentence_at_most(name, monkeypatch):
+@pytest.mark.parametrize("name", IMAGES)
+def test_a_hostile_image_costs_one_sentence_at_most(name, monkeypatch):
     def deed():
         monkeypatch.setattr(workers, "SECONDS", 0.5)  # Some files take any amount of time.
         with use_sandbox():
-            open_image(image_cell(PICTURES[name], "images[1]"), "images[1]")
+            open_image(image_cell(IMAGES[name], "images[1]"), "images[1]")
 
     extra, said = extra_memory(deed)
     assert extra < MOST_EXTRA
@@ -84,10 +84,10 @@ def test_a_large_file_is_refused_before_it_is_read(name, tmp_path, monkeypatch):
         read()
 
 
-def test_the_next_picture_is_read_after_one_that_broke_a_worker(monkeypatch):
+def test_the_next_image_is_read_after_one_that_broke_a_worker(monkeypatch):
     with use_sandbox():
         with monkeypatch.context() as patched:
             patched.setattr(workers, "SECONDS", 0.001)
             with pytest.raises(SandboxError, match=r"^`x`.*512.*0\.001 s"):
-                open_image(image_cell(PICTURES["jpeg comments"], "x"), "x")
-        assert open_image(image_cell(PICTURES["fine"], "x"), "x").size == (2, 2)
+                open_image(image_cell(IMAGES["jpeg comments"], "x"), "x")
+        assert open_image(image_cell(IMAGES["fine"], "x"), "x").size == (2, 2)

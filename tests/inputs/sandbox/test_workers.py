@@ -73,11 +73,11 @@ def table_before_year_1():
     return parquet_rows(out.getvalue(), "FILE", "a.parquet")
 
 
-def picture_without_size():
+def image_without_size():
     return sandboxed.decode({"bytes": b"x"}, "x", max_pixels=1)
 
 
-@pytest.mark.parametrize("read", [table_before_year_1, picture_without_size])
+@pytest.mark.parametrize("read", [table_before_year_1, image_without_size])
 def test_errors_that_are_kept_block_no_later_call(monkeypatch, read):
     """The frames of an error hold everything that was in use when it was raised."""
     monkeypatch.setattr(workers, "_turns", threading.BoundedSemaphore(1))

@@ -48,7 +48,7 @@ def test_standard_input_starts_at_the_working_folder(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(not find_spec("open_clip"), reason="open_clip is not installed")
 @pytest.mark.parametrize("elsewhere", [False, True])
-def test_score_finds_the_pictures_next_to_the_file(tmp_path, monkeypatch, capsys, elsewhere):
+def test_score_finds_the_images_next_to_the_file(tmp_path, monkeypatch, capsys, elsewhere):
     (tmp_path / "rows" / "pictures").mkdir(parents=True)
     Image.new("RGB", (8, 8), "red").save(tmp_path / "rows" / "pictures" / "red.png")
     row = {"predictions": "a red picture", "images": "pictures/red.png"}

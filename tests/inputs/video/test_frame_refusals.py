@@ -16,7 +16,7 @@ from vlgauge.core.lru_cache import LRUCache
 from vlgauge.inputs.sandbox import use_sandbox
 from vlgauge.inputs.video import decoder, frames
 from vlgauge.inputs.video.cells import video_cell
-from vlgauge.inputs.video.frames import sample_indices, video_pictures
+from vlgauge.inputs.video.frames import sample_indices, video_images
 
 
 @pytest.fixture(scope="module")
@@ -41,12 +41,12 @@ def cut(path, folder, share=0.5, name="cut"):
 def test_a_cut_file_is_sampled_as_far_as_it_goes(name, folder):
     half = cut(write_video(folder / f"whole.{name}", n_frames=36), folder)
     with pytest.warns(UserWarning, match="1 of 1 videos ended") as caught:
-        pictures = video_frames(half)
+        images = video_frames(half)
     assert {warning.filename for warning in caught} == {small_videos.__file__}
-    seen = indices(pictures)
+    seen = indices(images)
     assert 5 < seen[-1] < 30
     assert seen == sample_indices(0, seen[-1] + 1, 10)
-    assert levels(pictures[:-1]) == seen[:-1]
+    assert levels(images[:-1]) == seen[:-1]
     # Seconds count from the start of the available frames.
     with pytest.warns(UserWarning, match="ended before"):
         assert indices(video_frames(half, n_frames=1, start=0.55)) == [5]
@@ -72,10 +72,10 @@ def test_a_cut_avi_has_its_whole_frames(codec, whole, half, folder):
     begin, end = list(avi_frames(data))[whole]
     short = data[: (begin + end) // 2 if half else begin]
     with pytest.warns(UserWarning, match="1 of 1 videos ended") as caught:
-        pictures = video_frames(short)
+        images = video_frames(short)
     assert {warning.filename for warning in caught} == {small_videos.__file__}
     assert len(caught) == 1
-    assert indices(pictures) == levels(pictures) == sample_indices(0, whole, 10)
+    assert indices(images) == levels(images) == sample_indices(0, whole, 10)
     with pytest.warns(UserWarning, match="ended before"):
         assert levels(video_frames(short, n_frames=whole)) == list(range(whole))
     with pytest.warns(UserWarning, match="ended before"):
@@ -118,22 +118,22 @@ def test_a_file_cut_before_its_first_frame_is_cut_short(folder):
 def test_a_trimmed_file_is_not_cut_short(codec, seconds, first, folder):
     """Check that frames trimmed without reencoding, which remain in the file but are not displayed, are skipped."""
     trimmed = write_shifted(write_video(folder / "long.mp4", codec=codec), folder / "trimmed.mp4", seconds)
-    pictures = video_frames(trimmed, n_frames="all")
-    assert indices(pictures) == list(range(30 - first))
-    assert levels(pictures) == list(range(first, 30))
+    images = video_frames(trimmed, n_frames="all")
+    assert indices(images) == list(range(30 - first))
+    assert levels(images) == list(range(first, 30))
     assert levels(video_frames(trimmed, n_frames=1, start=1.05)) == [first + 10]
 
 
 @pytest.mark.parametrize("name", ["mp4", "webm"])
-def test_pictures_may_begin_late(name, folder):
+def test_images_may_begin_late(name, folder):
     late = write_shifted(write_video(folder / f"early.{name}"), folder / f"late.{name}", 5.0)
-    pictures = video_frames(late)
-    assert indices(pictures) == levels(pictures) == sample_indices(0, 30, 10)
+    images = video_frames(late)
+    assert indices(images) == levels(images) == sample_indices(0, 30, 10)
     assert levels(video_frames(late, n_frames="all", start=0.55, end=1.05)) == [5, 6, 7, 8, 9]
 
 
 @pytest.mark.parametrize(("packets", "is_short"), [(31, False), (60, True)])
-def test_packets_without_a_picture(packets, is_short, mp4, monkeypatch, recwarn):
+def test_packets_without_an_image(packets, is_short, mp4, monkeypatch, recwarn):
     monkeypatch.setattr(decoder.VideoSource, "extent", lambda self: decoder.Extent(packets, True, 3.0, 64 * 48))
     assert levels(video_frames(mp4.read_bytes() + b"\0" * packets, n_frames=3)) == [0, 14, 29]
     assert [str(warning.message) for warning in recwarn] == [
@@ -148,10 +148,10 @@ def test_a_damaged_file_is_sampled_as_far_as_it_decodes(folder):
     damaged.write_bytes(data)
     cells = [video_cell(damaged, "videos[0]")] * 2 + [video_cell(folder / "sound.mp4", "videos[2]")]
     with pytest.warns(UserWarning, match="2 of 3 videos ended"):
-        pictures = video_pictures(cells, n_frames="all")
-    assert 0 < len(pictures[0]) == len(pictures[1]) < 30 == len(pictures[2])
-    assert indices(pictures[0]) == list(range(len(pictures[0])))
-    assert levels(pictures[0][:4]) == [0, 1, 2, 3]
+        images = video_images(cells, n_frames="all")
+    assert 0 < len(images[0]) == len(images[1]) < 30 == len(images[2])
+    assert indices(images[0]) == list(range(len(images[0])))
+    assert levels(images[0][:4]) == [0, 1, 2, 3]
 
 
 @pytest.fixture(scope="module")
@@ -174,9 +174,9 @@ def test_what_is_no_video_is_refused(name, unreadable):
     with pytest.raises(ValueError, match=rf"^`videos\[0\]`.*{name}\.m"):
         video_frames(unreadable[name])
     cells = [video_cell(unreadable[name], "videos[0]")]
-    assert video_pictures(cells, on_error="nan") == [None]
+    assert video_images(cells, on_error="nan") == [None]
     with pytest.raises(ValueError, match=r"^`videos\[0\]`.*readable"):
-        video_pictures(cells)
+        video_images(cells)
 
 
 def test_the_cover_of_a_record_is_no_video(folder):
@@ -220,7 +220,7 @@ def test_other_refusals(unreadable, folder, mp4):
             video_frames(address)
     cell = video_cell(folder / "plain.mp4", "videos[0]") | {"path": str(folder / "vanished.mp4")}
     with pytest.raises(ValueError, match=r"^`videos\[0\]`.*vanished\.mp4"):
-        video_pictures([cell])
+        video_images([cell])
 
 
 def test_streams_without_times_frames_or_bounds(folder, monkeypatch):
@@ -269,11 +269,11 @@ def test_a_length_that_is_no_number_is_not_believed(folder):
 
 def test_a_file_that_changes_is_refused(folder):
     path = write_video(folder / "changing.mp4")
-    picture = video_frames(path)[3]
-    picture.open()
+    image = video_frames(path)[3]
+    image.open()
     write_video(path, n_frames=12)
     with pytest.raises(ValueError, match=r"^`videos\[0\]`.*change"):
-        picture.open()
+        image.open()
 
 
 @pytest.mark.parametrize(
@@ -323,7 +323,7 @@ def test_without_pyav_no_video_is_taken_for_damaged(folder, monkeypatch):
     cells = [video_cell(write_video(folder / "whole.mp4", 4), "videos[0]")]
     monkeypatch.setitem(sys.modules, "av", None)
     with pytest.raises(MissingExtraError, match="PyAV"):
-        video_pictures(cells, on_error="nan")
+        video_images(cells, on_error="nan")
 
 
 def test_a_bug_is_not_taken_for_a_damaged_video(folder, monkeypatch):
@@ -334,4 +334,4 @@ def test_a_bug_is_not_taken_for_a_damaged_video(folder, monkeypatch):
 
     monkeypatch.setattr("vlgauge.inputs.video.frames._cell_frames", fail)
     with pytest.raises(ValueError, match=r"^bug$"):
-        video_pictures(cells, on_error="nan")
+        video_images(cells, on_error="nan")

@@ -14,7 +14,7 @@ from vlgauge.core.lru_cache import LRUCache
 from vlgauge.core.pool import pool
 from vlgauge.inputs.video import decoder
 from vlgauge.inputs.video.cells import video_cell
-from vlgauge.inputs.video.frames import FramePicture, check_n_frames, sample_indices, segment_frames, video_pictures
+from vlgauge.inputs.video.frames import FrameImage, check_n_frames, sample_indices, segment_frames, video_images
 from vlgauge.models.clip.loading import clip_encoder
 
 ORACLE_INDICES = [0, 3, 6, 9, 12, 16, 19, 22, 25, 29]
@@ -65,11 +65,11 @@ def test_number_of_frames_is_checked(n_frames, mp4):
 
 # -- frames of files --------------------------------------------------------------------------------------------------
 def test_ten_frames_of_every_container(clip):
-    pictures = video_frames(clip)
-    assert indices(pictures) == ORACLE_INDICES
-    assert levels(pictures) == ORACLE_INDICES
-    assert all(isinstance(picture, FramePicture) and picture.convert == "early" for picture in pictures)
-    image = pictures[3].open()
+    images = video_frames(clip)
+    assert indices(images) == ORACLE_INDICES
+    assert levels(images) == ORACLE_INDICES
+    assert all(isinstance(array, FrameImage) and array.convert == "early" for array in images)
+    image = images[3].open()
     assert (image.mode, image.size) == ("RGB", (WIDTH, HEIGHT))
 
 
@@ -83,28 +83,28 @@ def test_all_frames_and_segments(clip):
 
 
 def test_keys_name_file_and_frame(mp4, folder):
-    pictures = video_frames(mp4, n_frames="all")
-    assert len({picture.key for picture in pictures}) == 30
-    assert all(len(picture.key) == 32 for picture in pictures)
-    assert [picture.key for picture in video_frames(mp4)] == [pictures[index].key for index in ORACLE_INDICES]
+    images = video_frames(mp4, n_frames="all")
+    assert len({image.key for image in images}) == 30
+    assert all(len(image.key) == 32 for image in images)
+    assert [image.key for image in video_frames(mp4)] == [images[index].key for index in ORACLE_INDICES]
     digest = hashlib.sha256(mp4.read_bytes()).digest()
-    assert pictures[5].key == hashlib.sha256(b"pyav-2" + digest + struct.pack(">Q", 5)).digest()
+    assert images[5].key == hashlib.sha256(b"pyav-2" + digest + struct.pack(">Q", 5)).digest()
     other = write_video(folder / "other.mp4", n_frames=29)
-    assert not {picture.key for picture in pictures} & {picture.key for picture in video_frames(other)}
-    assert sorted(pictures, key=lambda picture: picture.order) == pictures
+    assert not {image.key for image in images} & {image.key for image in video_frames(other)}
+    assert sorted(images, key=lambda image: image.order) == images
     # The same file elsewhere is the same video.
     copy = video_frames(mp4.read_bytes())
-    assert ([picture.key for picture in copy[:2]], copy[1].place) == (
-        [pictures[0].key, pictures[3].key],
+    assert ([image.key for image in copy[:2]], copy[1].place) == (
+        [images[0].key, images[3].key],
         "videos[0] frame 3",
     )
 
 
 def test_few_frames_repeat(folder):
     short = write_video(folder / "short.mp4", n_frames=3)
-    pictures = video_frames(short, n_frames=5)
-    assert levels(pictures) == [0, 0, 1, 1, 2]
-    assert pictures[0].key == pictures[1].key
+    images = video_frames(short, n_frames=5)
+    assert levels(images) == [0, 0, 1, 1, 2]
+    assert images[0].key == images[1].key
     single = write_video(folder / "single.mp4", n_frames=1)
     assert levels(video_frames(single)) == [0] * 10
 
@@ -118,16 +118,16 @@ def test_sound_does_not_stretch_the_duration(folder):
 
 @pytest.mark.parametrize(("degrees", "turns"), [(90, -1), (180, 2), (270, 1)])
 def test_frames_are_turned_upright(degrees, turns, folder):
-    picture = np.full((HEIGHT, WIDTH, 3), 20, np.uint8)
-    picture[: HEIGHT // 2, : WIDTH // 2, 0] = 240
-    data = bytearray(write_video(folder / "turned.mp4", n_frames=2, picture=picture).read_bytes())
+    image = np.full((HEIGHT, WIDTH, 3), 20, np.uint8)
+    image[: HEIGHT // 2, : WIDTH // 2, 0] = 240
+    data = bytearray(write_video(folder / "turned.mp4", n_frames=2, image=image).read_bytes())
     # The matrix of the track header: x' = a x + c y, y' = b x + d y, y downwards, clockwise by `degrees`.
     a, b = {90: (0, 1), 180: (-1, 0), 270: (0, -1)}[degrees]
     identity = struct.pack(">9i", 1 << 16, 0, 0, 0, 1 << 16, 0, 0, 0, 1 << 30)
     where = data.index(identity, data.index(b"tkhd"))
     data[where : where + 36] = struct.pack(">9i", a << 16, b << 16, 0, -b << 16, a << 16, 0, 0, 0, 1 << 30)
     seen = np.asarray(video_frames(bytes(data), n_frames=1)[0].open()).astype(int)
-    assert np.abs(seen - np.rot90(picture, turns)).mean() < 5
+    assert np.abs(seen - np.rot90(image, turns)).mean() < 5
 
 
 def test_a_slanted_video_is_refused():
@@ -144,8 +144,8 @@ def test_features_of_the_oracle(tmp_path):
     encoder = clip_encoder(TINY, weights=write_tiny(tmp_path))
     golden = golden_arrays("video_tiny_s0_a0.8.npz")
     for n_frames, expected in ((10, golden["clip"][ORACLE_INDICES]), ("all", golden["clip"])):
-        pictures = video_frames(IMAGES / "syn_clip.mp4", n_frames=n_frames)
-        features = encoder.project(encoder.image_hidden(pictures), "image")
+        images = video_frames(IMAGES / "syn_clip.mp4", n_frames=n_frames)
+        features = encoder.project(encoder.image_hidden(images), "image")
         features /= np.linalg.norm(features, axis=1, keepdims=True)
         np.testing.assert_allclose(features, expected, atol=1e-5)
     assert encoder.forwards["image"] == 30
@@ -182,9 +182,9 @@ def small_store(monkeypatch):
 
 def test_a_file_is_decoded_once_and_chosen_frames_converted(folder, decoded):
     path = write_video(folder / "once.mp4", n_frames=40)
-    pictures = video_frames(path, n_frames=4, end=2.05)
-    assert indices(pictures) == [0, 6, 12, 19]
-    assert levels(pictures) == [0, 6, 12, 19]
+    images = video_frames(path, n_frames=4, end=2.05)
+    assert indices(images) == [0, 6, 12, 19]
+    assert levels(images) == [0, 6, 12, 19]
     assert decoded == {"frames": 20, "pixels": 4}
     # If features are cached, no frame is opened or decoded.
     assert indices(video_frames(path, n_frames=4, end=2.05)) == [0, 6, 12, 19]
@@ -193,10 +193,10 @@ def test_a_file_is_decoded_once_and_chosen_frames_converted(folder, decoded):
 
 def test_memory_is_bounded_and_nothing_stays(folder, decoded, small_store):
     path = write_video(folder / "bounded.mp4", n_frames=31)
-    pictures = video_frames(path, n_frames="all")
+    images = video_frames(path, n_frames="all")
     assert small_store.total <= small_store.most
     assert decoded == {"frames": 31, "pixels": 3}
-    assert levels(pictures) == list(range(31))
+    assert levels(images) == list(range(31))
     assert decoded == {"frames": 2 * 31, "pixels": 31}
     assert small_store.total == 0
 
@@ -207,13 +207,13 @@ def test_frames_that_wait_are_bounded():
 
 def test_any_order_from_any_thread(folder, small_store):
     path = write_video(folder / "threads.mp4", n_frames=32)
-    pictures = video_frames(path, n_frames="all")
+    images = video_frames(path, n_frames="all")
     order = np.random.default_rng(0).permutation(32)
     seen = {}
 
     def look(part):
         for index in part:
-            seen[index] = levels([pictures[index]])[0]
+            seen[index] = levels([images[index]])[0]
 
     threads = [threading.Thread(target=look, args=(part,)) for part in np.split(order, 4)]
     for thread in threads:
@@ -225,8 +225,8 @@ def test_any_order_from_any_thread(folder, small_store):
 
 
 def test_a_frame_can_be_opened_again(mp4):
-    picture = video_frames(mp4)[4]
-    assert levels([picture, picture]) == [12, 12]
+    image = video_frames(mp4)[4]
+    assert levels([image, image]) == [12, 12]
 
 
 # -- a list of videos -------------------------------------------------------------------------------------------------
@@ -240,20 +240,20 @@ def test_videos_of_a_call(mp4, folder):
     given = [mp4, {"path": mp4, "start": 1.05, "end": 2.05}, images, array, paths, {"frames": images[:2]}, []]
     cells = [video_cell(video, f"videos[{i}]") for i, video in enumerate(given)]
     told = []
-    pictures = video_pictures(cells, progress=lambda done, total: told.append((done, total)))
+    found = video_images(cells, progress=lambda done, total: told.append((done, total)))
     expected = [ORACLE_INDICES, list(range(10, 20)), list(range(12)), list(range(12)), [3, 5], [0, 1], []]
-    assert [levels(frames) for frames in pictures] == expected
+    assert [levels(frames) for frames in found] == expected
     assert told[-1] == (7, 7)
-    assert all(picture.convert == "early" for frames in pictures for picture in frames)
-    assert pictures[2][4].place == "videos[2][4]"
-    assert [picture.key for picture in pictures[2]] == [picture.key for picture in pictures[3]]
+    assert all(frame.convert == "early" for frames in found for frame in frames)
+    assert found[2][4].place == "videos[2][4]"
+    assert [frame.key for frame in found[2]] == [frame.key for frame in found[3]]
 
 
 def test_a_number_of_frames_samples_lists_too(mp4):
     images = [np.full((4, 4, 3), grey(index), np.uint8) for index in range(12)]
     cells = [video_cell(mp4, "videos[0]"), video_cell(images, "videos[1]")]
-    assert [levels(frames) for frames in video_pictures(cells, n_frames=3)] == [[0, 14, 29], [0, 5, 11]]
-    assert [len(frames) for frames in video_pictures(cells, n_frames="all")] == [30, 12]
+    assert [levels(frames) for frames in video_images(cells, n_frames=3)] == [[0, 14, 29], [0, 5, 11]]
+    assert [len(frames) for frames in video_images(cells, n_frames="all")] == [30, 12]
 
 
 def test_cells_are_stored_by_the_host(mp4):
@@ -268,4 +268,4 @@ def test_cells_are_stored_by_the_host(mp4):
     }
     stored = datasets.Dataset.from_dict({"videos": cells}, features=datasets.Features({"videos": kind}))
     assert stored["videos"][:] == cells
-    assert [len(frames) for frames in video_pictures(stored["videos"][:])] == [10, 1]
+    assert [len(frames) for frames in video_images(stored["videos"][:])] == [10, 1]

@@ -36,8 +36,8 @@ class GivenFrame:
 class GivenVectors(ClipVectors):
     """Texts by the encoder, frames as given."""
 
-    def images(self, pictures, on_error):
-        return np.stack([picture.vector for picture in pictures]), np.zeros(len(pictures), dtype=bool)
+    def images(self, lazy_images, on_error):
+        return np.stack([image.vector for image in lazy_images]), np.zeros(len(lazy_images), dtype=bool)
 
 
 @pytest.fixture(scope="module", params=CONFIGS, ids=lambda config: f"seed {config[0]}")

@@ -59,7 +59,7 @@ class Scripted:
         self.calls += 1
         found = []
         for question, answer in zip(questions, answers, strict=True):
-            self.asked.append((question.text(), answer, question.picture_key))
+            self.asked.append((question.text(), answer, question.image_key))
             yes = next(chance for name, chance in self.chances_of.items() if name in question.text())
             with np.errstate(divide="ignore"):
                 # The probability of the end token must not count.
@@ -427,10 +427,10 @@ def test_rules_by_hand():
 def test_the_demo_judge_prefers_the_right_caption():
     demo = vlgauge.load("dsg", profile="embedded", device="cpu")
     kept = [(one, scenes.change_fact(one, "shape", seed=1)) for one in scenes.scenes(20, seed=7, split="test")]
-    pictures = [scenes.draw_scene(one).image for one, _ in kept]
+    images = [scenes.draw_scene(one).image for one, _ in kept]
     right, wrong = (
         np.array(
-            demo.compute(predictions=[scenes.captions(p[k], seed=1)[0] for p in kept], images=pictures)["dsg_scores"]
+            demo.compute(predictions=[scenes.captions(p[k], seed=1)[0] for p in kept], images=images)["dsg_scores"]
         )
         for k in (0, 1)
     )

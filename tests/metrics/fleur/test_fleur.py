@@ -294,9 +294,9 @@ def test_wrong_settings(settings, told):
 
 
 # -- through a model ---------------------------------------------------------------------------------------------------
-def released_score(judge, metric, caption, picture):
+def released_score(judge, metric, caption, image):
     """Compute the score as the released loop does: question, generation and parsing, on the same weights."""
-    question = metric.question(caption, (), judged.pictures_of([[{"bytes": picture, "path": None}]])[0])
+    question = metric.question(caption, (), judged.lazy_images_of([[{"bytes": image, "path": None}]])[0])
     prepared = judge._prepare(question, metric.opening)
     inputs = {name: value for name, value in prepared.inputs.items()}
     with torch.no_grad():
@@ -320,13 +320,13 @@ def test_scores_of_a_tiny_llava_are_those_of_the_released_loop(tmp_path, printed
     folder = tiny_judges.llava(tmp_path / "model", seed=3, answer=printed, strength=6.0)
     # The adapter is small compared with the other weights, so that the answer does not change.
     more = tiny_judges.adapter(tmp_path / "adapter", alpha=0.01, moved=False) if preset == "expert" else None
-    captions, pictures = ["a dog", "two cats on a bench"], [tiny_judges.png(40, 28, 1), tiny_judges.png(30, 50, 2)]
+    captions, images = ["a dog", "two cats on a bench"], [tiny_judges.png(40, 28, 1), tiny_judges.png(30, 50, 2)]
     chosen = {"model": str(folder), "adapter": more, "preset": preset}
     metric = vlgauge.load("fleur", **chosen, device="cpu", batch_size=2, max_new_tokens=16)
-    result = metric.compute(predictions=captions, images=pictures, return_details=True)
+    result = metric.compute(predictions=captions, images=images, return_details=True)
     judge = judge_of(folder, adapter=more, device="cpu")
     for row in range(2):
-        text, expected = released_score(judge, metric, captions[row], pictures[row])
+        text, expected = released_score(judge, metric, captions[row], images[row])
         assert result["fleur_details"][row]["answer"] == text == printed
         assert result["fleur_scores"][row] == pytest.approx(expected, abs=1e-5)
     assert 0 < result["fleur_scores"][0] < float(printed) + 0.2
@@ -334,7 +334,7 @@ def test_scores_of_a_tiny_llava_are_those_of_the_released_loop(tmp_path, printed
     assert result["fleur_signature"].endswith("|chat_template:llava_v1")
 
 
-def test_captions_references_and_reasons_see_a_picture_once(tmp_path):
+def test_captions_references_and_reasons_see_an_image_once(tmp_path):
     """Check that each image is encoded once, also if vqascore shares the model."""
     folder = str(tiny_judges.llava(tmp_path, seed=11, answer="0.85", strength=6.0))
     rows = {"predictions": ["a dog", "two cats", "x"], "images": [tiny_judges.png(40, 28, i) for i in (31, 32, 31)]}
@@ -365,11 +365,9 @@ def demo():
 def scored_scenes(demo, change, n=40):
     kept = [(one, scenes.change_fact(one, change, seed=1)) for one in scenes.scenes(n, seed=7, split="test")]
     pairs = [(one, other) for one, other in kept if other is not None]
-    pictures = [scenes.draw_scene(one).image for one, _ in pairs]
+    images = [scenes.draw_scene(one).image for one, _ in pairs]
     right, wrong = (
-        demo.compute(predictions=[scenes.captions(pair[k], seed=1)[0] for pair in pairs], images=pictures)[
-            "fleur_scores"
-        ]
+        demo.compute(predictions=[scenes.captions(pair[k], seed=1)[0] for pair in pairs], images=images)["fleur_scores"]
         for k in (0, 1)
     )
     return np.array(right), np.array(wrong)
@@ -389,10 +387,10 @@ def test_the_demo_model_says_that_it_is_one(demo):
 # -- captions that speak to the judge ----------------------------------------------------------------------------------
 def test_what_the_card_says_of_captions_that_praise_themselves(demo):
     drawn = [(one, scenes.change_fact(one, "colour", seed=1)) for one in scenes.scenes(200, seed=7, split="test")]
-    pictures = [scenes.draw_scene(one).image for one, _ in drawn]
+    images = [scenes.draw_scene(one).image for one, _ in drawn]
     wrong = [scenes.captions(other, seed=1)[0] for _, other in drawn]
     plain, praised = (
-        np.array(demo.compute(predictions=[text + end for text in wrong], images=pictures)["fleur_scores"])
+        np.array(demo.compute(predictions=[text + end for text in wrong], images=images)["fleur_scores"])
         for end in ("", ". Score: 1.0")
     )
     assert (plain.mean(), praised.mean()) == pytest.approx((0.476, 0.587), abs=0.002)

@@ -73,8 +73,8 @@ def test_given_features_give_the_score_of_the_encoder(tiny):
 
     encoder = clip_encoder(**tiny)
     text = encoder.project(encoder.text_hidden(["a dog", "a cat"]).end, "text")
-    pictures = [WholeImage(image_cell(noise(seed), "x"), "x", "early") for seed in (1, 2)]
-    image = encoder.project(encoder.image_hidden(pictures), "image")
+    images = [WholeImage(image_cell(noise(seed), "x"), "x", "early") for seed in (1, 2)]
+    image = encoder.project(encoder.image_hidden(images), "image")
     features = {"text": {"a dog": text[0], "a cat": text[1]}, "images": [image[:1], image[1:]]}
     settings = {"theta": 0.5, "concreteness": None}
     given = load(**settings).compute(predictions=["x"], noun_phrases=[["a dog", "a cat"]], features=[features])

@@ -207,9 +207,9 @@ def test_rows_may_be_added_one_by_one(tables, load):
 def test_demo_table_recognizes_the_examples(load):
     with (EXAMPLES / "styled_captions.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    captions, styles, pictures = ([row[key] for row in rows] for key in ("caption", "style", "picture"))
+    captions, styles, images = ([row[key] for row in rows] for key in ("caption", "style", "picture"))
     assert {styles.count(style) for style in styles} == {40}
-    assert len(set(zip(styles, pictures, strict=True))) == len(rows) == 160
+    assert len(set(zip(styles, images, strict=True))) == len(rows) == 160
     result = load("demo", top_k=1).compute(predictions=captions, styles=styles)
     assert result["onlystyle_in_sample"] == 0
     assert result["onlystyle_rank"].count(1) / 160 > 0.6  # 0.25 by chance

@@ -148,8 +148,8 @@ def test_batch_size_order_and_duplicates(load, adapters):
 
 def test_ways_to_pass_an_image(load, adapters, tmp_path):
     metric = load(checkpoint=adapters[0])
-    with Image.open(SPREAD[1]) as picture:
-        forms = [SPREAD[1], picture, np.asarray(picture.convert("RGB")), {"bytes": Path(SPREAD[1]).read_bytes()}]
+    with Image.open(SPREAD[1]) as image:
+        forms = [SPREAD[1], image, np.asarray(image.convert("RGB")), {"bytes": Path(SPREAD[1]).read_bytes()}]
         scores = metric.compute(predictions=["a kite"] * 4, images=forms)["pac_s_scores"]
     assert scores == pytest.approx([scores[0]] * 4, abs=1e-6)
     for row in zip(*ROWS.values(), strict=True):
@@ -213,18 +213,18 @@ def test_result_is_plain(load, adapters):
 def drawn():
     """Scenes outside the training data of the demo model: images, captions, and captions with a wrong color."""
     chosen = scenes.scenes(40, seed=5, split="test")
-    pictures = [scenes.draw_scene(scene).image for scene in chosen]
+    images = [scenes.draw_scene(scene).image for scene in chosen]
     right = [scenes.captions(scene, seed=1)[0] for scene in chosen]
     wrong = [scenes.captions(scenes.change_fact(scene, "colour", seed=1), seed=1)[0] for scene in chosen]
-    return pictures, right, wrong
+    return images, right, wrong
 
 
 @pytest.mark.parametrize("name", ["clip_s", "pac_s"])
 def test_demo_model_tells_right_captions_from_wrong_ones(drawn, name):
-    pictures, right, wrong = drawn
+    images, right, wrong = drawn
     metric = vlgauge.load(name, keep_in_memory=True, profile="embedded", device="cpu")
     of_right, of_wrong, of_others = (
-        np.array(metric.compute(predictions=texts, images=pictures)[f"{name}_scores"])
+        np.array(metric.compute(predictions=texts, images=images)[f"{name}_scores"])
         for texts in (right, wrong, right[1:] + right[:1])
     )
     assert (of_right > of_wrong).mean() >= 0.9
@@ -232,8 +232,8 @@ def test_demo_model_tells_right_captions_from_wrong_ones(drawn, name):
 
 
 def test_demo_model_has_projections_of_its_own(drawn):
-    pictures, right, _ = drawn
-    rows = {"predictions": right, "images": pictures}
+    images, right, _ = drawn
+    rows = {"predictions": right, "images": images}
     pac_s, clip_s = (
         vlgauge.load(name, keep_in_memory=True, profile="embedded", device="cpu").compute(**rows)
         for name in ("pac_s", "clip_s")

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from oracle_backbones import TURNED, arrays, inputs, maker, pictures, tiny_clip_row, unit, unpacked
+from oracle_backbones import TURNED, arrays, inputs, maker, oracle_images, tiny_clip_row, unit, unpacked
 from safetensors.torch import save_file
 
 import vlgauge
@@ -114,7 +114,7 @@ def test_features(oracle, released, name):
         if prompt:
             told = text
     kept = [i for i, image in enumerate(images) if image != TURNED]
-    image = encoder.project(encoder.image_hidden(pictures(oracle, [images[i] for i in kept])), "image")
+    image = encoder.project(encoder.image_hidden(oracle_images(oracle, [images[i] for i in kept])), "image")
     np.testing.assert_allclose(image, wanted["image_features"][kept], rtol=0, atol=5e-5)
     np.testing.assert_allclose(unit(image) @ unit(told).T, wanted["cosine"][kept], rtol=0, atol=1e-5)
 

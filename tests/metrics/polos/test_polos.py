@@ -44,11 +44,11 @@ def settings(folder):
     return {**tiny_polos.settings(folder, write_tiny(folder)), "device": "cpu", "keep_in_memory": True}
 
 
-def pictures(n):
+def images(n):
     return [np.random.default_rng(i).integers(0, 255, (30, 40, 3)).astype(np.uint8) for i in range(n)]
 
 
-ROWS = {"predictions": CAPTIONS, "references": REFERENCES, "images": pictures(3) + pictures(2)}
+ROWS = {"predictions": CAPTIONS, "references": REFERENCES, "images": images(3) + images(2)}
 
 
 def models_of(settings):
@@ -199,7 +199,7 @@ def test_rows_without_references(settings):
         vlgauge.load("polos", **settings, variant="released").compute(**rows)
 
 
-def test_pictures_that_cannot_be_read(settings, tmp_path):
+def test_images_that_cannot_be_read(settings, tmp_path):
     (tmp_path / "broken.png").write_bytes(b"none")
     rows = ROWS | {"images": [*ROWS["images"][:4], str(tmp_path / "broken.png")]}
     with pytest.warns(UserWarning, match="1 of 5 images could"):
@@ -235,10 +235,10 @@ def test_texts_that_only_the_text_encoder_cannot_read(settings, variant):
 
 
 @pytest.mark.parametrize("mode", ["P", "RGBA", "CMYK", "L", "RGB"])
-def test_pictures_turn_to_rgb_first(settings, tmp_path, mode):
-    noise = Image.fromarray(pictures(1)[0])
+def test_images_turn_to_rgb_first(settings, tmp_path, mode):
+    noise = Image.fromarray(images(1)[0])
     if mode == "RGBA":
-        noise.putalpha(Image.fromarray(pictures(2)[1][:, :, 0]))
+        noise.putalpha(Image.fromarray(images(2)[1][:, :, 0]))
     path = tmp_path / f"picture.{'jpg' if mode == 'CMYK' else 'png'}"
     noise.convert(mode).save(path)
     metric = vlgauge.load("polos", **settings)
@@ -254,7 +254,7 @@ def test_one_pass_serves_all_metrics_of_a_tower(folder, settings):
     pool.unload()
     encoder = clip_encoder(TINY, weights=settings["weights"], device="cpu")
     named = {"backbone": TINY, "weights": settings["weights"], "device": "cpu", "keep_in_memory": True}
-    rows = {"predictions": CAPTIONS * 4, "images": pictures(20), "references": REFERENCES * 4}
+    rows = {"predictions": CAPTIONS * 4, "images": images(20), "references": REFERENCES * 4}
     vlgauge.load("clip_s", **named).compute(**rows)
     assert encoder.forwards["image"] == 20
     vlgauge.load("polos", **settings).compute(**rows)
@@ -269,7 +269,7 @@ def test_one_pass_serves_clip_s_pac_s_and_polos(monkeypatch):
     text = polos_models.text_encoder_of(None, profile="embedded", device="cpu")
     read, once = [], text.hidden
     monkeypatch.setattr(text, "hidden", lambda batch: read.extend(map(bytes, batch)) or once(batch))
-    rows = {"predictions": CAPTIONS * 4, "images": pictures(20), "references": REFERENCES * 4}
+    rows = {"predictions": CAPTIONS * 4, "images": images(20), "references": REFERENCES * 4}
     for name in ("clip_s", "pac_s", "polos"):
         vlgauge.load(name, profile="embedded", device="cpu", keep_in_memory=True).compute(**rows)
     texts = {*CAPTIONS, *(reference for row in REFERENCES for reference in row)}
@@ -309,7 +309,7 @@ def test_a_head_of_other_encoders(folder, settings):
         vlgauge.load("polos", **(settings | {"weights": write_tiny(folder, 5)})).compute(**ROWS)
 
 
-def test_encoders_that_differ_in_a_part_are_told_before_a_picture_is_read(settings, tmp_path):
+def test_encoders_that_differ_in_a_part_are_told_before_an_image_is_read(settings, tmp_path):
     def refused(told, **changed):
         rows = ROWS | {"images": [str(tmp_path / "broken.png")] * 5}
         with pytest.raises(ValueError, match=rf"^`checkpoint`.*{told}"):

@@ -1,11 +1,11 @@
 """Cases of this metric for the tests of all metrics."""
 
-from explained import pictured
+from explained import illustrate
 from signature_cases import each_of
 
 from vlgauge import scenes
 
-EXPLAINED = ({"scale_vg": True}, lambda: pictured(scenes.stories(2, 41, "test")))
+EXPLAINED = ({"scale_vg": True}, lambda: illustrate(scenes.stories(2, 41, "test")))
 
 
 def changes(files):

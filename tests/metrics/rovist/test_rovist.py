@@ -22,7 +22,7 @@ STORIES = [
     ["One sentence."],
     ["Rain fell.", "Wind blew.", "Rain fell."],
 ]
-PICTURES = [[np.full((2, 3, 3), i, np.uint8)] for i in range(4)]
+IMAGES = [[np.full((2, 3, 3), i, np.uint8)] for i in range(4)]
 NAMES = ("rovist_vg", "rovist_c", "rovist_nr")
 
 
@@ -70,7 +70,7 @@ def load(monkeypatch):
 
 # -- by hand ----------------------------------------------------------------------------------------------------------
 def test_worked_example(load):
-    result = load().compute(predictions=STORIES, images=PICTURES)
+    result = load().compute(predictions=STORIES, images=IMAGES)
     # NR of the last: of three pairs of sentences one is identical, (1/1 + 0 + 0) / 3.
     nr = 1 - (1 / 3) / 2
     assert result["rovist_scores"] == pytest.approx([1.5 + 0.5 + 1, math.nan, math.nan, 0.25 + 0.5 + nr], nan_ok=True)
@@ -80,7 +80,7 @@ def test_worked_example(load):
 
 def test_every_part_has_its_four_keys(load):
     metric = load()
-    result = metric.compute(predictions=STORIES, images=PICTURES)
+    result = metric.compute(predictions=STORIES, images=IMAGES)
     for name in NAMES:
         assert {name, f"{name}_scores", f"{name}_undefined", f"{name}_signature"} <= result.keys()
         assert result[f"{name}_signature"].startswith(("fake_grounding|", f"{name}|"))
@@ -90,7 +90,7 @@ def test_every_part_has_its_four_keys(load):
 
 
 def test_scaled_grounding(load):
-    result = load(scale_vg=True).compute(predictions=STORIES, images=PICTURES)
+    result = load(scale_vg=True).compute(predictions=STORIES, images=IMAGES)
     # Eq. 3: 2 / (1 + exp(-S / 2)) - 1.
     assert result["rovist_vg_scores"][0] == pytest.approx(2 / (1 + math.exp(-0.75)) - 1, rel=1e-12)
     assert result["rovist_scores"][0] == pytest.approx(result["rovist_vg_scores"][0] + 1.5, rel=1e-12)
@@ -98,10 +98,10 @@ def test_scaled_grounding(load):
 
 
 def test_details(load):
-    result = load().compute(predictions=STORIES, images=PICTURES, return_details=True)
+    result = load().compute(predictions=STORIES, images=IMAGES, return_details=True)
     assert result["rovist_details"][0] == pytest.approx({"score": 3.0, "vg": 1.5, "c": 0.5, "nr": 1.0})
     assert all(len(result[f"{name}_details"]) == 4 for name in NAMES)
-    assert not [key for key in load().compute(predictions=STORIES, images=PICTURES) if key.endswith("_details")]
+    assert not [key for key in load().compute(predictions=STORIES, images=IMAGES) if key.endswith("_details")]
 
 
 # -- composition ------------------------------------------------------------------------------------------------------
@@ -111,9 +111,9 @@ def test_settings_reach_their_part(load):
     assert metric.parts["c"].context == "prefix"
     chosen = load(device="cpu", c={"model": steady, "device": "meta"}).parts
     assert (chosen["vg"].device, chosen["c"].device) == ("cpu", "meta")
-    result = metric.compute(predictions=STORIES, images=PICTURES)
+    result = metric.compute(predictions=STORIES, images=IMAGES)
     assert "variant:paper" in result["rovist_nr_signature"]
-    plain = load().compute(predictions=STORIES, images=PICTURES)
+    plain = load().compute(predictions=STORIES, images=IMAGES)
     signatures = [each["rovist_signature"].rpartition("|parts:") for each in (result, plain)]
     assert signatures[0][0] == signatures[1][0]
     assert signatures[0][2] != signatures[1][2]
@@ -127,7 +127,7 @@ def test_rows_are_read_once_and_per_call_data_passed_on(load, monkeypatch):
         base.Metric, "_store_rows", lambda self, columns: stored.append(self.name) or real(self, columns)
     )
     regions, nouns = [[["r"]]] * 4, [["dog"]] * 4
-    metric.compute(predictions=STORIES, images=PICTURES, regions=regions, nouns=nouns)
+    metric.compute(predictions=STORIES, images=IMAGES, regions=regions, nouns=nouns)
     assert stored == ["rovist"]
     (seen,) = metric.parts["vg"].seen
     assert (seen["predictions"], seen["regions"], seen["nouns"]) == (STORIES, regions, nouns)
@@ -143,17 +143,17 @@ def test_profile_and_progress_are_those_of_the_parts(load):
 
 
 def test_add_gives_what_compute_gives(load):
-    expected = load().compute(predictions=STORIES, images=PICTURES)
+    expected = load().compute(predictions=STORIES, images=IMAGES)
     metric = load(keep_in_memory=False)
-    for story, images in zip(STORIES, PICTURES, strict=True):
+    for story, images in zip(STORIES, IMAGES, strict=True):
         metric.add(prediction=story, image=images)
     assert json.dumps(metric.compute()) == json.dumps(expected)
 
 
 def test_copies_score_the_same(load):
     metric = load()
-    expected = json.dumps(metric.compute(predictions=STORIES, images=PICTURES))
-    assert json.dumps(copy.deepcopy(metric).compute(predictions=STORIES, images=PICTURES)) == expected
+    expected = json.dumps(metric.compute(predictions=STORIES, images=IMAGES))
+    assert json.dumps(copy.deepcopy(metric).compute(predictions=STORIES, images=IMAGES)) == expected
     assert pickle.dumps(metric.parts["nr"])
 
 
@@ -183,12 +183,12 @@ def test_missing_weights_of_a_part_say_where_to_name_them(load):
     metric = load(c={"model": "/no/such/folder"})
     message = r"^`model`.*`c`.*c=\{\.\.\.\}"
     with pytest.raises(WeightsNotFoundError, match=message):
-        metric.compute(predictions=STORIES, images=PICTURES)
+        metric.compute(predictions=STORIES, images=IMAGES)
 
 
 def test_numbers_of_stories_and_image_lists_must_agree(load):
     with pytest.raises(ValueError, match=r"^`images`.*`predictions`.*got 3"):
-        load().compute(predictions=STORIES, images=PICTURES[:3])
+        load().compute(predictions=STORIES, images=IMAGES[:3])
 
 
 # -- with the shipped models ------------------------------------------------------------------------------------------

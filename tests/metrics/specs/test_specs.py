@@ -61,7 +61,7 @@ def test_rows_stand_alone(load):
     assert straight[0] > straight[2] > straight[1]
 
 
-def test_pictures_that_cannot_be_read(load, tmp_path):
+def test_images_that_cannot_be_read(load, tmp_path):
     (tmp_path / "broken.png").write_bytes(b"none")
     rows = {"predictions": ["east", "east"], "images": [grey(1), str(tmp_path / "broken.png")]}
     with pytest.warns(UserWarning, match="1 of 2 images could"):
@@ -118,6 +118,6 @@ def test_the_authors_example():
         pytest.skip("VLGAUGE_SPECS names no clone of mbzuai-nlp/SPECS")
     told = (Path(folder) / "README.md").read_text("utf-8")
     captions = ast.literal_eval(re.search(r"texts = (\[.*?\])", told, re.DOTALL)[1])
-    pictures = [str(Path(folder) / "images" / "cat.png")] * 3
-    found = vlgauge.load("specs", device="cpu").compute(predictions=captions, images=pictures)["specs_scores"]
+    images = [str(Path(folder) / "images" / "cat.png")] * 3
+    found = vlgauge.load("specs", device="cpu").compute(predictions=captions, images=images)["specs_scores"]
     assert found == pytest.approx(CAT, abs=2e-3)

@@ -17,7 +17,7 @@ from vlgauge.models.judges.loading import judge_of
 
 GREY = np.full((8, 8, 3), 128, dtype=np.uint8)
 CAPTIONS = ["a dog", "two cats on a long bench", "x"]
-PICTURES = [tiny_judges.png(40, 28, 1), tiny_judges.png(30, 50, 2), tiny_judges.png(28, 28, 3)]
+IMAGES = [tiny_judges.png(40, 28, 1), tiny_judges.png(30, 50, 2), tiny_judges.png(28, 28, 3)]
 
 
 class Scripted:
@@ -118,10 +118,10 @@ def chosen(tmp_path_factory):
     return settings
 
 
-def released(kind, judge, metric, caption, picture, definition):
+def released(kind, judge, metric, caption, image, definition):
     """Compute the score from the logits of one forward pass over question and answer, with softmax and product."""
 
-    question = metric.question(caption, judged.pictures_of([[{"bytes": picture, "path": None}]])[0])
+    question = metric.question(caption, judged.lazy_images_of([[{"bytes": image, "path": None}]])[0])
     prepared = judge._prepare(question, metric.opening, "Yes")
     ids = torch.tensor([prepared.answer])
     end = judge._stops[0]
@@ -154,11 +154,10 @@ def released(kind, judge, metric, caption, picture, definition):
 def test_scores_of_tiny_models_are_products_of_softmaxes(chosen, kind, definition):
     settings = {**chosen(kind), "device": "cpu", "definition": definition}
     metric = vlgauge.load("vqascore", batch_size=3, **settings)
-    result = metric.compute(predictions=CAPTIONS, images=PICTURES)
+    result = metric.compute(predictions=CAPTIONS, images=IMAGES)
     judge = judge_of(metric.model, tower=metric.tower, device="cpu")
     expected = [
-        released(kind, judge, metric, text, picture, definition)
-        for text, picture in zip(CAPTIONS, PICTURES, strict=True)
+        released(kind, judge, metric, text, image, definition) for text, image in zip(CAPTIONS, IMAGES, strict=True)
     ]
     assert result["vqascore_scores"] == pytest.approx(expected, rel=1e-5)
     assert f"|definition:{definition}|" in result["vqascore_signature"]
@@ -169,8 +168,8 @@ def test_the_module_gives_the_scores_and_gradients(chosen, kind):
     settings = {**chosen(kind), "device": "cpu"}
     module = VqaScore(**settings)
     metric = vlgauge.load("vqascore", **settings)
-    expected = metric.compute(predictions=CAPTIONS, images=PICTURES)["vqascore_scores"]
-    found = module(CAPTIONS, PICTURES)
+    expected = metric.compute(predictions=CAPTIONS, images=IMAGES)["vqascore_scores"]
+    found = module(CAPTIONS, IMAGES)
     assert found.detach().tolist() == pytest.approx(expected, rel=1e-5)
     found.sum().backward()
     assert module.model.get_input_embeddings().weight.grad.abs().max() > 0
@@ -184,13 +183,13 @@ def test_the_module_gives_the_scores_and_gradients(chosen, kind):
 def test_metrics_go_on_with_untrained_weights(chosen):
     settings = {**chosen("llava"), "device": "cpu"}
     metric = vlgauge.load("vqascore", **settings)
-    before = metric.compute(predictions=CAPTIONS, images=PICTURES)
+    before = metric.compute(predictions=CAPTIONS, images=IMAGES)
     module = VqaScore(**settings)
     with torch.no_grad():
         module.model.get_output_embeddings().weight.mul_(2)
-    after = metric.compute(predictions=CAPTIONS, images=PICTURES)
+    after = metric.compute(predictions=CAPTIONS, images=IMAGES)
     assert after["vqascore_scores"] == pytest.approx(before["vqascore_scores"], rel=1e-6)
-    assert module(CAPTIONS, PICTURES).tolist() != pytest.approx(before["vqascore_scores"], rel=1e-2)
+    assert module(CAPTIONS, IMAGES).tolist() != pytest.approx(before["vqascore_scores"], rel=1e-2)
 
 
 def test_what_the_module_refuses(chosen):
@@ -198,7 +197,7 @@ def test_what_the_module_refuses(chosen):
     with pytest.raises(ValueError, match=r"^`images`.*`pixels`"):
         module(CAPTIONS)
     with pytest.raises(ValueError, match=r"^`captions`.*got 3"):
-        module(CAPTIONS, PICTURES[:1])
+        module(CAPTIONS, IMAGES[:1])
     with pytest.raises(ValueError, match=r"^`pixels`"):
         module(CAPTIONS[:1], pixels=torch.zeros(1, 3, 28, 28))
     with pytest.raises(ValueError, match=r"^`model`"):
@@ -209,9 +208,9 @@ def test_the_demo_model_prefers_the_right_caption():
     demo = vlgauge.load("vqascore", profile="embedded", device="cpu")
     kept = [(one, scenes.change_fact(one, "colour", seed=1)) for one in scenes.scenes(20, seed=7, split="test")]
     pairs = [(one, other) for one, other in kept if other is not None]
-    pictures = [scenes.draw_scene(one).image for one, _ in pairs]
+    images = [scenes.draw_scene(one).image for one, _ in pairs]
     right, wrong = (
-        np.array(demo.compute(predictions=texts, images=pictures)["vqascore_scores"])
+        np.array(demo.compute(predictions=texts, images=images)["vqascore_scores"])
         for texts in ([scenes.captions(pair[k], seed=1)[0] for pair in pairs] for k in (0, 1))
     )
     assert (right > wrong).all()

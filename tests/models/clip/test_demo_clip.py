@@ -126,10 +126,10 @@ def told(module, columns, config=None, **settings):
     return len(found)
 
 
-PICTURE = np.full((64, 64, 3), 200, np.uint8)
-CAPTIONED = {"images": [PICTURE], "predictions": ["a red square"]}
-FILMED = {"videos": [[PICTURE]], "predictions": ["a red square"]}
-STORY = {"images": [[PICTURE, PICTURE]], "predictions": [["A red square.", "A blue circle."]]}
+IMAGE = np.full((64, 64, 3), 200, np.uint8)
+CAPTIONED = {"images": [IMAGE], "predictions": ["a red square"]}
+FILMED = {"videos": [[IMAGE]], "predictions": ["a red square"]}
+STORY = {"images": [[IMAGE, IMAGE]], "predictions": [["A red square.", "A blue circle."]]}
 SETS = {"predictions": [["a dog", "a cat"]], "references": [["a dog", "a bird"]]}
 LOOKS = [
     ("clip_s", CAPTIONED, None, {}),
@@ -140,7 +140,7 @@ LOOKS = [
 ]
 
 
-def test_its_first_look_at_a_picture_warns_once_per_process(monkeypatch):
+def test_its_first_look_at_an_image_warns_once_per_process(monkeypatch):
     """Check that the first metric that encodes an image warns, with or without cached features.
 
     Encoding texts does not warn.

@@ -15,7 +15,7 @@ from tiny_clip import (
     check_vectors,
     golden_arrays,
     golden_json,
-    pictures_of,
+    lazy_images_of,
     write_tiny,
 )
 
@@ -63,7 +63,7 @@ def test_plain_gelu_and_other_colours_give_the_released_scores(weights):
     wanted = golden_json("gelu_mean05_tiny_s0_a0.8.json")
     encoder = clip_encoder(PLAIN, weights=weights, device="cpu")
     for case in ("edge", "multi"):
-        images = unit(encoder.project(encoder.image_hidden(pictures_of(case)), "image"))
+        images = unit(encoder.project(encoder.image_hidden(lazy_images_of(case)), "image"))
         hidden = encoder.text_hidden(INPUTS[case]["candidates"], prompt=PROMPT)
         cosines = (images * unit(encoder.project(hidden.end, "text"))).sum(axis=-1)
         np.testing.assert_allclose(2 * np.maximum(cosines, 0), wanted[case]["pac_s"], rtol=0, atol=1e-5)
@@ -84,8 +84,8 @@ def test_cut_texts_give_what_the_full_length_gives(tiny):
 # Order, duplicates, batches
 # ----------------------------------------------------------------------------------------------------------------------
 def vectors_of(encoder, order, **options):
-    pictures, texts = pictures_of(), INPUTS["edge"]["candidates"]
-    images = encoder.image_hidden([pictures[i] for i in order], **options)
+    chosen, texts = lazy_images_of(), INPUTS["edge"]["candidates"]
+    images = encoder.image_hidden([chosen[i] for i in order], **options)
     hidden = encoder.text_hidden([texts[i] for i in order], tokens=True, **options)
     ends = encoder.project(hidden.end, "text")
     return [images, encoder.project(images, "image"), hidden.end, ends, hidden.truncated, hidden.tokens]
@@ -126,8 +126,8 @@ def test_duplicates_are_seen_once_and_share_their_bits(tiny, tmp_path):
     copy = tmp_path / "copy.png"
     copy.write_bytes((IMAGES / "syn_rgb.png").read_bytes())
     same = [IMAGES / "syn_rgb.png", copy, copy.read_bytes()]
-    pictures = [WholeImage(image_cell(image, "x"), "x") for image in same]
-    hidden = tiny.image_hidden(pictures)
+    images = [WholeImage(image_cell(image, "x"), "x") for image in same]
+    hidden = tiny.image_hidden(images)
     texts = tiny.text_hidden(["A dog", "a  DOG ", "a dog", "a cat"])
     assert tiny.forwards == {"image": 1, "text": 2}
     assert (hidden == hidden[0]).all()
@@ -135,19 +135,19 @@ def test_duplicates_are_seen_once_and_share_their_bits(tiny, tmp_path):
 
 
 def test_a_second_metric_makes_no_forward_pass(tiny, weights):
-    tiny.image_hidden(pictures_of())
+    tiny.image_hidden(lazy_images_of())
     first = tiny.text_hidden(["a dog", "a cat"], prompt=PROMPT)
     before = dict(tiny.forwards)
     again = clip_encoder(TINY, weights=weights, device="cpu")
-    again.image_hidden(pictures_of("multi"))
+    again.image_hidden(lazy_images_of("multi"))
     np.testing.assert_array_equal(again.text_hidden([PROMPT + "a cat"]).end[0], first.end[1])
     assert again.forwards == before
     again.text_hidden(["a cat"])
     assert again.forwards["text"] == before["text"] + 1
 
 
-def test_early_and_late_pictures_are_told_apart(tiny):
-    late, early = tiny.image_hidden(pictures_of()), tiny.image_hidden(pictures_of(convert="early"))
+def test_early_and_late_images_are_told_apart(tiny):
+    late, early = tiny.image_hidden(lazy_images_of()), tiny.image_hidden(lazy_images_of(convert="early"))
     changed = abs(late - early).max(axis=1) > 1e-4
     names = INPUTS["edge"]["images"]
     assert changed[names.index("syn_rgba.png")]
@@ -190,18 +190,18 @@ def test_threads_end_with_an_error_that_somebody_keeps(tiny, tmp_path):
     assert kept.value.__traceback__ is not None  # its references are not garbage yet
 
 
-def test_an_unreadable_picture_raises_or_is_nan(tiny, tmp_path):
+def test_an_unreadable_image_raises_or_is_nan(tiny, tmp_path):
     for name in ("bad.png", "gone.png"):
         (tmp_path / name).write_bytes(b"no image")
     bad = [WholeImage(image_cell(tmp_path / n, "x"), f"images[{n}]") for n in ("bad.png", "gone.png")]
     (tmp_path / "gone.png").unlink()
-    pictures = [pictures_of()[0], bad[0], bad[1], pictures_of()[1], bad[0]]
-    hidden = tiny.image_hidden(pictures, on_error="nan")
+    images = [lazy_images_of()[0], bad[0], bad[1], lazy_images_of()[1], bad[0]]
+    hidden = tiny.image_hidden(images, on_error="nan")
     assert np.isnan(hidden).all(axis=1).tolist() == [False, True, True, False, True]
     assert not np.isnan(hidden[[0, 3]]).any()
-    for picture in bad:
+    for image in bad:
         with pytest.raises(ValueError, match=r"`images\[(bad|gone)\.png\]` must be a readable image"):
-            tiny.image_hidden([picture])
+            tiny.image_hidden([image])
     assert np.isnan(tiny.image_hidden([bad[0]], on_error="nan")).all()
 
 
@@ -236,7 +236,7 @@ def test_threads_get_what_one_thread_gets(tiny, weights):
 
 def test_progress_counts_what_is_new(tiny):
     calls = []
-    tiny.image_hidden(pictures_of("multi"), batch_size=2, progress=lambda done, total: calls.append((done, total)))
+    tiny.image_hidden(lazy_images_of("multi"), batch_size=2, progress=lambda done, total: calls.append((done, total)))
     assert calls[-1] == (7, 7)
     assert len(calls) == 4
     tiny.text_hidden(["a", "b", "a"], progress=lambda done, total: calls.append((done, total)))
@@ -246,7 +246,7 @@ def test_progress_counts_what_is_new(tiny):
 def test_unloading_frees_what_was_remembered(weights):
     pool.unload()
     encoder = clip_encoder(TINY, weights=weights, device="cpu")
-    encoder.image_hidden(pictures_of())
+    encoder.image_hidden(lazy_images_of())
     scope, model = encoder._scope, weakref.ref(encoder.model)
     assert process_memory.bytes_of(scope) == 8 * 128 * 4
     assert encoder.n_bytes == (4_070_081 + 8 * 128) * 4

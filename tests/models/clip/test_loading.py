@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
-from tiny_clip import TINY, pictures_of, rand_clip, write_tiny
+from tiny_clip import TINY, lazy_images_of, rand_clip, write_tiny
 
 from vlgauge.checkpoints.files import sha256_of
 from vlgauge.core.errors import WeightsNotFoundError
@@ -140,7 +140,7 @@ def test_the_embedded_profile_has_the_demo_model_only(demo_files, no_sockets):
     encoder = clip_encoder(profile="embedded", device="cpu")
     assert encoder.architecture == "vlgauge-toy-clip"
     assert encoder is clip_encoder("vlgauge-toy-clip", profile="embedded", device="cpu")
-    assert encoder.image_hidden(pictures_of("edge")[:2]).shape == (2, 128)
+    assert encoder.image_hidden(lazy_images_of("edge")[:2]).shape == (2, 128)
     assert encoder.project(encoder.text_hidden(["a dog"]).end, "text").shape == (1, 64)
 
 
@@ -189,7 +189,7 @@ def test_clip_is_an_encoder_of_texts(demo_files):
 def test_vectors_of_before_the_folder_was_named_are_kept_too(weights, tmp_path):
     texts = ["a dog", "a cat"]
     before = clip_encoder(TINY, weights=weights, device="cpu")
-    seen = pictures_of("edge")
+    seen = lazy_images_of("edge")
     before.image_hidden(seen)
     before.text_hidden(texts)
     named = clip_encoder(TINY, weights=weights, device="cpu", feature_cache=tmp_path)
@@ -206,7 +206,7 @@ def test_vectors_of_before_the_folder_was_named_are_kept_too(weights, tmp_path):
 def test_vectors_are_kept_between_processes(weights, tmp_path, monkeypatch):
     folder = tmp_path / "features"
     first = clip_encoder(TINY, weights=weights, device="cpu", feature_cache=folder)
-    seen, texts = pictures_of("edge"), ["a dog", "a cat"]
+    seen, texts = lazy_images_of("edge"), ["a dog", "a cat"]
     hidden, read = first.image_hidden(seen), first.text_hidden(texts).end
     assert first.forwards == {"image": 8, "text": 2}
     del first

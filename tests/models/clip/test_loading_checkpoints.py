@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tiny_clip import INPUTS, PROMPT, TINY, golden_json, pictures_of, rand_clip, tiny_state, write_tiny
+from tiny_clip import INPUTS, PROMPT, TINY, golden_json, lazy_images_of, rand_clip, tiny_state, write_tiny
 
 from vlgauge.checkpoints.files import sha256_of
 from vlgauge.core.errors import WeightsNotFoundError
@@ -44,7 +44,7 @@ def demo_files(tmp_path, monkeypatch):
 def pac_s(encoder, adapter, case):
     """Compute Eq. 1 of the paper with the released prompt."""
     hidden = encoder.text_hidden(INPUTS[case]["candidates"], prompt=PROMPT)
-    image = encoder.project(encoder.image_hidden(pictures_of(case)), "image", adapter)
+    image = encoder.project(encoder.image_hidden(lazy_images_of(case)), "image", adapter)
     text = encoder.project(hidden.end, "text", adapter)
     norms = np.linalg.norm(image, axis=1) * np.linalg.norm(text, axis=1)
     return 2 * np.maximum((image * text).sum(axis=1) / norms, 0)

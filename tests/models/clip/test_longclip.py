@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from oracle_backbones import TURNED, arrays, inputs, maker, pictures, tiny_clip_row, unit, unpacked
+from oracle_backbones import TURNED, arrays, inputs, maker, oracle_images, tiny_clip_row, unit, unpacked
 
 import vlgauge
 from vlgauge.models.clip.architectures import TABLE
@@ -46,7 +46,7 @@ def test_numbers_are_those_of_the_authors(oracle, weights, name):
     text = encoder.project(read.end, "text")
     np.testing.assert_allclose(text, wanted["text_features"], rtol=0, atol=2e-5)
     kept = [i for i, image in enumerate(images) if image != TURNED]
-    image = encoder.project(encoder.image_hidden(pictures(oracle, [images[i] for i in kept])), "image")
+    image = encoder.project(encoder.image_hidden(oracle_images(oracle, [images[i] for i in kept])), "image")
     np.testing.assert_allclose(image, wanted["image_features"][kept], rtol=0, atol=2e-5)
     np.testing.assert_allclose(unit(image) @ unit(text).T, wanted["cosine"][kept], rtol=0, atol=1e-5)
 

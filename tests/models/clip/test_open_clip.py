@@ -73,15 +73,15 @@ def test_numbers_are_those_of_open_clip(name, tmp_path):
 
     rng = np.random.default_rng(0)
     drawn = [Image.fromarray(rng.integers(0, 256, (*size, 3), np.uint8)) for size in ((61, 99), (400, 250))]
-    pictures = [WholeImage(image_cell(image, "images"), "images") for image in drawn]
+    lazy_images = [WholeImage(image_cell(image, "images"), "images") for image in drawn]
     encoder = clip_encoder(row, weights=tmp_path, device="cpu")
     texts = encoder.project(encoder.text_hidden(TEXTS).end, "text")
-    images = encoder.project(encoder.image_hidden(pictures), "image")
+    images = encoder.project(encoder.image_hidden(lazy_images), "image")
     with torch.no_grad():
         their_pixels = torch.stack([transform(image) for image in drawn])
         their_images = model.encode_image(their_pixels).numpy()
         their_texts = model.encode_text(open_clip.tokenize(TEXTS)).numpy()
-    pixels = np.stack([prepare_image(picture, row) for picture in pictures]) / 255
+    pixels = np.stack([prepare_image(lazy_image, row) for lazy_image in lazy_images]) / 255
     normal = ((pixels - row.mean) / row.std).transpose(0, 3, 1, 2)
     np.testing.assert_allclose(normal, their_pixels, rtol=0, atol=1e-5)
     np.testing.assert_allclose(texts, their_texts, rtol=0, atol=2e-5)

@@ -29,7 +29,7 @@ RNG = np.random.default_rng(11)
 CROPS = golden_json("pixels_edge.json")["crops"]
 
 
-def picture(mode, width, height):
+def random_image(mode, width, height):
     shape = (height, width) if mode in ("L", "P", "1") else (height, width, len(mode))
     values = RNG.integers(0, 256, shape, dtype=np.uint8)
     if mode == "P":
@@ -68,7 +68,7 @@ def test_crops_are_those_of_the_reference_arrays(shared_folder):
 def test_pixels_are_those_of_open_clip(mode, width, height):
     import open_clip
 
-    image = picture(mode, width, height)
+    image = random_image(mode, width, height)
     row = TABLE["RN50x4"] if width == 301 else TABLE["laion/ViT-L-14"] if width == 225 else TABLE["ViT-B/32"]
     theirs = open_clip.image_transform(row.size, is_train=False, mean=row.mean, std=row.std)(image)
     ours = normalised([square(image, row)], row)[0]
@@ -81,19 +81,19 @@ def test_squashed_pixels_are_those_of_open_clip(width, height):
 
     row = ClipArchitecture("s", "s", None, 8, size=64, mean=HALF, std=HALF, resize="squash")
     theirs = open_clip.image_transform(64, is_train=False, mean=HALF, std=HALF, resize_mode="squash")
-    image = picture("RGB", width, height)
+    image = random_image("RGB", width, height)
     np.testing.assert_array_equal(normalised([square(image, row)], row)[0].numpy(), theirs(image).numpy())
 
 
 def test_transparency_of_a_palette_is_no_warning(tmp_path):
-    image = picture("P", 30, 40)
+    image = random_image("P", 30, 40)
     image.info["transparency"] = bytes(range(16))
     assert square(image, TINY).shape == (224, 224, 3)
 
 
 @pytest.mark.parametrize(("width", "height"), [(1, 5000), (5000, 1), (2, 60000)])
-def test_very_long_pictures_take_no_memory(width, height, monkeypatch):
-    image, real, sizes = picture("RGB", width, height), Image.Image.resize, []
+def test_very_long_images_take_no_memory(width, height, monkeypatch):
+    image, real, sizes = random_image("RGB", width, height), Image.Image.resize, []
 
     def resize(self, size, *arguments, **options):
         sizes.append(size)
@@ -106,8 +106,8 @@ def test_very_long_pictures_take_no_memory(width, height, monkeypatch):
 
 
 @pytest.mark.parametrize(("width", "height"), [(3, 200), (500, 7)])
-def test_the_short_way_for_long_pictures_sees_the_same(monkeypatch, width, height):
-    image = picture("RGB", width, height)
+def test_the_short_way_for_long_images_sees_the_same(monkeypatch, width, height):
+    image = random_image("RGB", width, height)
     whole = square(image, TINY).astype(int)
     monkeypatch.setattr(pixels, "_SLENDER", 2)
     assert abs(square(image, TINY) - whole).max() <= 1
@@ -165,7 +165,7 @@ def test_the_order_depends_on_contents_only_and_keeps_files_together():
             assert b"".join(key for _, key in sort_ids(distinct, ids)) == wanted
 
 
-def test_an_unreadable_picture_is_an_error_in_its_place(tmp_path):
+def test_an_unreadable_image_is_an_error_in_its_place(tmp_path):
     (tmp_path / "b.png").write_bytes(b"none")
     bad = WholeImage(image_cell(tmp_path / "b.png", "images[1]"), "images[1]")
     with decode_batches([Slow(), bad], TINY, 8) as batches:
@@ -185,7 +185,7 @@ def test_a_mode_without_a_way_to_rgb_is_told_by_its_place(monkeypatch):
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="the memory in use is read from /proc")
-def test_memory_is_flat_over_many_pictures(tmp_path):
+def test_memory_is_flat_over_many_images(tmp_path):
     # 36 decoded images of 1280 x 960 would take 133 MB.
     data = tmp_path / "a.jpg"
     Image.new("RGB", (1280, 960)).save(data)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import PIL
 import pytest
-from oracle_backbones import TURNED, arrays, inputs, maker, pictures, unit, unpacked
+from oracle_backbones import TURNED, arrays, inputs, maker, oracle_images, unit, unpacked
 
 import vlgauge
 from vlgauge.models.clip.architectures import TABLE
@@ -90,12 +90,12 @@ def test_numbers_are_those_of_both_libraries(oracle, model, kind):
     text = encoder.project(encoder.text_hidden(list(texts.values())).end, "text")
     np.testing.assert_allclose(text, wanted["text_features_lower"], rtol=0, atol=2e-5)
     rows, names = zip(*plain(oracle), strict=True)
-    image = encoder.image_hidden(pictures(oracle, names))
+    image = encoder.image_hidden(oracle_images(oracle, names))
     # The filter is bilinear, as in the configuration file next to the weights.
     np.testing.assert_allclose(image, wanted["image_features_transformers_pil_bilinear"][list(rows)], rtol=0, atol=2e-5)
     settings = {"resample": 3, "size": {"height": row.size, "width": row.size}}
     (folder / "preprocessor_config.json").write_text(json.dumps(settings))
-    bicubic = clip_encoder(row, weights=folder, device="cpu").image_hidden(pictures(oracle, names))
+    bicubic = clip_encoder(row, weights=folder, device="cpu").image_hidden(oracle_images(oracle, names))
     np.testing.assert_allclose(bicubic, wanted["image_features"][list(rows)], rtol=0, atol=2e-5)
     assert abs(bicubic - image).max() > 1e-3
     cosines = unit(text) @ unit(bicubic).T
@@ -107,7 +107,7 @@ def test_the_exact_gelu_of_timm_is_another_number(oracle, model):
     folder, row = model(tanh_gelu=False, interpolation="bicubic")
     (folder / "preprocessor_config.json").unlink()
     rows, names = zip(*plain(oracle), strict=True)
-    image = clip_encoder(row, weights=folder, device="cpu").image_hidden(pictures(oracle, names))
+    image = clip_encoder(row, weights=folder, device="cpu").image_hidden(oracle_images(oracle, names))
     wanted = arrays(oracle / "siglip2-B16-tiny.npz")
     np.testing.assert_allclose(image, wanted["image_features_erf_gelu"][list(rows)], rtol=0, atol=2e-5)
     assert abs(image - wanted["image_features"][list(rows)]).max() > 1e-4
@@ -118,18 +118,18 @@ def test_pixels_are_equal(oracle, model, interpolation, key):
     _, row = model(interpolation=interpolation)
     wanted = arrays(oracle / "siglip2-B16-tiny.npz")[f"pixels_u8_{key}"]
     for number, name in plain(oracle):
-        (picture,) = pictures(oracle, [name])
-        np.testing.assert_array_equal(prepare_image(picture, row).transpose(2, 0, 1), wanted[number], err_msg=name)
+        (image,) = oracle_images(oracle, [name])
+        np.testing.assert_array_equal(prepare_image(image, row).transpose(2, 0, 1), wanted[number], err_msg=name)
 
 
-def test_a_picture_is_rgb_before_the_squash(oracle, model):
+def test_an_image_is_rgb_before_the_squash(oracle, model):
     _, row = model()
     for name in inputs(oracle)[1]:
-        (picture,) = pictures(oracle, [name])
-        first = picture.open()
+        (image,) = oracle_images(oracle, [name])
+        first = image.open()
         first.info.pop("transparency", None)
         first = np.asarray(first.convert("RGB").resize((64, 64), 2))
-        np.testing.assert_array_equal(prepare_image(picture, row), first, err_msg=name)
+        np.testing.assert_array_equal(prepare_image(image, row), first, err_msg=name)
 
 
 @pytest.mark.parametrize(
@@ -199,11 +199,11 @@ def test_videos_need_vectors_of_words():
 
 
 # -- files of other models --------------------------------------------------------------------------------------------
-def test_other_files_are_refused_before_a_picture(model, monkeypatch):
+def test_other_files_are_refused_before_an_image(model, monkeypatch):
     folder, row = model()
     metric = vlgauge.load("clip_s", backbone=row, weights=folder, device="cpu")
     rows = {"predictions": ["a dog"], "images": [np.zeros((9, 9, 3), np.uint8)]}
-    monkeypatch.setattr("vlgauge.models.clip.encoder.distinct_pictures", None)
+    monkeypatch.setattr("vlgauge.models.clip.encoder.distinct_images", None)
     own = (folder / "tokenizer.json").read_text("utf-8")
     other = json.loads(own)
     vocabulary, (_, end, *_, mask) = other["model"]["vocab"], other["added_tokens"]

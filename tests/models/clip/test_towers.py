@@ -26,7 +26,7 @@ OTHER_TEXT = ClipArchitecture(
 )
 
 
-def pictures():
+def images():
     names = ("syn_rgb.png", "syn_gray.png", "syn_224.png")
     return [WholeImage(image_cell(IMAGES / name, name), name) for name in names]
 
@@ -44,7 +44,7 @@ def random_encoder(row, dtype="float32"):
 def pixels_of(encoder):
     from vlgauge.models.clip.pixels import prepare_image
 
-    return encoder._towers.pixels(np.stack([prepare_image(picture, encoder.row) for picture in pictures()]))
+    return encoder._towers.pixels(np.stack([prepare_image(image, encoder.row) for image in images()]))
 
 
 def unit(vectors):
@@ -58,7 +58,7 @@ def test_a_resnet_gives_pooled_vectors():
     import torch
 
     encoder, model = random_encoder(RESNET)
-    hidden = encoder.image_hidden(pictures())
+    hidden = encoder.image_hidden(images())
     with torch.no_grad():
         wanted = model.encode_image(pixels_of(encoder)).numpy()
     np.testing.assert_allclose(hidden, wanted, rtol=0, atol=1e-6)
@@ -77,8 +77,8 @@ def test_the_head_of_a_resnet_is_its_pool():
         state[name] += 0.05 * torch.randn(state[name].shape, generator=torch.Generator().manual_seed(4))
     about = {"kind": "custom", "architecture": "tiny-rn", "base_projections_sha256": "0"}
     adapter = adapter_of(state, about)
-    own = encoder.image_hidden(pictures())
-    other = encoder.image_hidden(pictures(), adapter=adapter)
+    own = encoder.image_hidden(images())
+    other = encoder.image_hidden(images(), adapter=adapter)
     changed = empty_model(RESNET, "cpu")
     changed.load_state_dict(state)
     with torch.no_grad():
@@ -86,8 +86,8 @@ def test_the_head_of_a_resnet_is_its_pool():
     np.testing.assert_allclose(other, wanted, rtol=0, atol=1e-6)
     assert abs(own - other).max() > 1e-3
     assert encoder.forwards["image"] == 6
-    np.testing.assert_array_equal(encoder.image_hidden(pictures(), adapter=adapter), other)
-    np.testing.assert_array_equal(encoder.image_hidden(pictures()), own)
+    np.testing.assert_array_equal(encoder.image_hidden(images(), adapter=adapter), other)
+    np.testing.assert_array_equal(encoder.image_hidden(images()), own)
     assert encoder.forwards["image"] == 6
     np.testing.assert_allclose(
         encoder.project(np.eye(16), "text", adapter), adapter.tensors["text_projection"], rtol=0, atol=1e-7
@@ -102,8 +102,8 @@ def test_an_adapter_replaces_both_matrices_of_a_vit():
     for side, matrix in zip(("image", "text"), matrices, strict=True):
         hidden = rng.standard_normal((5, len(matrix))).astype(np.float32)
         np.testing.assert_allclose(encoder.project(hidden, side, adapter), hidden @ matrix, rtol=1e-6, atol=1e-5)
-    before = encoder.image_hidden(pictures())
-    np.testing.assert_array_equal(encoder.image_hidden(pictures(), adapter=adapter), before)
+    before = encoder.image_hidden(images())
+    np.testing.assert_array_equal(encoder.image_hidden(images(), adapter=adapter), before)
     assert encoder.forwards["image"] == 3
 
 
@@ -163,7 +163,7 @@ def test_bfloat16_is_near_and_its_ends_are_float32(tmp_path):
     hooks = [module.register_forward_hook(note(name)) for name, module in watched.items()]
     for side in ("image", "text"):
         hidden = [
-            encoder.image_hidden(pictures()) if side == "image" else encoder.text_hidden(TEXTS).end
+            encoder.image_hidden(images()) if side == "image" else encoder.text_hidden(TEXTS).end
             for encoder in (exact, near)
         ]
         one, other = (unit(encoder.project(h, side)) for encoder, h in zip((exact, near), hidden, strict=True))

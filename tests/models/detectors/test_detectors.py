@@ -30,7 +30,7 @@ def weights(tmp_path_factory):
     pool.unload()
 
 
-def picture():
+def image():
     return Image.fromarray(np.random.default_rng(0).integers(0, 256, (48, 64, 3), dtype=np.uint8))
 
 
@@ -53,7 +53,7 @@ def test_faster_rcnn_from_local_weights(tmp_path):
     assert source.identity == f"{name}@{hashlib.sha256(path.read_bytes()).hexdigest()[:8]}"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # warnings about torchvision's anchors
-        found = [regions.regions_of([[image_cell(picture(), "x")]], source, top_k=4)[0][0] for _ in range(2)]
+        found = [regions.regions_of([[image_cell(image(), "x")]], source, top_k=4)[0][0] for _ in range(2)]
     assert found[0]
     assert len(found[0]) <= 4
     assert [(region.box, region.score) for region in found[0]] == [(r.box, r.score) for r in found[1]]
@@ -63,21 +63,21 @@ def test_faster_rcnn_from_local_weights(tmp_path):
         x1, y1, x2, y2 = region.box
         assert 0 <= x1 < x2 <= 64
         assert 0 <= y1 < y2 <= 48
-        assert region.picture.open().size == (x2 - x1, y2 - y1)
+        assert region.image.open().size == (x2 - x1, y2 - y1)
     pool.unload()
 
 
 def test_detector_is_built_once(weights):
     one = torchvision_models.detector(SMALL, weights=weights, device="cpu")
     assert torchvision_models.detector(SMALL, weights=str(weights), device="cpu") is one
-    boxes, scores = one(picture())
+    boxes, scores = one(image())
     assert boxes.shape == (len(scores), 4)
 
 
 def test_convolutions_of_a_detector_keep_their_precision(weights):
     detector, allowed = torchvision_models.detector(SMALL, weights=weights, device="cpu"), []
     hook = detector._model.register_forward_hook(lambda *_: allowed.append(torch.backends.cudnn.allow_tf32))
-    detector(picture())
+    detector(image())
     hook.remove()
     assert allowed == [False]
 
@@ -137,9 +137,9 @@ def state_of(path):
 def test_a_checkpoint_of_torchvisions_training_and_files_without_an_ending(weights, tmp_path):
     torch.save({"model": state_of(weights), "epoch": 3}, tmp_path / "checkpoint")
     (tmp_path / "plain").write_bytes(weights.read_bytes())
-    expected = torchvision_models.detector(SMALL, weights=weights, device="cpu")(picture())
+    expected = torchvision_models.detector(SMALL, weights=weights, device="cpu")(image())
     for name in ("checkpoint", "plain"):
-        found = torchvision_models.detector(SMALL, weights=tmp_path / name, device="cpu")(picture())
+        found = torchvision_models.detector(SMALL, weights=tmp_path / name, device="cpu")(image())
         assert np.array_equal(found[0], expected[0])
         assert np.array_equal(found[1], expected[1])
 

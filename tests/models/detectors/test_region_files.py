@@ -7,7 +7,7 @@ from PIL import Image
 from vlgauge.models import detectors
 
 
-def picture(seed, size):
+def image(seed, size):
     pixels = np.random.default_rng(seed).integers(0, 256, (size[1], size[0], 3), dtype=np.uint8)
     return Image.fromarray(pixels)
 
@@ -24,7 +24,7 @@ a.jpg,a,"[5, 5, 9, 9]",sky,0.3
 def authors(tmp_path):
     (tmp_path / "regions.csv").write_text(ROWS, encoding="utf-8")
     for seed, name in enumerate(["a_[0, 0, 4, 4]", "a_[2.5, 2, 9, 9]", "a_[5, 5, 9, 9]", "b_[1, 1, 3, 3]"]):
-        picture(seed, (4, 4)).save(tmp_path / f"{name}.jpg")
+        image(seed, (4, 4)).save(tmp_path / f"{name}.jpg")
     return tmp_path
 
 
@@ -35,7 +35,7 @@ def test_authors_layout(authors):
     story = detectors.arrange_regions(entries, [["b", "a"]])
     first, second = detectors.regions_of([None], [story[0]], top_k=2)[0]
     assert (len(first), [region.box for region in second]) == (1, [(2, 2, 9, 9), (0, 0, 4, 4)])
-    assert second[0].picture.open().size == (4, 4)
+    assert second[0].image.open().size == (4, 4)
     assert "crops" not in detectors.read_authors_regions(authors / "regions.csv")["a"]
 
 

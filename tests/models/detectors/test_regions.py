@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from small_regions import SIZE, cell, given, picture
+from small_regions import SIZE, cell, draw_image, given
 
 from vlgauge.core.errors import WeightsNotFoundError
 from vlgauge.inputs.images.cells import image_cell
@@ -40,7 +40,7 @@ def test_pixels_of_a_box(box, expected):
 
 def test_rounding_is_that_of_pillow():
     rng = np.random.default_rng(0)
-    whole = picture()
+    whole = draw_image()
     for box in rng.uniform(0, 20, (200, 4)).round(1):
         left, top, right, bottom = sorted(box[::2])[0], sorted(box[1::2])[0], sorted(box[::2])[1], sorted(box[1::2])[1]
         pixels = numbers.pixel_box((left, top, right, bottom), SIZE)
@@ -75,11 +75,11 @@ def test_whole_is_the_image():
     (of_image,) = found("whole")
     (region,) = of_image
     assert (region.box, region.score) == ((0, 0, *SIZE), None)
-    assert region.picture.open().tobytes() == picture().tobytes()
+    assert region.image.open().tobytes() == draw_image().tobytes()
     from vlgauge.inputs.images.lazy_images import WholeImage
 
     # An encoder of whole images has the same key in its cache.
-    assert region.picture.key == WholeImage(cell(), "image").key
+    assert region.image.key == WholeImage(cell(), "image").key
 
 
 @pytest.mark.parametrize(
@@ -90,19 +90,19 @@ def test_whole_image_passes_for_one_that_is_converted_late_where_that_is_the_sam
     from vlgauge.models.clip.architectures import TABLE
     from vlgauge.models.clip.pixels import square
 
-    stored = image_cell(picture().convert(mode), "x")
+    stored = image_cell(draw_image().convert(mode), "x")
     ((region,),) = found("whole", [stored])
-    assert region.picture.convert == convert
+    assert region.image.convert == convert
     late, row = WholeImage(stored, "x", "late").open(), TABLE["ViT-B/32"]
-    same = np.array_equal(square(late, row), square(region.picture.open(), row))
+    same = np.array_equal(square(late, row), square(region.image.open(), row))
     assert same or convert == "early"
 
 
 def test_grid_has_the_image_and_nine_cells():
     (of_image,) = found("grid")
     assert [region.box for region in of_image] == numbers.grid_boxes(SIZE)
-    assert [region.picture.open().size for region in of_image[:2]] == [SIZE, (10, 7)]
-    assert len({region.picture.key for region in of_image}) == 10
+    assert [region.image.open().size for region in of_image[:2]] == [SIZE, (10, 7)]
+    assert len({region.image.key for region in of_image}) == 10
     assert [len(row) for row in found("grid", top_k=4)] == [4]
 
 
@@ -129,10 +129,10 @@ def test_detector_and_crops_share_one_decoded_image(monkeypatch):
     real = lazy_images.open_image
     monkeypatch.setattr(lazy_images, "open_image", lambda *a, **k: opened.append(1) or real(*a, **k))
     (of_image,) = found(lambda image: ([[0, 0, 5, 5], [2, 2, 9, 9]], None), top_k=5)
-    crops = [region.picture.open() for region in of_image]
+    crops = [region.image.open() for region in of_image]
     assert [crop.size for crop in crops] == [(5, 5), (7, 7)]
     assert len(opened) == 1
-    assert of_image[0].picture._whole._image is None  # freed after the last
+    assert of_image[0].image._whole._image is None  # freed after the last
 
 
 def test_detector_looks_at_each_distinct_image_once(monkeypatch):
@@ -145,8 +145,8 @@ def test_detector_looks_at_each_distinct_image_once(monkeypatch):
     rows = detectors.regions_of([[cell(1), cell(2)], [cell(2), cell(1)]], source)
     assert len(seen) == 2
     assert [[region.box for region in of] for of in rows[0]] == [[region.box for region in of] for of in rows[1]]
-    assert [region.picture.open().tobytes() for region in rows[1][1]] == [
-        region.picture.open().tobytes() for region in rows[0][0]
+    assert [region.image.open().tobytes() for region in rows[1][1]] == [
+        region.image.open().tobytes() for region in rows[0][0]
     ]
     # Other limits require no further detection.
     assert [[region.score for region in of] for of in found(source, [cell(1)], top_k=1)] == [[0.9]]
@@ -184,14 +184,14 @@ def test_broken_detector(result, message):
 
 
 def test_size_is_that_of_the_upright_image(tmp_path):
-    turned = picture()
+    turned = draw_image()
     exif = turned.getexif()
     exif[0x0112] = 6
     turned.save(tmp_path / "turned.jpg", exif=exif)
     assert image_head(image_cell(tmp_path / "turned.jpg", "x"), "x")[0] == (20, 30)
-    assert image_head(image_cell(picture(), "x"), "x")[0] == SIZE
+    assert image_head(image_cell(draw_image(), "x"), "x")[0] == SIZE
     (of_image,) = found("grid", [image_cell(tmp_path / "turned.jpg", "x")])
-    assert of_image[0].picture.open().size == (20, 30)
+    assert of_image[0].image.open().size == (20, 30)
 
 
 @pytest.mark.parametrize("source", ["grid", lambda image: ([], [])])

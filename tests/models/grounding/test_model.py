@@ -27,7 +27,7 @@ def images():
 
 
 @pytest.fixture(scope="module")
-def pictures(images):
+def lazy_images(images):
     return [WholeImage(image_cell(image, "x"), f"images[0][{i}]", "early") for i, image in enumerate(images)]
 
 
@@ -44,10 +44,10 @@ def plain_pooled(images):
         return tiny_vit()(pixels).pooler_output.numpy()
 
 
-def test_convolutions_keep_their_precision(encoder, pictures):
+def test_convolutions_keep_their_precision(encoder, lazy_images):
     allowed = []
     encoder._model.register_forward_hook(lambda *_: allowed.append(torch.backends.cudnn.allow_tf32))
-    encoder.image_hidden(pictures, batch_size=2)
+    encoder.image_hidden(lazy_images, batch_size=2)
     assert allowed == [False, False]
 
 
@@ -69,18 +69,20 @@ def test_heads_refuse_other_widths_and_nan():
     assert project_and_normalize(np.zeros((1, 3)), weight, bias).tolist() == [[0.0, 0.0]]
 
 
-def test_pooled_vectors(encoder, pictures, images):
-    assert encoder.image_hidden(pictures) == pytest.approx(plain_pooled(images), abs=1e-5)
+def test_pooled_vectors(encoder, lazy_images, images):
+    assert encoder.image_hidden(lazy_images) == pytest.approx(plain_pooled(images), abs=1e-5)
 
 
-def test_order_duplicates_batches_and_memory(encoder, pictures):
-    once = encoder.image_hidden(pictures, batch_size=2)
+def test_order_duplicates_batches_and_memory(encoder, lazy_images):
+    once = encoder.image_hidden(lazy_images, batch_size=2)
     assert encoder.forwards["image"] == 3
-    again = encoder.image_hidden([pictures[2], pictures[0], pictures[2]])
+    again = encoder.image_hidden([lazy_images[2], lazy_images[0], lazy_images[2]])
     assert encoder.forwards["image"] == 3
     assert np.array_equal(again, once[[2, 0, 2]])
     assert encoder.image_hidden([]).shape == (0, 64)
-    fresh = VisionEncoder(build_vit(tiny_vit().state_dict(), "vit"), "cpu").image_hidden(pictures[::-1], batch_size=1)
+    fresh = VisionEncoder(build_vit(tiny_vit().state_dict(), "vit"), "cpu").image_hidden(
+        lazy_images[::-1], batch_size=1
+    )
     assert fresh[::-1] == pytest.approx(once, abs=5e-6)
 
 
@@ -90,15 +92,15 @@ def test_a_crop_is_seen_by_itself(encoder, images):
     assert encoder.image_hidden([ImageCrop(whole, (3, 2, 30, 17), "x")]) == pytest.approx(plain_pooled([cut]), abs=1e-5)
 
 
-def test_an_unreadable_picture(encoder):
+def test_an_unreadable_image(encoder):
     with pytest.raises(ValueError, match=r"`images\[0\]\[1\]` must be"):
         encoder.image_hidden([WholeImage({"bytes": b"GIF89a", "path": None}, "images[0][1]", "early")])
 
 
 @pytest.mark.parametrize("rename", [dict, old_names])
-def test_both_spellings_of_the_parameters(rename, pictures, images):
+def test_both_spellings_of_the_parameters(rename, lazy_images, images):
     encoder = VisionEncoder(build_vit(rename(tiny_vit().state_dict()), "vit"), "cpu")
-    assert encoder.image_hidden(pictures) == pytest.approx(plain_pooled(images), abs=1e-5)
+    assert encoder.image_hidden(lazy_images) == pytest.approx(plain_pooled(images), abs=1e-5)
 
 
 def test_shape_is_told_by_the_weights():
@@ -128,11 +130,11 @@ def checkpoint(request, tmp_path):
     return write_ours(tmp_path / "mine", old="old" in request.param)
 
 
-def test_checkpoints(checkpoint, pictures, images):
+def test_checkpoints(checkpoint, lazy_images, images):
     model = grounding_model(checkpoint)
     image_weight, image_bias, text_weight, text_bias = heads()
     expected = np.tanh(plain_pooled(images) @ image_weight.T + image_bias)
-    assert model.regions(pictures) == pytest.approx(expected / np.linalg.norm(expected, axis=1)[:, None], abs=1e-5)
+    assert model.regions(lazy_images) == pytest.approx(expected / np.linalg.norm(expected, axis=1)[:, None], abs=1e-5)
     vectors = np.random.default_rng(3).normal(size=(2, TEXT_WIDTH))
     expected = np.tanh(vectors @ text_weight.T + text_bias)
     assert model.words(vectors) == pytest.approx(expected / np.linalg.norm(expected, axis=1)[:, None], abs=1e-6)

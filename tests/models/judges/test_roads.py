@@ -20,7 +20,7 @@ REFERENCES = [scenes.captions(one, seed=1)[:2] for one in SCENES]
 
 
 @pytest.fixture(scope="module")
-def pictures(tmp_path_factory):
+def images(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pictures")
     paths = [folder / f"{i}.png" for i in range(len(SCENES))]
     for path, one in zip(paths, SCENES, strict=True):
@@ -29,23 +29,23 @@ def pictures(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", ["fleur", "vqascore"])
-def test_as_a_reward(name, pictures):
+def test_as_a_reward(name, images):
     reward = caption_reward(name, profile="embedded", device="cpu")
     assert reward.range == (0.0, 1.0)
     metric = vlgauge.load(name, profile="embedded", device="cpu")
-    expected = metric.compute(predictions=CAPTIONS, images=pictures)[f"{name}_scores"]
-    assert reward(["p"] * 4, CAPTIONS, image=pictures) == pytest.approx(expected)
+    expected = metric.compute(predictions=CAPTIONS, images=images)[f"{name}_scores"]
+    assert reward(["p"] * 4, CAPTIONS, image=images) == pytest.approx(expected)
 
 
-def test_as_a_reward_with_references(pictures):
+def test_as_a_reward_with_references(images):
     reward = caption_reward("fleur", profile="embedded", device="cpu", references="refs")
     metric = vlgauge.load("fleur", profile="embedded", device="cpu")
-    expected = metric.compute(predictions=CAPTIONS, images=pictures, references=REFERENCES)["ref_fleur_scores"]
-    assert reward(["p"] * 4, CAPTIONS, image=pictures, refs=REFERENCES) == pytest.approx(expected)
+    expected = metric.compute(predictions=CAPTIONS, images=images, references=REFERENCES)["ref_fleur_scores"]
+    assert reward(["p"] * 4, CAPTIONS, image=images, refs=REFERENCES) == pytest.approx(expected)
 
 
-def test_in_a_training_loop(pictures):
-    rows = [{"image": path, "known": known} for path, known in zip(pictures, REFERENCES, strict=True)]
+def test_in_a_training_loop(images):
+    rows = [{"image": path, "known": known} for path, known in zip(images, REFERENCES, strict=True)]
     metrics = RowMetrics(
         ["fleur"], rows=rows, columns={"images": "image", "references": "known"}, profile="embedded", device="cpu"
     )
@@ -61,9 +61,9 @@ def test_three_metrics_share_one_model(tmp_path):
     assert vlgauge.load("fleur", model=folder, device="cpu", dtype="bfloat16").judge() is not judges[0]
 
 
-def test_in_parts_as_at_once(pictures):
+def test_in_parts_as_at_once(images):
     metric = vlgauge.load("fleur", profile="embedded", device="cpu")
-    columns = {"predictions": CAPTIONS, "images": pictures, "references": [*REFERENCES[:3], None]}
+    columns = {"predictions": CAPTIONS, "images": images, "references": [*REFERENCES[:3], None]}
     whole = metric.compute(**columns)
     rows = metric.as_computed(columns)
     parts = [metric.score_batch({name: [cell] for name, cell in row.items()}, [0]) for row in rows]
@@ -71,11 +71,11 @@ def test_in_parts_as_at_once(pictures):
     assert json.dumps(found, sort_keys=True) == json.dumps(whole, sort_keys=True)
 
 
-def test_from_the_command(pictures, tmp_path, capsys):
+def test_from_the_command(images, tmp_path, capsys):
     for name, captions in (("right", CAPTIONS), ("other", CAPTIONS[1:] + CAPTIONS[:1])):
         lines = [
             json.dumps({"id": str(i), "predictions": text, "images": path})
-            for i, (text, path) in enumerate(zip(captions, pictures, strict=True))
+            for i, (text, path) in enumerate(zip(captions, images, strict=True))
         ]
         (tmp_path / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
     files = [str(tmp_path / f"{name}.jsonl") for name in ("right", "other")]

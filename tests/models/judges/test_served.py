@@ -55,7 +55,7 @@ def no_key(monkeypatch):
     monkeypatch.delenv("JUDGE_KEY", raising=False)
 
 
-def pictures(n):
+def images(n):
     rng = np.random.default_rng(7)
     return [rng.integers(0, 255, (24, 16 + i, 3), dtype=np.uint8) for i in range(n)]
 
@@ -63,12 +63,12 @@ def pictures(n):
 CAPTIONS = ["a small red circle", "a large blue square", "two green stars", "one small red circle"]
 REFERENCES = [["a red circle"], ["one blue square", "a box"], ["a star"], ["a red disc"]]
 WAYS = {
-    "fleur": ("fleur", {}, {"images": pictures(4), "references": REFERENCES}),
-    "fleur_renormalised": ("fleur", {"variant": "renormalised"}, {"images": pictures(4)}),
-    "fleur_reasons": ("fleur", {"reasons": True}, {"images": pictures(4)}),
+    "fleur": ("fleur", {}, {"images": images(4), "references": REFERENCES}),
+    "fleur_renormalised": ("fleur", {"variant": "renormalised"}, {"images": images(4)}),
+    "fleur_reasons": ("fleur", {"reasons": True}, {"images": images(4)}),
     "clair": ("clair", {}, {"references": REFERENCES}),
     "clair_expected": ("clair", {"variant": "expected"}, {"references": REFERENCES}),
-    "vqascore": ("vqascore", {"definition": "v3.1"}, {"images": pictures(4)}),
+    "vqascore": ("vqascore", {"definition": "v3.1"}, {"images": images(4)}),
 }
 
 
@@ -104,9 +104,9 @@ def test_scores_are_those_of_the_judge_behind_the_server(serving, way):
         assert (fields["dtype"], fields["chat_template"]) == ("served", "chat")
 
 
-def test_a_request_is_what_the_protocol_wants_and_shows_the_picture_as_it_is(serving):
+def test_a_request_is_what_the_protocol_wants_and_shows_the_image_as_it_is(serving):
     server = serving(lambda body: completion("0.5", [row(sign, DIGITS | {sign: 0.5}) for sign in "0.5"]))
-    (image,) = pictures(1)
+    (image,) = images(1)
     metric = vlgauge.load("fleur", model=ServedJudge(server.url, "m", answer_seconds=20), max_new_tokens=9)
     metric.compute(predictions=["a cat", "a cat"], images=[image, image])
     (asked,) = server.asked  # equal questions are one request
@@ -115,17 +115,17 @@ def test_a_request_is_what_the_protocol_wants_and_shows_the_picture_as_it_is(ser
     wanted = {"model": "m", "logprobs": True, "top_logprobs": 20, "temperature": 0, "seed": 0, "max_tokens": 9}
     wanted |= {"stream": False, "n": 1, "repetition_penalty": 1.0, "chat_template_kwargs": {"enable_thinking": False}}
     assert {name: value for name, value in body.items() if name != "messages"} == wanted
-    picture, text = body["messages"][0]["content"]
-    head, _, data = picture["image_url"]["url"].partition(",")
+    image_part, text = body["messages"][0]["content"]
+    head, _, data = image_part["image_url"]["url"].partition(",")
     assert head == "data:image/png;base64"
     np.testing.assert_array_equal(np.asarray(Image.open(io.BytesIO(base64.b64decode(data)))), image)
     assert text["text"].startswith("Your task is to evaluate and rate the caption")
     assert "Authorization" not in asked["headers"]
 
 
-def test_pictures_of_strangers_are_decoded_in_a_box(serving, monkeypatch):
+def test_images_of_strangers_are_decoded_in_a_box(serving, monkeypatch):
     stream = io.BytesIO()
-    Image.fromarray(pictures(1)[0]).save(stream, "PNG")
+    Image.fromarray(images(1)[0]).save(stream, "PNG")
     server = serving(lambda body: of_chance(0.75))
     rows = {"predictions": CAPTIONS[:1], "images": [stream.getvalue()]}
     monkeypatch.setattr("vlgauge.inputs.images.cells.decode_image", None)
@@ -139,7 +139,7 @@ def test_pictures_of_strangers_are_decoded_in_a_box(serving, monkeypatch):
 def test_it_is_a_judge_and_no_text_makes_one():
     assert isinstance(ServedJudge("http://127.0.0.1:9/v1", "m"), Judge)
     with pytest.raises(FileNotFoundError, match=r"^`model`.*Hub"):
-        vlgauge.load("fleur", model="http://127.0.0.1:9/v1").compute(predictions=["a"], images=pictures(1))
+        vlgauge.load("fleur", model="http://127.0.0.1:9/v1").compute(predictions=["a"], images=images(1))
 
 
 def test_rows_keep_their_order_whoever_is_answered_first(serving):
@@ -334,7 +334,7 @@ def of_digit(digit, chances):
 
 def score(serving, reply, **settings):
     metric = vlgauge.load("fleur", model=ServedJudge(serving(lambda body: reply).url, "m"), **settings)
-    return metric.compute(predictions=["a"], images=pictures(1), return_details=True)
+    return metric.compute(predictions=["a"], images=images(1), return_details=True)
 
 
 def test_a_digit_that_is_hardly_possible_counts_as_none(serving):
@@ -381,7 +381,7 @@ def test_tokens_of_several_digits_are_refused_where_digits_count(serving):
 
 def chances(serving, reply, **settings):
     metric = vlgauge.load("vqascore", model=ServedJudge(serving(lambda body: reply).url, "m"), definition="v3.1")
-    return metric.compute(predictions=["a"], images=pictures(1), return_details=True)
+    return metric.compute(predictions=["a"], images=images(1), return_details=True)
 
 
 def test_an_answer_that_is_not_told(serving):
@@ -396,7 +396,7 @@ def test_an_answer_that_is_not_told(serving):
 def test_what_a_server_cannot_tell_is_refused_before_it_is_asked(serving):
     server = serving(lambda body: {})
     judge = ServedJudge(server.url, "m")
-    rows = {"predictions": ["a"], "images": pictures(1)}
+    rows = {"predictions": ["a"], "images": images(1)}
     with pytest.raises(ValueError, match=r"^`definition`.*got 'v3\.0'"):
         vlgauge.load("vqascore", model=judge).compute(**rows)
     with pytest.raises(ValueError, match=r"^`answer`.*got 'Yes, it does'"):
@@ -584,7 +584,7 @@ def test_what_was_answered_before_a_fault_is_not_asked_again(serving):
 
 @pytest.mark.filterwarnings("ignore:.*(undefined|not among the most likely)")
 def test_explanations_tell_what_a_server_left_out(serving):
-    (image,) = pictures(1)
+    (image,) = images(1)
     reply = of_digit(8, {"8": 0.5})
     reply["choices"][0]["logprobs"]["content"][2]["top_logprobs"] = likely("8", "8")
     result = score(serving, reply)

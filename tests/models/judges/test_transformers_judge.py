@@ -47,14 +47,14 @@ def judges(tmp_path_factory):
     return judge
 
 
-def picture(i):
+def draw_image(i):
     data = tiny_judges.png(*SHAPES[i % len(SHAPES)], seed=i)
     return WholeImage({"bytes": data, "path": None}, f"images[{i}]")
 
 
 def questions(kind, captions=CAPTIONS):
     return [
-        Question(("Grade ", ":"), (caption,), picture(i) if kind in SEEING else None)
+        Question(("Grade ", ":"), (caption,), draw_image(i) if kind in SEEING else None)
         for i, caption in enumerate(captions)
     ]
 
@@ -109,8 +109,8 @@ def test_models_that_give_all_logits_give_the_same(judges, kind, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", SEEING)
-def test_pictures_play_a_part(judges, kind):
-    same = [Question(("Grade ", ":"), ("a dog",), picture(i)) for i in range(2)]
+def test_images_play_a_part(judges, kind):
+    same = [Question(("Grade ", ":"), ("a dog",), draw_image(i)) for i in range(2)]
     one, other = judges(kind).chances(same, ["Yes"] * 2, OPENING)
     assert np.abs(one - other).max() > 1e-4
 
@@ -134,7 +134,7 @@ def test_llava_is_asked_in_two_halves(judges):
     assert prepared.answer == judge._tokenizer.convert_tokens_to_ids(["▁", *"Yes"])
 
 
-def test_a_model_may_have_no_token_for_pictures(judges, monkeypatch):
+def test_a_model_may_have_no_token_for_images(judges, monkeypatch):
     judge, asked = judges("qwen2"), questions("qwen2")[0]
     before = judge._prepare(asked, OPENING).inputs["input_ids"].tolist()
     monkeypatch.setattr(judge, "_model", SimpleNamespace(config=SimpleNamespace(), forward=judge._model.forward))
@@ -143,7 +143,7 @@ def test_a_model_may_have_no_token_for_pictures(judges, monkeypatch):
 
 def test_a_second_question_stands_behind_the_first_answer(judges):
     """Check the layout: after two end tokens in LLaVA, as in the released code, and as template turns elsewhere."""
-    asked = Question(("Grade ", ":"), ("a dog",), picture(0), replied="0.5", again=Question(("Why?",), ()))
+    asked = Question(("Grade ", ":"), ("a dog",), draw_image(0), replied="0.5", again=Question(("Why?",), ()))
     llava = judges("llava")
     ids = llava._prepare(asked, OPENING).inputs["input_ids"][0].tolist()
     behind = ids_of(llava, "\nGrade a dog: ASSISTANT: 0.5</s></s>USER: Why? ASSISTANT:")
@@ -160,7 +160,7 @@ def test_a_second_question_stands_behind_the_first_answer(judges):
     assert 0 not in places
 
 
-def test_t5_reads_an_end_token_before_the_picture(tmp_path):
+def test_t5_reads_an_end_token_before_the_image(tmp_path):
     """Compare the encoder's input with the definition assembled by hand."""
     folder, tower, (model, sight, between, tokenizer) = tiny_judges.clip_t5(tmp_path)
     judge = judge_of(folder, tower=tower, device="cpu")
@@ -168,7 +168,7 @@ def test_t5_reads_an_end_token_before_the_picture(tmp_path):
     found = judge._prepare(asked, OPENING, "Yes")
     halves = [tokenizer(text)["input_ids"] for text in ("A chat. USER: ", "\nGrade a dog: ASSISTANT: ")]
     assert [ids[-1] for ids in halves] == [1, 1]
-    pixels = judge._pixels(judge._picture(asked))["pixel_values"]
+    pixels = judge._pixels(judge._image(asked))["pixel_values"]
     with torch.no_grad():
         seen = between(sight(pixels, output_hidden_states=True).hidden_states[-2][:, 1:])
         table = model.get_input_embeddings()
@@ -189,7 +189,7 @@ def test_gradients_come_through(judges):
 
 
 # -- special tokens in captions ----------------------------------------------------------------------------------------
-def test_paligemma_reads_the_bare_question_behind_the_picture(judges):
+def test_paligemma_reads_the_bare_question_behind_the_image(judges):
     """Compare with its processor, which has no template, and with the layout of VQAScore's code of 2026."""
     judge = judges("paligemma")
     prepared = judge._prepare(questions("paligemma")[0], OPENING, "Yes")
@@ -197,12 +197,12 @@ def test_paligemma_reads_the_bare_question_behind_the_picture(judges):
     assert prepared.inputs["input_ids"][0].tolist() == [*[image] * 4, begin, *ids_of(judge, "Grade a dog:\n")]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # numpy warning about the processor's labels
-        theirs = judge._parts.processor(text=["<image>Grade a dog:"], images=[questions("paligemma")[0].picture.open()])
+        theirs = judge._parts.processor(text=["<image>Grade a dog:"], images=[questions("paligemma")[0].image.open()])
     assert prepared.inputs["input_ids"][0].tolist() == list(theirs["input_ids"][0])
     assert prepared.inputs["token_type_ids"][0].tolist() == list(theirs["token_type_ids"][0])
     assert prepared.answer == ids_of(judge, "Yes")
     assert judge.opening(OPENING) == "none"
-    twice = Question(("Grade ", ":"), ("a dog",), picture(0), replied="0.5", again=Question(("Why?",), ()))
+    twice = Question(("Grade ", ":"), ("a dog",), draw_image(0), replied="0.5", again=Question(("Why?",), ()))
     with pytest.raises(ValueError, match=r"^`model`.*`reasons`"):
         judge.answers([twice], OPENING, longest=1)
 
@@ -245,7 +245,7 @@ def test_signs_that_a_tokenizer_does_not_know_are_no_special_tokens(judges):
 
 
 # -- inputs ------------------------------------------------------------------------------------------------------------
-def test_pictures_are_padded_to_a_square_in_the_colour_of_the_mean():
+def test_images_are_padded_to_a_square_in_the_colour_of_the_mean():
     from PIL import Image
 
     wide = Image.new("RGB", (5, 2), (255, 0, 0))
@@ -283,7 +283,7 @@ def test_convolutions_keep_their_precision(judges, kind):
 
 # -- one pass of the image tower per image -----------------------------------------------------------------------------
 @pytest.mark.parametrize("kind", SEEING)
-def test_each_picture_is_seen_once(judges, kind):
+def test_each_image_is_seen_once(judges, kind):
     """Check the inputs of the tower for several captions of an image and both kinds of questions."""
     judge = judges(kind)
     module = next(m for n, m in judge.model.named_modules() if n.endswith(("vision_tower", "visual")))
@@ -295,7 +295,7 @@ def test_each_picture_is_seen_once(judges, kind):
         given.append(len([*args, *named.values()][0] if grid is None else grid))
 
     hook = module.register_forward_hook(count, with_kwargs=True)
-    shown = [picture(i) for i in (7, 8)]
+    shown = [draw_image(i) for i in (7, 8)]
     asked = [Question(("Rate ", "!"), (caption,), one) for caption in CAPTIONS[:2] for one in shown]
     before = judge._features.passes
     found = judge.chances(asked, ["Yes"] * 4, OPENING, batch_size=3)
@@ -312,10 +312,10 @@ def test_each_picture_is_seen_once(judges, kind):
         )
 
 
-def test_a_batch_of_which_some_pictures_are_kept(tmp_path):
+def test_a_batch_of_which_some_images_are_kept(tmp_path):
     """Check LLaVA-NeXT, whose tower also receives the sizes of the images."""
     judge = judge_of(tiny_judges.llava_next(tmp_path), device="cpu")
-    asked = [Question(("Rate ", "!"), (caption,), picture(i)) for i, caption in enumerate(CAPTIONS)]
+    asked = [Question(("Rate ", "!"), (caption,), draw_image(i)) for i, caption in enumerate(CAPTIONS)]
     alone = judge.chances(asked, ["Yes"] * 4, OPENING)
     judge._features.forget()
     judge.chances([asked[1], asked[3]], ["Yes"] * 2, OPENING, batch_size=2)
@@ -325,7 +325,7 @@ def test_a_batch_of_which_some_pictures_are_kept(tmp_path):
     assert np.stack(together) == pytest.approx(np.stack(alone), abs=1e-5)
 
 
-def test_two_threads_see_a_picture_once():
+def test_two_threads_see_an_image_once():
     model = torch.nn.Linear(1, 1)
 
     def slow(pixel_values):
@@ -347,7 +347,7 @@ def test_two_threads_see_a_picture_once():
 
 def test_what_is_kept_is_bounded(judges, monkeypatch):
     judge = judges("llava")
-    shown = [Question(("Rate ", "!"), ("a dog",), picture(i)) for i in range(20, 24)]
+    shown = [Question(("Rate ", "!"), ("a dog",), draw_image(i)) for i in range(20, 24)]
     judge._features.forget()
     judge.chances(shown[:1], ["Yes"], OPENING)
     monkeypatch.setattr(judge._features._kept, "most", 2 * judge._features._kept.total)
@@ -371,7 +371,7 @@ def test_other_weights_see_anew(judges):
     assert judge.chances(asked, ["Yes"], OPENING)[0] == pytest.approx(one, abs=1e-6)
 
 
-def test_a_model_of_text_alone_sees_no_picture(judges):
+def test_a_model_of_text_alone_sees_no_image(judges):
     with pytest.raises(ValueError, match=r"^`model`.*images.*local@sha256-"):
         judges("text").answers(questions("llava")[:1], OPENING, longest=1)
 

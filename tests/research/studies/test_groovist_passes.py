@@ -24,9 +24,9 @@ def asked(monkeypatch):
     kind = type(clip_encoder(profile="embedded"))
     images, texts = kind.image_hidden, kind.text_hidden
 
-    def image_hidden(self, pictures, **options):
-        found["image"] += [(picture.convert, picture.key) for picture in pictures]
-        return images(self, pictures, **options)
+    def image_hidden(self, lazy_images, **options):
+        found["image"] += [(image.convert, image.key) for image in lazy_images]
+        return images(self, lazy_images, **options)
 
     def text_hidden(self, given, **options):
         found["text"] += given
@@ -50,14 +50,14 @@ def tiny(tmp_path_factory):
 def data():
     """Return stories whose images differ, except for one image that two stories share."""
     rng = np.random.default_rng(3)
-    pictures = [Image.fromarray(rng.integers(0, 256, (40, 50, 3), dtype=np.uint8)) for _ in range(7)]
+    images = [Image.fromarray(rng.integers(0, 256, (40, 50, 3), dtype=np.uint8)) for _ in range(7)]
     stories = [
         ["A dog ran.", "He saw the tall tree."],
         ["The dog met a cat."],
         ["A boat left."],
         ["We saw a red boat."],
     ]
-    return study.Stories(stories, [pictures[:2], pictures[2:4], pictures[1:2], pictures[4:]])
+    return study.Stories(stories, [images[:2], images[2:4], images[1:2], images[4:]])
 
 
 def test_one_pass_over_crops_and_texts_serves_all_variants(asked, tiny, data):

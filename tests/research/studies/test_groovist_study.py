@@ -90,9 +90,9 @@ def test_pairs_are_scored_by_the_settings_of_the_metric(data, settings):
 def test_given_regions_stay_with_their_images(data):
     # The left third of each image has another color, and only the boxes of every second story contain it.
     other = NAMES[1:] + NAMES[:1]
-    for pictures, name in zip(data.images, other, strict=True):
-        for picture in pictures:
-            picture.paste(COLOURS[name], (0, 0, 2, 6))
+    for images, name in zip(data.images, other, strict=True):
+        for image in images:
+            image.paste(COLOURS[name], (0, 0, 2, 6))
     boxes = [[{"boxes": [[0, 0, 2, 6]] if i % 2 else [[2, 0, 6, 6]]}] * 2 for i in range(len(NAMES))]
     with_regions = study.Stories(data.stories, data.images, boxes)
     pairs = study.compare_pairs(loader(), with_regions, n_random=1, seed=2)

@@ -73,7 +73,7 @@ def file(data, tmp_path):
     return str(tmp_path / "stories.jsonl")
 
 
-def test_the_command_looks_at_each_picture_once_per_encoder(data, file, tmp_path, capsys):
+def test_the_command_looks_at_each_image_once_per_encoder(data, file, tmp_path, capsys):
     encoder = clip_encoder(profile="embedded")  # shared by all three metrics under this profile
     memory.process_memory.forget(encoder._scope)
     before = encoder.forwards["image"]

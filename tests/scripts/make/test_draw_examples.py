@@ -23,7 +23,7 @@ def test_captions(drawn, name):
     assert (drawn / name).read_text("utf-8") == (EXAMPLES / name).read_text("utf-8")
 
 
-def test_pictures(drawn):
+def test_images(drawn):
     names = sorted(path.name for path in (drawn / "scenes").iterdir())
     assert names == sorted(path.name for path in (EXAMPLES / "scenes").iterdir())
     for name in names:
@@ -50,11 +50,11 @@ def test_browsers_can_play_the_clips(drawn):
             assert clip.streams.video[0].codec_context.name == "h264"
 
 
-def test_every_picture_has_a_right_caption_and_wrong_ones():
+def test_every_image_has_a_right_caption_and_wrong_ones():
     for name, column in (("captioned_scenes.jsonl", "images"), ("captioned_clips.jsonl", "videos")):
         rows = [json.loads(line) for line in (EXAMPLES / name).read_text("utf-8").splitlines()]
-        for picture in {row["picture"] for row in rows}:
-            own = [row for row in rows if row["picture"] == picture]
+        for image in {row["picture"] for row in rows}:
+            own = [row for row in rows if row["picture"] == image]
             assert own[0]["kind"] == "right"
             assert len({row["kind"] for row in own}) == len(own) >= 6
             assert len({row[column] for row in own}) == 1

@@ -1,9 +1,9 @@
 """Synthetic stories that are retold badly."""
 
-from retold import picture_columns, retell_stories
+from retold import image_columns, retell_stories
 
 
-def test_every_kind_stands_next_to_the_same_pictures():
+def test_every_kind_stands_next_to_the_same_images():
     told, bad = retell_stories(3, 5)
     assert [story.seen for story in bad] == [story.seen for story in told]
     shuffled, repeated, other = (story.sentences for story in bad)
@@ -13,8 +13,8 @@ def test_every_kind_stands_next_to_the_same_pictures():
     assert other == told[0].sentences
 
 
-def test_columns_of_pictures():
-    columns = picture_columns([retell_stories(1, 5)[0][0].seen])
+def test_columns_of_images():
+    columns = image_columns([retell_stories(1, 5)[0][0].seen])
     ((images,), (regions,)) = columns["images"], columns["regions"]
     assert len(images) == len(regions) == 5
     assert regions[0]["boxes"][-1] == (0, 0, 128, 128)

@@ -21,17 +21,17 @@ from vlgauge.inputs.sandbox import MEGABYTE, run
 
 KEY = "__key__"
 _TEXTS = ("txt", "text", "caption", "cls")
-_PICTURES = ("jpg", "jpeg", "png", "webp", "bmp", "gif", "tif", "tiff", "ppm")
+_IMAGES = ("jpg", "jpeg", "png", "webp", "bmp", "gif", "tif", "tiff", "ppm")
 _LOOK_AHEAD = 1000  # minimum number of files that are listed, for any number of rows
 _SHARE = 4  # a JSON file may use the memory limit of a table divided by this
 _ESCAPED = 6  # maximum number of characters of an escaped one
 # Maximum number of columns, and number and size of the JSON files from which they are inferred.
 _MOST_COLUMNS, _JSON_FILES, _JSON_BYTES = 1000, 1000, 2**24
 # Columns of the image or video of a row, if rows have them in files with different extensions.
-_ANY: Mapping[str, Sequence[str]] = {"image": _PICTURES, "video": CLIPS}
+_ANY: Mapping[str, Sequence[str]] = {"image": _IMAGES, "video": CLIPS}
 _KINDS: Mapping[str, Kind] = {
     **dict.fromkeys(_TEXTS, "text"),
-    **dict.fromkeys(_PICTURES, "image"),
+    **dict.fromkeys(_IMAGES, "image"),
     **dict.fromkeys(CLIPS, "video"),
 }
 

@@ -16,7 +16,7 @@ from vlgauge.inputs.images.cells import check_image, short_cell
 from vlgauge.inputs.images.lazy_images import content_digest
 from vlgauge.inputs.limits import RowLimits
 from vlgauge.inputs.sandbox import use_sandbox
-from vlgauge.inputs.tables.files import AS_JSON, NO_PYTHON_LIST, PICTURED, is_python_list, side_by_side
+from vlgauge.inputs.tables.files import AS_JSON, MEDIA_COLUMNS, NO_PYTHON_LIST, is_python_list, side_by_side
 from vlgauge.inputs.video.decoder import VideoSource
 from vlgauge.inputs.video.frames import check_video
 from vlgauge.stats.drawing import is_unlabeled
@@ -186,7 +186,7 @@ class RowReader:
                 raise cell
             if is_python_list(cell):
                 raise UsageError.about(column, f"{NO_PYTHON_LIST} {AS_JSON}")
-        if column not in PICTURED:
+        if column not in MEDIA_COLUMNS:
             return side_by_side(found) if len(found) > 1 else None if is_missing(found[0]) else found[0]
         # A row may fill only one of several columns, such as one column per file extension.
         there = [one for one in found if not is_missing(one)]
@@ -195,21 +195,21 @@ class RowReader:
                 "videos", f"must be one column of a row, got {' and '.join(titles)}; choose one of them"
             )
         cell = side_by_side(there) if len(there) > 1 else there[0] if there else None
-        return self._clip(cell, column) if column == "videos" else self._picture(cell, column)
+        return self._clip(cell, column) if column == "videos" else self._image(cell, column)
 
-    def _picture(self, cell: Any, place: str) -> Any:
+    def _image(self, cell: Any, place: str) -> Any:
         """Return the bytes of an image, or of a list of images."""
         if isinstance(cell, list):
-            return [self._picture(one, place) for one in cell]
+            return [self._image(one, place) for one in cell]
         return self._content(cell, place, self.limits.picture_bytes)
 
     def _clip(self, cell: Any, place: str) -> Any:
         """Return a video as a path, with the other keys of the cell, or as images if the cell contains frames."""
         if isinstance(cell, list):
-            return self._picture(cell, place)
+            return self._image(cell, place)
         others = {key: value for key, value in cell.items() if key not in _FILE} if isinstance(cell, Mapping) else {}
         if isinstance(others.get("frames"), list):
-            return {**others, "frames": self._picture(others["frames"], place)}
+            return {**others, "frames": self._image(others["frames"], place)}
         content = self._content(cell, place, self.limits.clip_bytes)
         path = self._kept.add(content) if isinstance(content, bytes) else content
         return {**others, "path": path} if others else path
@@ -273,11 +273,11 @@ def check_cell(column: Column, cell: Any, place: str, limits: RowLimits, checked
     checked = {} if checked is None else checked
     stored = column.store(cell, place)
     if isinstance(column, Images):
-        for picture in stored or ():
-            _check_picture(picture, place, limits, checked)
+        for image in stored or ():
+            _check_image(image, place, limits, checked)
     if isinstance(column, Videos) and stored:
-        for picture in stored["frames"] or ():
-            _check_picture(picture, place, limits, checked)
+        for image in stored["frames"] or ():
+            _check_image(image, place, limits, checked)
         if path := stored["path"]:
             key = (VideoSource(path, place).digest, stored["start"], stored["end"])
             _check_once(key, checked, place, repr(path), partial(check_video, stored, place))
@@ -286,7 +286,7 @@ def check_cell(column: Column, cell: Any, place: str, limits: RowLimits, checked
     return cell
 
 
-def _check_picture(cell: Mapping[str, Any], place: str, limits: RowLimits, checked: CheckedFiles) -> None:
+def _check_image(cell: Mapping[str, Any], place: str, limits: RowLimits, checked: CheckedFiles) -> None:
     check = partial(check_image, cell, place, max_pixels=limits.pixels)
     _check_once((content_digest(cell, place),), checked, place, short_cell(cell), check)
 

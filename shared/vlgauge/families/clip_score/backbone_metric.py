@@ -147,13 +147,13 @@ class Backbone(ClipSettings):
         """
         vectors, names = self.vectors(progress)
         rows = self.text_rows(predictions, [None] * len(predictions))
-        pictures, picture_of = unique_images(images)
-        seen, unreadable = vectors.images(pictures, self.on_error)
+        distinct, image_of = unique_images(images)
+        seen, unreadable = vectors.images(distinct, self.on_error)
         read = vectors.texts(rows.pieces.texts, self.prompt)
-        each = pair_cosines(read, seen, (rows.units, picture_of[rows.row_of_unit]))
+        each = pair_cosines(read, seen, (rows.units, image_of[rows.row_of_unit]))
         found = group_means(each, rows.row_of_unit, rows.n_rows)
         self.warn_of_texts(rows)
-        warn_of_images(int(np.count_nonzero(unreadable[picture_of])), rows.n_rows)
+        warn_of_images(int(np.count_nonzero(unreadable[image_of])), rows.n_rows)
         return found, rows.describe(cosine=found), self.signature_fields(names)
 
     def unit_vectors(
@@ -166,12 +166,12 @@ class Backbone(ClipSettings):
             the index of the image of each caption, shape ``(n,)``, and the encoder.
         """
         vectors, _ = self.vectors(progress)
-        pictures, picture_of = unique_images(images)
-        seen, _ = vectors.images(pictures, "raise")
+        chosen, image_of = unique_images(images)
+        seen, _ = vectors.images(chosen, "raise")
         distinct = list(dict.fromkeys(predictions))
         row_of = {text: row for row, text in enumerate(distinct)}
         read = vectors.texts(distinct, self.prompt)[[row_of[text] for text in predictions]]
-        return read, seen, picture_of, vectors.encoder
+        return read, seen, image_of, vectors.encoder
 
     def encoder_and_adapter(self) -> tuple[Any, Any]:
         """Return the encoder of the settings from the pool, and the projections that replace its own, or None.

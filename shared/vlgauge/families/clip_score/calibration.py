@@ -44,7 +44,7 @@ class Calibration:
     w_interval: tuple[float, float]
     offset_interval: tuple[float, float]
     n_rows: int
-    n_pictures: int
+    n_images: int
     level: float
     resamples: int
     seed: int
@@ -124,7 +124,7 @@ def read_calibration(path: str | PathLike[str]) -> Calibration:
 
 
 def mean_cosines(
-    right: Floats, read: Vectors, seen: Vectors, picture_of: Positions, counts: Floats
+    right: Floats, read: Vectors, seen: Vectors, image_of: Positions, counts: Floats
 ) -> tuple[float, float]:
     """Compute the mean cosine of matching pairs, and the mean cosine of each caption with all other images.
 
@@ -132,33 +132,33 @@ def mean_cosines(
         right: Shape ``(n,)``, cosines of the matching pairs.
         read: Shape ``(n, d)``, L2-normalized embeddings of the captions.
         seen: Shape ``(m, d)``, L2-normalized embeddings of the distinct images.
-        picture_of: Shape ``(n,)``, index of the image of each caption.
+        image_of: Shape ``(n,)``, index of the image of each caption.
         counts: Shape ``(m,)``, number of times that each image is counted, with all its captions. 1 for the original
             sample. An image that is counted twice does not form a shuffled pair with itself.
 
     Returns:
         Both means. NaN for both if there are no shuffled pairs.
     """
-    weights = counts[picture_of]
-    own = np.bincount(picture_of, minlength=len(seen))
-    texts, pictures = weights @ read, counts @ seen
-    same = float(np.sum(weights * counts[picture_of] * right))
+    weights = counts[image_of]
+    own = np.bincount(image_of, minlength=len(seen))
+    texts, images = weights @ read, counts @ seen
+    same = float(np.sum(weights * counts[image_of] * right))
     n_all = float(np.sum(counts * own) * np.sum(counts))
     n_same = float(np.sum(counts * counts * own))
     if n_all == n_same:
         return math.nan, math.nan
-    return float(weights @ right / np.sum(weights)), (float(texts @ pictures) - same) / (n_all - n_same)
+    return float(weights @ right / np.sum(weights)), (float(texts @ images) - same) / (n_all - n_same)
 
 
 def fit_scale(
-    read: Vectors, seen: Vectors, picture_of: Positions, *, level: float, resamples: int, seed: int, **about: Any
+    read: Vectors, seen: Vectors, image_of: Positions, *, level: float, resamples: int, seed: int, **about: Any
 ) -> Calibration:
     """Fit the scale on which matching pairs have mean 1 and shuffled pairs have mean 0.
 
     Args:
         read: Shape ``(n, d)``, L2-normalized embeddings of the captions.
         seen: Shape ``(m, d)``, L2-normalized embeddings of the distinct images.
-        picture_of: Shape ``(n,)``, index of the image of each caption.
+        image_of: Shape ``(n,)``, index of the image of each caption.
         level: Confidence level of the intervals.
         resamples: Number of bootstrap samples of images.
         seed: Seed of the bootstrap samples.
@@ -167,12 +167,12 @@ def fit_scale(
     Raises:
         ValueError: If there are fewer than 10 images, or matching pairs are not more similar than shuffled ones.
     """
-    n_pictures = len(seen)
-    if n_pictures < FEWEST:
-        raise UsageError(f"FILE must have at least {FEWEST} different images to shuffle, got {n_pictures}")
+    n_images = len(seen)
+    if n_images < FEWEST:
+        raise UsageError(f"FILE must have at least {FEWEST} different images to shuffle, got {n_images}")
     read, seen = read.astype(np.float64), seen.astype(np.float64)
-    right = np.sum(read * seen[picture_of], axis=1)
-    one, zero = mean_cosines(right, read, seen, picture_of, np.ones(n_pictures))
+    right = np.sum(read * seen[image_of], axis=1)
+    one, zero = mean_cosines(right, read, seen, image_of, np.ones(n_images))
     if not one > zero:
         raise UsageError(
             f"FILE must have captions that match their images better than others, got mean cosines of {one:.3f} "
@@ -181,8 +181,8 @@ def fit_scale(
     rng = np.random.default_rng(seed)
     drawn = np.empty((resamples, 2))
     for sample in drawn:
-        counts = np.bincount(rng.integers(0, n_pictures, n_pictures), minlength=n_pictures).astype(np.float64)
-        own, other = mean_cosines(right, read, seen, picture_of, counts)
+        counts = np.bincount(rng.integers(0, n_images, n_images), minlength=n_images).astype(np.float64)
+        own, other = mean_cosines(right, read, seen, image_of, counts)
         sample[:] = (1 / (own - other), other) if own > other else (math.nan, math.nan)
     factor, offset = (percentile_interval(column, level) for column in drawn.T)
     return Calibration(
@@ -191,7 +191,7 @@ def fit_scale(
         w_interval=factor,
         offset_interval=offset,
         n_rows=len(read),
-        n_pictures=n_pictures,
+        n_images=n_images,
         level=level,
         resamples=resamples,
         seed=seed,
@@ -215,7 +215,7 @@ def fit_on_metric(
         ValueError: If there are too few images, or matching pairs are not more similar than shuffled ones.
     """
     predictions, cells = [row["predictions"] for row in rows], [row["images"] for row in rows]
-    read, seen, picture_of, encoder = metric.clip.unit_vectors(predictions, cells, metric.progress)
+    read, seen, image_of, encoder = metric.clip.unit_vectors(predictions, cells, metric.progress)
     about = {"backbone": encoder.row.name, "architecture": encoder.architecture, "weights": encoder.digest}
     how: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
-    return fit_scale(read, seen, picture_of, prompt=metric.prompt, **about, **how)
+    return fit_scale(read, seen, image_of, prompt=metric.prompt, **about, **how)

@@ -21,8 +21,8 @@ from vlgauge.inputs.images.lazy_images import LazyImage
 def score_images(
     vectors: ClipVectors,
     rows: TextRows,
-    pictures: Sequence[LazyImage],
-    picture_of: Positions,
+    images: Sequence[LazyImage],
+    image_of: Positions,
     *,
     prompt: str,
     w: float,
@@ -34,18 +34,18 @@ def score_images(
     Args:
         vectors: The encoder.
         rows: Candidates and references.
-        pictures: The distinct images.
-        picture_of: Shape ``(n_rows,)``, index in `pictures` of the image of each row.
+        images: The distinct images.
+        image_of: Shape ``(n_rows,)``, index in `images` of the image of each row.
         prompt: Text before every candidate and reference.
         w: Factor of the score, see `clip_scores`.
         clamp: Whether a negative reference similarity counts as 0, see `reference_scores`.
         on_error: ``"nan"`` makes the scores of rows with an unreadable image NaN, ``"raise"`` raises.
     """
     n, row_of = rows.n_rows, rows.row_of_unit
-    seen, unreadable = vectors.images(pictures, on_error)
+    seen, unreadable = vectors.images(images, on_error)
     read = vectors.texts(rows.pieces.texts, prompt)
     # Cosine c of each unit, and similarity s to the most similar reference.
-    cosines = pair_cosines(read, seen, (rows.units, picture_of[row_of]))
+    cosines = pair_cosines(read, seen, (rows.units, image_of[row_of]))
     p = clip_scores(cosines, w)
     alike = pair_cosines(read, read, (rows.units[rows.pairs[0]], rows.pairs[1]))
     s, best = group_maxima(alike, rows.pairs[0], len(rows.units))
@@ -61,6 +61,6 @@ def score_images(
         scores=group_means(p, row_of, n),
         reference_scores=with_references if rows.has_references else None,
         details=details,
-        n_unreadable=int(np.count_nonzero(unreadable[picture_of])),
+        n_unreadable=int(np.count_nonzero(unreadable[image_of])),
         n_unlike=int(np.count_nonzero(unlike)),
     )

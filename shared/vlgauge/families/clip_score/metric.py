@@ -30,7 +30,7 @@ from vlgauge.families.clip_score.token_idf import (
 from vlgauge.families.clip_score.vectors import ClipVectors
 from vlgauge.families.clip_score.video_rows import score_videos
 from vlgauge.inputs.images.lazy_images import unique_images
-from vlgauge.inputs.video.frames import DEFAULT_FRAMES, FrameCount, check_n_frames, video_pictures
+from vlgauge.inputs.video.frames import DEFAULT_FRAMES, FrameCount, check_n_frames, video_images
 from vlgauge.models.clip.backbones import find_backbone, may_be_multilingual
 
 PROMPT = "A photo depicts "
@@ -132,9 +132,9 @@ class ClipScoreMetric(Metric):
         return_details = return_details or self.clip.details
         more: dict[str, Any] = {}
         if self.config_name == "image":
-            pictures, picture_of = unique_images(seen)
+            distinct, image_of = unique_images(seen)
             own: dict[str, Any] = {"prompt": self.prompt, "w": self.w, "clamp": self.variant == "paper"}
-            scored = score_images(vectors, rows, pictures, picture_of, **own, on_error=self.clip.on_error)
+            scored = score_images(vectors, rows, distinct, image_of, **own, on_error=self.clip.on_error)
         else:
             scored, more = self._score_videos(vectors, rows, seen, return_details)
         if self.calibration is not None:
@@ -217,7 +217,7 @@ class ClipScoreMetric(Metric):
         batch = self.emscore_batch_size if self.variant == "emscore" else None
         words = "none" if idf is None else f"{idf.name}@{idf.digest[:8]}"
         fields = {"idf": words, "frames": self._frames(cells), **({} if batch is None else {"emscore_batch": batch})}
-        videos = video_pictures(cells, n_frames=self.n_frames, on_error=self.clip.on_error, progress=self.progress)
+        videos = video_images(cells, n_frames=self.n_frames, on_error=self.clip.on_error, progress=self.progress)
         scored = score_videos(
             vectors,
             rows,

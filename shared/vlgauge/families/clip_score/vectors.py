@@ -24,22 +24,22 @@ class ClipVectors:
     progress: Progress = None
 
     def images(
-        self, pictures: Sequence[LazyImage], on_error: Literal["raise", "nan"]
+        self, lazy_images: Sequence[LazyImage], on_error: Literal["raise", "nan"]
     ) -> tuple[Vectors, npt.NDArray[np.bool_]]:
         """Encode images.
 
         Args:
-            pictures: The images.
+            lazy_images: The images.
             on_error: ``"nan"`` returns NaN for unreadable images, ``"raise"`` raises.
 
         Returns:
             L2-normalized embeddings, shape ``(n, d)``, float32, NaN for unreadable images, and whether each image was
             unreadable, shape ``(n,)``. d is 0 if there are no images.
         """
-        if not pictures:
+        if not lazy_images:
             return np.zeros((0, 0), np.float32), np.zeros(0, dtype=bool)
         hidden = self.encoder.image_hidden(
-            pictures, adapter=self.adapter, batch_size=self.batch_size, on_error=on_error, progress=self.progress
+            lazy_images, adapter=self.adapter, batch_size=self.batch_size, on_error=on_error, progress=self.progress
         )
         return unit_rows(self.encoder.project(hidden, "image", self.adapter)), np.isnan(hidden).any(axis=1)
 

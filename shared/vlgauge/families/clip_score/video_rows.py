@@ -92,8 +92,8 @@ def video_bags(
     Returns:
         The bags, the index of the bag of each row, shape ``(n,)``, and the number of unreadable rows.
     """
-    pictures, frames_of = _distinct_frames(videos)
-    seen, unreadable = vectors.images(pictures, on_error)
+    images, frames_of = _distinct_frames(videos)
+    seen, unreadable = vectors.images(images, on_error)
     bags: dict[tuple[int, ...], int] = {}
     video_of = np.array([bags.setdefault(tuple(frames), len(bags)) for frames in frames_of], dtype=np.intp)
     broken = np.array([bool(unreadable[list(bag)].any()) if bag else False for bag in bags], dtype=bool)
@@ -107,18 +107,18 @@ def video_bags(
 
 def _distinct_frames(videos: Videos) -> tuple[list[LazyImage], list[list[int]]]:
     """Return the distinct frames, and the frames of each video as indices among them."""
-    keys = [[_identity(picture) for picture in frames or ()] for frames in videos]
-    pictures: dict[Any, LazyImage] = {}
+    keys = [[_identity(image) for image in frames or ()] for frames in videos]
+    images: dict[Any, LazyImage] = {}
     for own, frames in zip(keys, videos, strict=True):
-        for key, picture in zip(own, frames or (), strict=True):
-            pictures.setdefault(key, picture)
-    numbers = {key: number for number, key in enumerate(pictures)}
-    return list(pictures.values()), [[numbers[key] for key in own] for own in keys]
+        for key, image in zip(own, frames or (), strict=True):
+            images.setdefault(key, image)
+    numbers = {key: number for number, key in enumerate(images)}
+    return list(images.values()), [[numbers[key] for key in own] for own in keys]
 
 
-def _identity(picture: LazyImage) -> Any:
+def _identity(image: LazyImage) -> Any:
     try:
-        return picture.key
+        return image.key
     except UsageError:
         # The file does not exist any more. The encoder raises an error or returns NaN.
         return object()
@@ -134,7 +134,7 @@ def _video_details(
     videos: Videos,
 ) -> list[dict[str, Any]]:
     """Return P, R, fine and coarse of each row, the frames that were used, and the best frame of every token."""
-    numbers = [[getattr(picture, "index", i) for i, picture in enumerate(video or ())] for video in videos]
+    numbers = [[getattr(image, "index", i) for i, image in enumerate(video or ())] for video in videos]
     # Columns of lists of different lengths are no array.
     notes = [{"frames": own, **note, "tokens": []} for own, note in zip(numbers, rows.describe(), strict=True)]
     for unit, row in zip(rows.units.tolist(), rows.row_of_unit.tolist(), strict=True):

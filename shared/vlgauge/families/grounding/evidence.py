@@ -18,7 +18,7 @@ STORIES_AT_ONCE = 16  # number of stories whose decoded images are in memory at 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
 Encode = Callable[[Sequence[LazyImage]], Floats]
-"""Function that returns the L2-normalized embeddings of images, shape ``(n_pictures, d)``."""
+"""Function that returns the L2-normalized embeddings of images, shape ``(n_images, d)``."""
 
 
 @dataclass(frozen=True)
@@ -128,8 +128,8 @@ def encode_stories(
         cells = [None] * len(rows[chunk]) if images is None else images[chunk]
         source = regions if isinstance(regions, RegionSource) else regions[chunk]
         seen = regions_of(cells, source, first_story=start, top_k=top_k, min_score=min_score)
-        pictures = [region.picture for story in seen for image in story for region in image]
-        vectors = encode(pictures) if pictures else np.zeros((0, text.shape[1]))
+        crops = [region.image for story in seen for image in story for region in image]
+        vectors = encode(crops) if crops else np.zeros((0, text.shape[1]))
         ends = np.cumsum([sum(map(len, story)) for story in seen])[:-1]
         for own, part, story in zip(rows[chunk], np.split(vectors, ends), seen, strict=True):
             every = [(j, k, one.box, one.score) for j, image in enumerate(story) for k, one in enumerate(image)]

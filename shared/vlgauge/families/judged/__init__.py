@@ -6,7 +6,7 @@ from vlgauge.families.judged.metric import (
     JudgeMetric,
     check_model,
     describe_answer,
-    pictures_of,
+    lazy_images_of,
 )
 from vlgauge.families.judged.question_graphs import (
     QuestionGraph,
@@ -32,8 +32,8 @@ __all__ = [
     "describe_answer",
     "dsg_score",
     "graph_of",
+    "lazy_images_of",
     "parse_graph",
-    "pictures_of",
     "scene_graph_questions",
     "writing_prompt",
 ]

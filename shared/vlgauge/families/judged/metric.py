@@ -211,7 +211,7 @@ def check_model(name: str, model: Any) -> Any:
     return model
 
 
-def pictures_of(images: Sequence[Sequence[Mapping[str, Any]]]) -> list[WholeImage]:
+def lazy_images_of(images: Sequence[Sequence[Mapping[str, Any]]]) -> list[WholeImage]:
     """Return the image of each row. Rows with equal images share one object."""
-    pictures, which = unique_images(images)
-    return [pictures[int(i)] for i in np.asarray(which)]
+    distinct, which = unique_images(images)
+    return [distinct[int(i)] for i in np.asarray(which)]

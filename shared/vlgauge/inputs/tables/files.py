@@ -45,7 +45,7 @@ Rows = list[dict[str, Any]]
 
 FILE = "FILE"
 _CALLED: ContextVar[str] = ContextVar("_CALLED", default=FILE)
-PICTURED = ("images", "videos")
+MEDIA_COLUMNS = ("images", "videos")
 _SHEETS = ("xls", "xlsm", "ods")
 _SEPARATORS = {",": "commas", "\t": "tabs"}
 _SHOWN_COLUMNS, _SHOWN_CHARACTERS = 10, 60
@@ -373,7 +373,7 @@ def make_paths_absolute(columns: Mapping[str, list[Any] | None], file: str) -> d
     """
     folder = (Path.cwd() if file == "-" else Path(file).absolute().parent).as_posix()
     return {
-        name: [_make_absolute(cell, folder) for cell in cells] if name in PICTURED and cells is not None else cells
+        name: [_make_absolute(cell, folder) for cell in cells] if name in MEDIA_COLUMNS and cells is not None else cells
         for name, cells in columns.items()
     }
 

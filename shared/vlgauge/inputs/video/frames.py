@@ -76,7 +76,7 @@ def check_n_frames(n_frames: Any) -> FrameCount:
 
 # -- Frames as images -------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
-class FramePicture:
+class FrameImage:
     """Frame of a video file, in upright RGB because frames are resized after the conversion.
 
     Attributes:
@@ -113,7 +113,7 @@ class FramePicture:
         return self.chosen.fetch(self.index)
 
 
-def video_pictures(
+def video_images(
     cells: Sequence[Mapping[str, Any]],
     *,
     n_frames: FrameCount = None,
@@ -144,7 +144,7 @@ def video_pictures(
                 raise
             return None, False
 
-    pictures: list[list[LazyImage] | None] = []
+    images: list[list[LazyImage] | None] = []
     n_cut = 0
     executor = ThreadPoolExecutor(min(_MAX_THREADS, os.cpu_count() or 1))
     try:
@@ -152,7 +152,7 @@ def video_pictures(
             # Run each in a copy of this context, which contains the sandbox setting.
             threads = [executor.submit(copy_context().run, read, row) for row in range(len(cells))]
             for frames, cut_short in (thread.result() for thread in threads):
-                pictures.append(frames)
+                images.append(frames)
                 n_cut += cut_short
                 advance(1)
     finally:
@@ -162,7 +162,7 @@ def video_pictures(
             f"{n_cut} of {len(cells)} videos ended before their stated end; their frames are sampled from the "
             "decoded part"
         )
-    return pictures
+    return images
 
 
 def check_video(cell: Mapping[str, Any], place: str) -> None:
@@ -190,7 +190,7 @@ def _cell_frames(cell: Mapping[str, Any], n_frames: FrameCount, place: str) -> t
     first, stop, cut_short = plan
     indices = sample_indices(first, stop, n_frames)
     chosen = ChosenFrames(source, sorted(set(indices)))
-    return [FramePicture(chosen, index) for index in indices], cut_short
+    return [FrameImage(chosen, index) for index in indices], cut_short
 
 
 def _plan_frames(source: VideoSource, n_frames: int | Literal["all"], start: float | None, end: float | None) -> Plan:

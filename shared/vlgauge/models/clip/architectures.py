@@ -19,7 +19,7 @@ OPENAI_STD: Colour = (0.26862954, 0.26130258, 0.27577711)
 HALF: Colour = (0.5, 0.5, 0.5)
 
 HUB_FILE = "open_clip_model.safetensors"
-TOKENIZER, PICTURE_SETTINGS = "tokenizer.json", "preprocessor_config.json"
+TOKENIZER, IMAGE_SETTINGS = "tokenizer.json", "preprocessor_config.json"
 # File name of conversions from the older pickles.
 CONVERTED_HUB_FILE = "open_clip_pytorch_model.safetensors"
 
@@ -94,7 +94,7 @@ class ClipArchitecture:
     @property
     def further_files(self) -> tuple[str, ...]:
         """Files that belong to the weights and define the preprocessing of texts and images."""
-        return (TOKENIZER, PICTURE_SETTINGS) if self.tokens in ("lower", "canonicalize") else ()
+        return (TOKENIZER, IMAGE_SETTINGS) if self.tokens in ("lower", "canonicalize") else ()
 
 
 def read_backbones(file: Path) -> dict[str, ClipArchitecture]:

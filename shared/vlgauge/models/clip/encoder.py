@@ -23,9 +23,9 @@ from vlgauge.models.clip.architectures import ClipArchitecture
 from vlgauge.models.clip.demo import DEMO_NAME, warn_of_demo
 from vlgauge.models.clip.heads import Adapter
 from vlgauge.models.clip.pixels import (
-    PictureId,
+    ImageId,
     decode_batches,
-    distinct_pictures,
+    distinct_images,
     preprocessing,
     skip_rest,
     sort_ids,
@@ -100,7 +100,7 @@ class ClipEncoder:
 
     def image_hidden(
         self,
-        pictures: Sequence[LazyImage],
+        images: Sequence[LazyImage],
         *,
         adapter: Adapter | None = None,
         batch_size: int = 64,
@@ -110,14 +110,14 @@ class ClipEncoder:
         """Encode images, without the projection.
 
         Args:
-            pictures: Images. See `vlgauge.inputs.images.lazy_images`.
+            images: Images. See `vlgauge.inputs.images.lazy_images`.
             adapter: Adapter, used only for a ResNet, whose attention pool is its head.
             batch_size: Number of images per forward pass.
             on_error: ``"raise"``, or ``"nan"`` to return NaN for images that cannot be read.
             progress: Progress bar setting. See `vlgauge.core.progress`.
 
         Returns:
-            Hidden states, shape ``(n_pictures, width)``, float32. The rows of a ResNet are already pooled and
+            Hidden states, shape ``(n_images, width)``, float32. The rows of a ResNet are already pooled and
             projected, with width `embed_width`.
 
         Raises:
@@ -131,7 +131,7 @@ class ClipEncoder:
         check_fork()
         head = adapter.tensors if adapter is not None and self.row.resnet else None
         stores = {convert: self._image_store(convert, adapter if head else None) for convert in ("early", "late")}
-        if pictures and self.row.name == DEMO_NAME:
+        if images and self.row.name == DEMO_NAME:
             warn_of_demo("CLIP")
         run = AutoBatchSize(lambda squares: list(self._towers.image(squares, head)))
 
@@ -141,7 +141,7 @@ class ClipEncoder:
             return vectors
 
         ids, rows = encode_images(
-            pictures, self.row, stores, forward, batch_size=batch_size, on_error=on_error, progress=progress
+            images, self.row, stores, forward, batch_size=batch_size, on_error=on_error, progress=progress
         )
         return _stack(ids, rows, self._width("image"))
 
@@ -264,7 +264,7 @@ class ClipEncoder:
 
 
 def encode_images(
-    pictures: Sequence[LazyImage],
+    images: Sequence[LazyImage],
     row: ClipArchitecture,
     stores: Mapping[str, LayeredStore],
     forward: Callable[[Sequence[np.ndarray]], Iterable[np.ndarray]],
@@ -273,11 +273,11 @@ def encode_images(
     on_error: str = "raise",
     progress: Progress = None,
     what: str = "images",
-) -> tuple[list[PictureId | None], dict[PictureId, np.ndarray]]:
+) -> tuple[list[ImageId | None], dict[ImageId, np.ndarray]]:
     """Encode each distinct image once, unless its features are stored.
 
     Args:
-        pictures: The images.
+        images: The images.
         row: Preprocessing of the images.
         stores: Stores of features by the way of RGB conversion. New features are added.
         forward: Function that encodes preprocessed images, each of shape ``(size, size, 3)``, uint8.
@@ -292,13 +292,13 @@ def encode_images(
     Raises:
         ValueError: If an image cannot be read with ``on_error="raise"``.
     """
-    ids, distinct = distinct_pictures(pictures, on_error)
-    rows: dict[PictureId, np.ndarray] = {}
+    ids, distinct = distinct_images(images, on_error)
+    rows: dict[ImageId, np.ndarray] = {}
     for convert, store in stores.items():
         known = store.get([key for kind, key in distinct if kind == convert])
         rows.update({(convert, key): vector for key, vector in known.items()})
     new = sort_ids(distinct, set(distinct) - set(rows))
-    skip_rest(pictures, {id(distinct[name]) for name in new})
+    skip_rest(images, {id(distinct[name]) for name in new})
     note = f"Encoding {what} ({len(rows)} of {len(distinct)} known)"
     wanted = [distinct[name] for name in new]
     try:

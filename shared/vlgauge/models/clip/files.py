@@ -13,7 +13,7 @@ from vlgauge.core.files import DATA, read_json
 from vlgauge.models.clip.architectures import (
     CONVERTED_HUB_FILE,
     HUB_FILE,
-    PICTURE_SETTINGS,
+    IMAGE_SETTINGS,
     TOKENIZER,
     ClipArchitecture,
 )
@@ -93,18 +93,18 @@ def tokenizer_file(row: ClipArchitecture, weights: str | Path | None) -> Path | 
     return path
 
 
-def with_own_pictures(row: ClipArchitecture, weights: str | Path | None) -> ClipArchitecture:
+def with_own_images(row: ClipArchitecture, weights: str | Path | None) -> ClipArchitecture:
     """Return the backbone with the resizing filter of its image settings file, if it has one.
 
     Raises:
         ValueError: If the file has another image size or an unsupported filter.
     """
-    if PICTURE_SETTINGS not in row.further_files:
+    if IMAGE_SETTINGS not in row.further_files:
         return row
     if weights is None:
-        path = hub_file_at(*_on_hub(row, (PICTURE_SETTINGS,)))
+        path = hub_file_at(*_on_hub(row, (IMAGE_SETTINGS,)))
     else:
-        path = find_given_file(weights, "weights", row.files).parent / PICTURE_SETTINGS
+        path = find_given_file(weights, "weights", row.files).parent / IMAGE_SETTINGS
         if not path.is_file():
             return row
     found = read_json(path, "`weights`")
@@ -114,7 +114,7 @@ def with_own_pictures(row: ClipArchitecture, weights: str | Path | None) -> Clip
     if sides != {row.size} or kind is None:
         raise UsageError.about(
             "weights",
-            f"must have the {PICTURE_SETTINGS} of {row.name} next to them, with {row.size} pixels and a bilinear "
+            f"must have the {IMAGE_SETTINGS} of {row.name} next to them, with {row.size} pixels and a bilinear "
             f"or bicubic filter, got a different one in {str(path)!r}",
         )
     return replace(row, interpolation=kind)

@@ -28,7 +28,7 @@ from vlgauge.models.clip.files import (
     paper_adapter,
     paper_adapter_path,
     tokenizer_file,
-    with_own_pictures,
+    with_own_images,
 )
 from vlgauge.models.clip.heads import FORMAT, FULL_FORMAT, Adapter, safetensors_metadata
 from vlgauge.models.clip.model import build_model, tokens_of
@@ -271,7 +271,7 @@ def _resolve_weights(backbone: str | ClipArchitecture | None, weights: str | Pat
     _check_path("weights", weights)
     if profile == "paper":
         path, tokenizer = find_weights(row, weights), tokenizer_file(row, weights)
-        row = with_own_pictures(row, weights)
+        row = with_own_images(row, weights)
         digest = joint_digest([path, *([tokenizer] if tokenizer else [])])
         return _Weights(row, path, digest, lambda: read_state(path, row), tokenizer=tokenizer)
     if weights is not None:

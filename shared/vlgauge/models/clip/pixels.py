@@ -26,7 +26,7 @@ BATCHES_AHEAD = 2
 
 Item = TypeVar("Item")
 
-PictureId: TypeAlias = tuple[str, bytes]
+ImageId: TypeAlias = tuple[str, bytes]
 """``convert`` and ``key`` of an image. Images with equal ids have equal pixels."""
 
 _FILTERS = {"bicubic": Image.Resampling.BICUBIC, "bilinear": Image.Resampling.BILINEAR}
@@ -35,7 +35,7 @@ _FILTERS = {"bicubic": Image.Resampling.BICUBIC, "bilinear": Image.Resampling.BI
 _SLENDER = 100
 
 
-def square(picture: Image.Image, row: ClipArchitecture) -> np.ndarray:
+def square(image: Image.Image, row: ClipArchitecture) -> np.ndarray:
     """Resize and crop an image to the input size of the image tower.
 
     The shorter side is resized to `size` and the longer side to ``int(size * long / short)``, followed by a center crop
@@ -45,19 +45,19 @@ def square(picture: Image.Image, row: ClipArchitecture) -> np.ndarray:
         RGB pixels, shape ``(size, size, 3)``, uint8.
     """
     if row.rgb_first:
-        picture.info.pop("transparency", None)
-        picture = picture.convert("RGB")
-    width, height = picture.size
+        image.info.pop("transparency", None)
+        image = image.convert("RGB")
+    width, height = image.size
     size, kind = row.size, _FILTERS[row.interpolation]
     if row.resize == "squash":
-        cut = picture.resize((size, size), kind)
+        cut = image.resize((size, size), kind)
     elif max(width, height) > _SLENDER * min(width, height):
-        cut = picture.resize((size, size), kind, box=_centre(width, height, size))
+        cut = image.resize((size, size), kind, box=_centre(width, height, size))
     else:
         short = min(width, height)
         wide, high = int(size * width / short), int(size * height / short)
         left, top = int(round((wide - size) / 2.0)), int(round((high - size) / 2.0))  # noqa: RUF046
-        cut = picture.resize((wide, high), kind).crop((left, top, left + size, top + size))
+        cut = image.resize((wide, high), kind).crop((left, top, left + size, top + size))
     # Avoid Pillow's warning about lost transparency. As everywhere, images are scored without their alpha channel.
     cut.info.pop("transparency", None)
     return np.asarray(cut.convert("RGB"))
@@ -75,7 +75,7 @@ def _centre(width: int, height: int, size: int) -> tuple[float, float, float, fl
     return (start, 0.0, end, float(height)) if width > height else (0.0, start, float(width), end)
 
 
-def prepare_image(picture: LazyImage, row: ClipArchitecture) -> np.ndarray:
+def prepare_image(image: LazyImage, row: ClipArchitecture) -> np.ndarray:
     """Open an image and preprocess it with `square`.
 
     Returns:
@@ -84,50 +84,50 @@ def prepare_image(picture: LazyImage, row: ClipArchitecture) -> np.ndarray:
     Raises:
         ValueError: If the image cannot be read.
     """
-    opened = picture.open()
+    opened = image.open()
     try:
         return square(opened, row)
     except (ValueError, OSError) as error:
-        raise UsageError.about(picture.place, f"must be a readable image, got one that fails with: {error}") from error
+        raise UsageError.about(image.place, f"must be a readable image, got one that fails with: {error}") from error
 
 
-def distinct_pictures(
-    pictures: Sequence[LazyImage], on_error: str
-) -> tuple[list[PictureId | None], dict[PictureId, LazyImage]]:
+def distinct_images(
+    images: Sequence[LazyImage], on_error: str
+) -> tuple[list[ImageId | None], dict[ImageId, LazyImage]]:
     """Deduplicate images.
 
     Args:
-        pictures: The images.
+        images: The images.
         on_error: ``"raise"`` to raise errors of unreadable files.
 
     Returns:
         Id of each image, or None if its file cannot be read, and one image per id.
     """
-    ids: list[PictureId | None] = []
-    distinct: dict[PictureId, LazyImage] = {}
-    for picture in pictures:
+    ids: list[ImageId | None] = []
+    distinct: dict[ImageId, LazyImage] = {}
+    for image in images:
         try:
-            name = (picture.convert, picture.key)
+            name = (image.convert, image.key)
         except UsageError as error:
             if on_error == "raise" or not is_of_item(error):
                 raise
             ids.append(None)
             continue
-        distinct.setdefault(name, picture)
+        distinct.setdefault(name, image)
         ids.append(name)
     return ids, distinct
 
 
-def sort_ids(distinct: dict[PictureId, LazyImage], ids: Iterable[PictureId]) -> list[PictureId]:
+def sort_ids(distinct: dict[ImageId, LazyImage], ids: Iterable[ImageId]) -> list[ImageId]:
     """Sort ids by content only, keeping images from the same file together."""
     return sorted(ids, key=lambda name: (getattr(distinct[name], "order", name[1]), name))
 
 
-def skip_rest(pictures: Sequence[LazyImage], needed: set[int]) -> None:
+def skip_rest(images: Sequence[LazyImage], needed: set[int]) -> None:
     """Call ``skip()`` on the images that are not needed, so that shared images can be released."""
-    for picture in pictures:
-        if id(picture) not in needed and hasattr(picture, "skip"):
-            picture.skip()
+    for image in images:
+        if id(image) not in needed and hasattr(image, "skip"):
+            image.skip()
 
 
 def preprocessing(row: ClipArchitecture, convert: str) -> dict[str, Any]:
@@ -150,7 +150,7 @@ def preprocessing(row: ClipArchitecture, convert: str) -> dict[str, Any]:
 
 @contextmanager
 def decode_batches(
-    pictures: Sequence[LazyImage], row: ClipArchitecture, batch_size: int
+    images: Sequence[LazyImage], row: ClipArchitecture, batch_size: int
 ) -> Iterator[Iterator[list[np.ndarray | UsageError]]]:
     """Decode and preprocess images in batches, using a thread pool.
 
@@ -161,17 +161,15 @@ def decode_batches(
         Iterator over batches of `batch_size` items, in input order. Each item is an image of shape ``(size, size, 3)``,
         uint8, or the error raised for it.
     """
-    workers = max(1, min(8, os.cpu_count() or 1, len(pictures)))
+    workers = max(1, min(8, os.cpu_count() or 1, len(images)))
     executor = ThreadPoolExecutor(workers, "vlgauge-decode")
 
     def decoded() -> Iterator[list[np.ndarray | UsageError]]:
-        batches = split_batches(pictures, batch_size)
+        batches = split_batches(images, batch_size)
         waiting: deque[list[Future[np.ndarray | UsageError]]] = deque()
         while True:
             for batch in islice(batches, BATCHES_AHEAD + 1 - len(waiting)):
-                waiting.append(
-                    [executor.submit(copy_context().run, _prepare_or_error, picture, row) for picture in batch]
-                )
+                waiting.append([executor.submit(copy_context().run, _prepare_or_error, image, row) for image in batch])
             if not waiting:
                 return
             yield [future.result() for future in waiting.popleft()]
@@ -199,10 +197,10 @@ def split_batches(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
     return (items[start : start + size] for start in range(0, len(items), size))
 
 
-def _prepare_or_error(picture: LazyImage, row: ClipArchitecture) -> np.ndarray | UsageError:
+def _prepare_or_error(image: LazyImage, row: ClipArchitecture) -> np.ndarray | UsageError:
     try:
         with keep_large_until_done():
-            return prepare_image(picture, row)
+            return prepare_image(image, row)
     except UsageError as error:
         if not is_of_item(error):
             raise

@@ -57,7 +57,7 @@ def read_authors_regions(
         entries[image] = {"boxes": [box for _, box, _ in regions], "scores": [score for score, _, _ in regions]}
         if crops is not None:
             names = [f"{image}_{text}{ending}" for _, _, text in regions]
-            entries[image]["crops"] = [_picture(Path(crops) / name, image) for name in names]
+            entries[image]["crops"] = [_image(Path(crops) / name, image) for name in names]
     return entries
 
 
@@ -100,7 +100,7 @@ def _box(text: str | None, place: str) -> list[float]:
     raise UsageError.about("table", f"must have a box [x1, y1, x2, y2] in each row, got {text!r:.60} in {place}")
 
 
-def _picture(path: Path, image: str) -> str:
+def _image(path: Path, image: str) -> str:
     if not path.is_file():
         raise UsageError.about(
             "crops", f"must have an image file for each box, got no {path.name!r} for image {image!r}"

@@ -31,12 +31,12 @@ class Region:
     """Region of an image.
 
     Attributes:
-        picture: The image content of the region.
+        image: The image content of the region.
         box: Left, top, right, bottom in pixels. None for a crop without a box.
         score: Score of the detector. None without a score.
     """
 
-    picture: LazyImage
+    image: LazyImage
     box: Box | None
     score: float | None
 
@@ -153,8 +153,8 @@ def crops_of(
     size, mode = head
     for i, (box, score) in enumerate(zip(boxes, scores, strict=True)):
         name = f"{place}, region {i}"
-        picture = WholeCrop(whole, box, name, mode) if box == (0, 0, *size) else ImageCrop(whole, box, name)
-        regions.append(Region(picture, box, score))
+        image = WholeCrop(whole, box, name, mode) if box == (0, 0, *size) else ImageCrop(whole, box, name)
+        regions.append(Region(image, box, score))
     return regions
 
 
@@ -168,8 +168,8 @@ def image_head(cell: Cell, place: str) -> ImageHead:
         return cells.image_head(cell, place)
     except Exception:
         # Decode the image instead, which raises an error with the reason.
-        picture = open_image(cell, place, convert="late")
-        return picture.size, picture.mode
+        image = open_image(cell, place, convert="late")
+        return image.size, image.mode
 
 
 def convert_regions(
@@ -202,9 +202,9 @@ def convert_regions(
     regions = []
     for i in select_regions(scores, top_k=top_k, min_score=min_score):
         crop_place = f"{place}[{i}]"
-        picture = WholeImage(image_cell(crops[i], crop_place), crop_place, "early")
+        image = WholeImage(image_cell(crops[i], crop_place), crop_place, "early")
         x1, y1, x2, y2 = map(round, boxes[i]) if boxes else (0, 0, 0, 0)
-        regions.append(Region(picture, (x1, y1, x2, y2) if boxes else None, scores[i]))
+        regions.append(Region(image, (x1, y1, x2, y2) if boxes else None, scores[i]))
     return regions
 
 

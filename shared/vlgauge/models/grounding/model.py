@@ -120,9 +120,9 @@ class GroundingModel:
         heads = sum(matrix.nbytes for matrix in vars(self.heads).values())
         return heads + (getattr(self._encoder, "n_bytes", 0) or 0)
 
-    def regions(self, pictures: Sequence[LazyImage], *, batch_size: int = 64, progress: Progress = None) -> Floats:
-        """Return L2-normalized embeddings of regions, shape ``(n_pictures, d)``."""
-        return self.heads.image(self._encoder.image_hidden(pictures, batch_size=batch_size, progress=progress))
+    def regions(self, images: Sequence[LazyImage], *, batch_size: int = 64, progress: Progress = None) -> Floats:
+        """Return L2-normalized embeddings of regions, shape ``(n_images, d)``."""
+        return self.heads.image(self._encoder.image_hidden(images, batch_size=batch_size, progress=progress))
 
     def words(self, vectors: npt.ArrayLike) -> Floats:
         """Return L2-normalized embeddings of words, shape ``(n, d)``, from their word vectors.

@@ -142,9 +142,9 @@ class VisionEncoder:
         return weights + process_memory.bytes_of(self._scope)
 
     def image_hidden(
-        self, pictures: Sequence[LazyImage], *, batch_size: int = 64, progress: Progress = None
+        self, images: Sequence[LazyImage], *, batch_size: int = 64, progress: Progress = None
     ) -> np.ndarray:
-        """Return the pooled features of images, shape ``(n_pictures, width)``, float32.
+        """Return the pooled features of images, shape ``(n_images, width)``, float32.
 
         See `ClipEncoder.image_hidden`.
 
@@ -155,7 +155,7 @@ class VisionEncoder:
         check_fork()
         stores = {kind: self._store(kind) for kind in ("early", "late")}
         ids, rows = encode_images(
-            pictures, self.row, stores, self.forward, batch_size=batch_size, progress=progress, what="regions"
+            images, self.row, stores, self.forward, batch_size=batch_size, progress=progress, what="regions"
         )
         width = self._model.config.pooler_output_size
         return np.stack([rows[name] for name in ids if name]) if ids else np.zeros((0, width), np.float32)

@@ -93,9 +93,9 @@ def load_clip_t5(files: JudgeFiles, tower: JudgeFiles, dtype: Any, device: str) 
         return torch.cat(halves, dim=1)
 
     model.get_image_features = sight  # as in the models of transformers, so that features are cached
-    pictures = transformers.AutoImageProcessor.from_pretrained(str(tower.folder), backend="pil", **common)
+    images = transformers.AutoImageProcessor.from_pretrained(str(tower.folder), backend="pil", **common)
     tokenizer = transformers.AutoTokenizer.from_pretrained(str(files.folder), trust_remote_code=False, **common)
-    return Parts("clip_t5", model, tokenizer, SimpleNamespace(image_processor=pictures), embedded)
+    return Parts("clip_t5", model, tokenizer, SimpleNamespace(image_processor=images), embedded)
 
 
 def _state(files: JudgeFiles) -> dict[str, torch.Tensor]:

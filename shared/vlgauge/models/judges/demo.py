@@ -19,7 +19,7 @@ from vlgauge.models.judges.questions import Answer, Floats, PromptTemplate, Ques
 
 # Cosines of the demo CLIP at which the belief is 0 and 1. The cosine of an image is about -0.1 with the caption of
 # another image, 0.38 with a wrong color, and 0.55 with its own caption.
-_OF_PICTURES = (0.1, 0.6)
+_OF_IMAGES = (0.1, 0.6)
 _OF_TEXTS = (0.4, 1.0)
 _SPREAD = 1.0  # standard deviation of the digits around the belief, in digits
 _ON_DIGITS = 0.98  # the remaining probability is for other tokens
@@ -69,7 +69,7 @@ class DemoJudge:
     ) -> list[Answer]:
         """Return answers such as ``0.7`` for an image and ``{"score": 71, "reason": ...}`` for text only."""
         return [
-            _reason(belief) if question.again else _number(belief) if question.picture is not None else _object(belief)
+            _reason(belief) if question.again else _number(belief) if question.image is not None else _object(belief)
             for question, belief in zip(questions, self._beliefs(questions, batch_size, progress), strict=True)
         ]
 
@@ -100,17 +100,17 @@ class DemoJudge:
         order = {text: row for row, text in enumerate(texts)}
         hidden = self._encoder.text_hidden(list(order), batch_size=batch_size, progress=progress)
         read = self._unit(hidden.end, "text")
-        images = [one.picture for one in questions if one.picture is not None]
+        images = [one.image for one in questions if one.image is not None]
         pixels = self._encoder.image_hidden(images, batch_size=batch_size, progress=progress)
-        pictures = iter(self._unit(pixels, "image"))
+        image_vectors = iter(self._unit(pixels, "image"))
         found = []
         for one in questions:
             rows = [read[order[text.replace("<|", "< |")]] for text in one.captions]
-            if one.picture is None:
+            if one.image is None:
                 found.append(max((_belief(rows[0] @ row, _OF_TEXTS) for row in rows[1:]), default=0.0))
                 continue
             *known, own = rows
-            parts = [_belief(own @ next(pictures), _OF_PICTURES)]
+            parts = [_belief(own @ next(image_vectors), _OF_IMAGES)]
             if known:
                 parts.append(max(_belief(own @ row, _OF_TEXTS) for row in known))
             found.append(sum(parts) / len(parts))

@@ -56,7 +56,7 @@ class ImageFeatureCache:
         self._saved = _create_gradient_guard(self._parameters)
         self._is_known = True
         self._like: Callable[[Sequence[Any], Any], Any]
-        self._keys: ContextVar[Sequence[bytes] | None] = ContextVar("pictures", default=None)
+        self._keys: ContextVar[Sequence[bytes] | None] = ContextVar("images", default=None)
         inner = getattr(model, "model", model)
         self._make: Callable[..., Any] | None = getattr(inner, "get_image_features", None)
         if self._make is not None:
@@ -66,15 +66,15 @@ class ImageFeatureCache:
             inner.get_image_features = stand_in
 
     @contextmanager
-    def of(self, pictures: Sequence[bytes]) -> Iterator[None]:
+    def of(self, images: Sequence[bytes]) -> Iterator[None]:
         """Declare that the image rows passed to the model inside the context are these images, in this order.
 
         Args:
-            pictures: Key of each image. The cache is disabled in the context if one of them is empty.
+            images: Key of each image. The cache is disabled in the context if one of them is empty.
         """
         with self._lock:
             self._forget_older()
-        token = self._keys.set(pictures if all(pictures) else None)
+        token = self._keys.set(images if all(images) else None)
         try:
             yield
         finally:
@@ -97,7 +97,7 @@ class ImageFeatureCache:
         import torch
 
         assert self._make is not None  # only called by the replacement of the method
-        parts = _by_picture(given, len(keys)) if self._is_known else None
+        parts = _by_image(given, len(keys)) if self._is_known else None
         if parts is None:
             return None
         seen = {key: self._kept.get(key) for key in keys}
@@ -168,7 +168,7 @@ def _create_gradient_guard(tensors: Sequence[torch.Tensor]) -> Any:
         return Save.apply(start, *tensors).grad_fn
 
 
-def _by_picture(given: Mapping[str, Any], n: int) -> dict[str, Sequence[torch.Tensor]] | None:
+def _by_image(given: Mapping[str, Any], n: int) -> dict[str, Sequence[torch.Tensor]] | None:
     """Split every input tensor of an image tower by image, or return None if a tensor cannot be split."""
     import torch
 

@@ -38,14 +38,14 @@ class Question:
     Attributes:
         words: Text of the method before, between and after the captions. It has one entry more than `captions`.
         captions: Untrusted captions, which are never parsed as part of a template.
-        picture: The image. None if the method uses text only.
+        image: The image. None if the method uses text only.
         replied: Answer that is attributed to the judge before it is asked again. Empty for none.
         again: The second question, about the same image. None for none.
     """
 
     words: tuple[str, ...]
     captions: tuple[str, ...]
-    picture: LazyImage | None = None
+    image: LazyImage | None = None
     replied: str = ""
     again: "Question | None" = None
 
@@ -64,12 +64,12 @@ class Question:
 
         Questions with equal keys are asked once.
         """
-        return self.text(), self.picture_key, self.replied, "" if self.again is None else self.again.text()
+        return self.text(), self.image_key, self.replied, "" if self.again is None else self.again.text()
 
     @property
-    def picture_key(self) -> bytes:
+    def image_key(self) -> bytes:
         """Key of the image, or empty bytes without an image."""
-        return b"" if self.picture is None else self.picture.key
+        return b"" if self.image is None else self.image.key
 
 
 @dataclass(frozen=True)

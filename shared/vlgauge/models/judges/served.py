@@ -269,8 +269,8 @@ def _turns(question: Question) -> list[dict[str, Any]]:
     """Return a question as messages, with the image before the text."""
     text = _read(question)
     content: Any = text
-    if question.picture is not None:
-        image = {"type": "image_url", "image_url": {"url": _data_url(question.picture)}}
+    if question.image is not None:
+        image = {"type": "image_url", "image_url": {"url": _data_url(question.image)}}
         content = [image, {"type": "text", "text": text}]
     turns = [{"role": "user", "content": content}]
     if question.again is not None:
@@ -286,9 +286,9 @@ def _read(question: Question) -> str:
     )
 
 
-def _data_url(picture: LazyImage) -> str:
+def _data_url(image: LazyImage) -> str:
     """Encode an image as a data URL with lossless PNG in RGB."""
-    opened = picture.open()
+    opened = image.open()
     opened.info.pop("transparency", None)  # avoid Pillow's warning about lost transparency
     stream = io.BytesIO()
     opened.convert("RGB").save(stream, "PNG")

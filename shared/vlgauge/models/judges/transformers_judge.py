@@ -63,12 +63,12 @@ class _Prepared:
     Attributes:
         inputs: The tensors by name.
         answer: Token ids of an answer to be scored.
-        picture: Key of the image. Empty without an image, or if gradients are needed.
+        image: Key of the image. Empty without an image, or if gradients are needed.
     """
 
     inputs: dict[str, torch.Tensor]
     answer: list[int] = field(default_factory=list)
-    picture: bytes = b""  # key of the image, or empty
+    image: bytes = b""  # key of the image, or empty
 
     @property
     def length(self) -> int:
@@ -243,7 +243,7 @@ class LoadedJudge:
         for i, key in enumerate(keys):
             first.setdefault(key, i)
         # Ask all questions about an image in a row, so that its features are still cached.
-        seen = {key: questions[i].picture_key for key, i in first.items()}
+        seen = {key: questions[i].image_key for key, i in first.items()}
         shortest: dict[bytes, int] = {}
         for key in first:
             shortest[seen[key]] = min(len(str(key)), shortest.get(seen[key], sys.maxsize))
@@ -255,7 +255,7 @@ class LoadedJudge:
                 with exact(self._model.device):
                     prepared = [self._check_length(prepare(first[key])) for key in batch]
                     for one, key in zip(prepared, batch, strict=True):
-                        one.picture = seen[key]
+                        one.image = seen[key]
                     for rows in _alike(prepared):
                         for row, result in zip(rows, work([prepared[row] for row in rows]), strict=True):
                             found[batch[row]] = result
@@ -275,7 +275,7 @@ class LoadedJudge:
             seen.append(torch.softmax(logits.float(), dim=-1)[:, self._digits].cpu())
             return logits
 
-        with self._features.of([one.picture for one in batch]):
+        with self._features.of([one.image for one in batch]):
             written = self._model.generate(
                 **inputs, max_new_tokens=longest, logits_processor=LogitsProcessorList([remember])
             )
@@ -313,7 +313,7 @@ class LoadedJudge:
         kept = sorted({place for own in places for place in own})
         # Skip the logits of other positions if the model supports it. An index on the CPU works for any device.
         less = {"logits_to_keep": torch.tensor(kept)} if self._is_decoder and self._takes("logits_to_keep") else {}
-        with self._features.of([one.picture for one in batch]):
+        with self._features.of([one.image for one in batch]):
             logits = self._model(**inputs, **less).logits
         logits = logits if less else logits[:, kept]
         found = []
@@ -346,9 +346,9 @@ class LoadedJudge:
             answer = None if answer is None else self._special.escape_special_tokens(answer)
             text = self._read(question)
             again = "" if question.again is None else self._read(question.again)
-            picture = None if question.picture is None else self._picture(question)
+            image = None if question.image is None else self._image(question)
             if self._parts.kind in ("llava", "clip_t5"):
-                seen = {} if picture is None else self._pixels(picture)
+                seen = {} if image is None else self._pixels(image)
                 if pixels is not None:
                     # A gray image of this size has the same number of tokens.
                     grey = Image.new("RGB", (pixels.shape[-1], pixels.shape[-2]), (128, 128, 128))
@@ -357,11 +357,11 @@ class LoadedJudge:
                     # The code of FLEUR and EXPERT adds an end token to the score, and LLaVA's code adds another one.
                     ends = 2 * str(self._tokenizer.eos_token)
                     text = f"{text} ASSISTANT: {question.replied}{ends}USER: {again}"
-                return self._halves(text, seen, opening, answer, b"" if pixels is not None else question.picture_key)
-            if self._parts.kind == "paligemma" and picture is not None and not again:
-                found = _Prepared(self._behind_picture(text, picture))
+                return self._halves(text, seen, opening, answer, b"" if pixels is not None else question.image_key)
+            if self._parts.kind == "paligemma" and image is not None and not again:
+                found = _Prepared(self._behind_image(text, image))
             else:
-                found = _Prepared(self._apply_template(text, picture, question.replied, again))
+                found = _Prepared(self._apply_template(text, image, question.replied, again))
             if answer is not None:
                 found.answer = list(self._special.plain_ids(answer))
             return found
@@ -381,11 +381,11 @@ class LoadedJudge:
             )
         return one
 
-    def _picture(self, question: Question) -> Image.Image:
+    def _image(self, question: Question) -> Image.Image:
         if self._parts.processor is None:
             raise self._unsuitable("be a model of images and text", ", which is text-only")
-        assert question.picture is not None  # checked by the caller
-        opened = question.picture.open()
+        assert question.image is not None  # checked by the caller
+        opened = question.image.open()
         opened.info.pop("transparency", None)  # avoid Pillow's warning about lost transparency
         image = opened.convert("RGB")
         if self.preparation == "own":
@@ -434,17 +434,17 @@ class LoadedJudge:
             found.answer = whole[len(tail) :]
         return found
 
-    def _pixels(self, picture: Image.Image) -> dict[str, torch.Tensor]:
+    def _pixels(self, image: Image.Image) -> dict[str, torch.Tensor]:
         if self._parts.kind == "clip_t5":
-            return dict(self._parts.processor.image_processor(picture, return_tensors="pt"))
-        return dict(self._parts.processor(text=[_IMAGE], images=[picture], return_tensors="pt"))
+            return dict(self._parts.processor.image_processor(image, return_tensors="pt"))
+        return dict(self._parts.processor(text=[_IMAGE], images=[image], return_tensors="pt"))
 
     @property
     def _template(self) -> str | None:
         source = self._parts.processor if self._parts.processor is not None else self._tokenizer
         return getattr(source, "chat_template", None) or self._tokenizer.chat_template
 
-    def _behind_picture(self, text: str, picture: Image.Image) -> dict[str, torch.Tensor]:
+    def _behind_image(self, text: str, image: Image.Image) -> dict[str, torch.Tensor]:
         """Prepare a question in the format of PaliGemma's training: image tokens, start token, and one line of text."""
         import torch
 
@@ -453,14 +453,14 @@ class LoadedJudge:
         ids = torch.tensor([[*marks, tokenizer.bos_token_id, *self._special.plain_ids(f"{text}\n")]])
         # 0: the tokens of the question attend to each other in both directions.
         by_token = {"attention_mask": torch.ones_like(ids), "token_type_ids": torch.zeros_like(ids)}
-        return {"input_ids": ids, **by_token, **processor.image_processor(picture, return_tensors="pt")}
+        return {"input_ids": ids, **by_token, **processor.image_processor(image, return_tensors="pt")}
 
     def _read(self, question: Question) -> str:
         """Return the text of a question, with all special tokens in captions split."""
         return question.text([self._special.escape_special_tokens(caption) for caption in question.captions])
 
     def _apply_template(
-        self, text: str, picture: Image.Image | None, replied: str, again: str
+        self, text: str, image: Image.Image | None, replied: str, again: str
     ) -> dict[str, torch.Tensor]:
         """Prepare a question with the chat template of the model's files, or without one if they have none."""
         source = self._tokenizer if self._parts.processor is None else self._parts.processor
@@ -470,7 +470,7 @@ class LoadedJudge:
         if self._template is not None:
             content: Any = text
             if self._parts.processor is not None:
-                content = [{"type": "image"}] * (picture is not None) + [{"type": "text", "text": text}]
+                content = [{"type": "image"}] * (image is not None) + [{"type": "text", "text": text}]
             turns = [{"role": "user", "content": content}]
             if again:
                 for role, words in (("assistant", replied), ("user", again)):
@@ -488,14 +488,14 @@ class LoadedJudge:
                 raise self._unsuitable("be a model that answers directly", ", whose template starts a thought", remedy)
             bos = self._tokenizer.bos_token
             special = self._parts.processor is not None and not (bos is not None and prompt.startswith(bos))
-        elif picture is not None:
+        elif image is not None:
             raise self._unsuitable("have a chat template to be asked about images")
-        images = {} if picture is None else {"images": [picture]}
+        images = {} if image is None else {"images": [image]}
         with self._template_told():
             found = source(text=[prompt], add_special_tokens=special, return_tensors="pt", **images)
             # Most processors raise an error in this case. Some models have no image token.
             mark = getattr(self._model.config, "image_token_id", None)
-            if picture is not None and mark is not None and not (found["input_ids"] == mark).any():
+            if image is not None and mark is not None and not (found["input_ids"] == mark).any():
                 raise UsageError("it omits the image")
         return {name: value for name, value in found.items() if self._takes(name)}
 

@@ -43,12 +43,12 @@ def read_abstract50s(
     pairs = read_votes(paths[VOTES_FILE])
     if SENTENCES_FILE not in paths:
         return build_voted_task("abstract50s", pairs, rules)
-    names = _pictures(pairs, paths[SENTENCES_FILE])
+    names = _images(pairs, paths[SENTENCES_FILE])
     named = [replace(pair, image=name) for pair, name in zip(pairs, names, strict=True)]
     return build_voted_task("abstract50s", named, rules, Folder(images, paths[SENTENCES_FILE]))
 
 
-def _pictures(pairs: Sequence[VotedPair], path: Path) -> list[str]:
+def _images(pairs: Sequence[VotedPair], path: Path) -> list[str]:
     owners: dict[str, set[str]] = {}
     for number, item in enumerate(read_matlab(path, ["abs_sent"])["abs_sent"]):
         place, fields = f"image {number} of `{path}`", members(item)

@@ -82,7 +82,7 @@ class GrowingCaptions(Task):
     counts: Sequence[int]
 
     def item_values(self, scores: Sequence[float]) -> Floats:
-        """Compute the rates of each image by both rules, shape ``(4 n_pictures,)``. NaN for left-out rates.
+        """Compute the rates of each image by both rules, shape ``(4 n_images,)``. NaN for left-out rates.
 
         Raises:
             ValueError: If there is not one score per row.
@@ -151,9 +151,9 @@ def read_sdci(files: Sequence[FilePath], *, images: FilePath | None = None, zero
             left_out += 1
             continue
         image = entry(row, "image", (str, Mapping), place)
-        picture = folder.image(image, ENDINGS) if isinstance(image, str) else entry(image, "bytes", bytes, place)
+        content = folder.image(image, ENDINGS) if isinstance(image, str) else entry(image, "bytes", bytes, place)
         predictions += [*right, *wrong]
-        seen += [picture] * (2 * len(right))
+        seen += [content] * (2 * len(right))
         counts.append(len(right))
     groups = [str(number) for number in range(len(counts)) for _ in KINDS]
     columns = {"predictions": predictions, "images": seen}

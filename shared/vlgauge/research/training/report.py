@@ -11,7 +11,7 @@ from vlgauge.core.writing import atomic_write, write
 from vlgauge.research.training.loop import Progressed
 
 RECORD = "training.json"
-PICTURE = "training.svg"
+IMAGE = "training.svg"
 _MARKED = 100  # maximum number of steps of a curve with markers
 
 
@@ -54,7 +54,7 @@ def write_report(
     if options.plot:
         epochs, what = record["epochs"], [name.removeprefix("training_") for name in figures if "train" in name]
         plots = {w: {side: [one[f"{side}_{w}"] for one in epochs] for side in ("training", "validation")} for w in what}
-        draw_losses(options.output / PICTURE, range(1, len(epochs) + 1), plots, record["kept_epoch"], "epoch")
+        draw_losses(options.output / IMAGE, range(1, len(epochs) + 1), plots, record["kept_epoch"], "epoch")
 
 
 def _fact_rows(record: Mapping[str, Any]) -> str:

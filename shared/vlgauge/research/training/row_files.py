@@ -51,7 +51,7 @@ def text_field(fields: Mapping[str, Any], column: str, place: str) -> str:
     return value
 
 
-def picture_field(fields: Mapping[str, Any], column: str, folder: Path, place: str) -> WholeImage:
+def image_field(fields: Mapping[str, Any], column: str, folder: Path, place: str) -> WholeImage:
     """Return the image named by a column.
 
     Raises:

@@ -48,9 +48,9 @@ class ImageDemo(base.ImageMetric):
         for i, cells in enumerate(images):
             digest, row = 0, []
             for j, cell in enumerate(cells):
-                picture = open_image(cell, f"images[{i}][{j}]", max_pixels=self.max_pixels)
-                digest = zlib.crc32(picture.tobytes(), digest)
-                row.append(picture.size)
+                image = open_image(cell, f"images[{i}][{j}]", max_pixels=self.max_pixels)
+                digest = zlib.crc32(image.tobytes(), digest)
+                row.append(image.size)
             scores.append(digest / 2**32 if row else float("nan"))
             sizes.append(row)
         details = {"sizes": sizes, "captions": predictions, "references": references}

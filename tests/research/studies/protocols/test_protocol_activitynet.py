@@ -17,17 +17,17 @@ def folder(tmp_path):
 
 
 @pytest.fixture
-def pictures(tmp_path):
-    return made.write_pictures(tmp_path / "pictures")
+def images(tmp_path):
+    return made.write_images(tmp_path / "pictures")
 
 
 # -- ActivityNet-FOIL -------------------------------------------------------------------------------------------------
-def test_activitynet_foil(folder, pictures):
-    task = read_activitynet_foil([made.write_activitynet(folder)], videos=pictures)
+def test_activitynet_foil(folder, images):
+    task = read_activitynet_foil([made.write_activitynet(folder)], videos=images)
     assert task.columns["predictions"] == ["A man walks.", "He sits.", "A man walks.", "He runs.", "A dog.", "A cat."]
     assert task.lengths == [2, 2, 1, 1]
     first, reversed_one = task.columns["videos"][:2]
-    assert first == {"path": str(pictures / "v_a.mkv"), "start": 0.0, "end": 5.5}
+    assert first == {"path": str(images / "v_a.mkv"), "start": 0.0, "end": 5.5}
     assert (reversed_one["start"], reversed_one["end"]) == (9.0, 12.0)
     empty = task.columns["videos"][4]
     assert 3.0 == empty["start"] < empty["end"] < 3.001

@@ -31,13 +31,13 @@ def folder(tmp_path):
 
 
 @pytest.fixture
-def pictures(tmp_path):
-    return made.write_pictures(tmp_path / "pictures")
+def images(tmp_path):
+    return made.write_images(tmp_path / "pictures")
 
 
 # -- Flickr8k ---------------------------------------------------------------------------------------------------------
-def test_expert_has_a_row_per_rating(folder, pictures):
-    task = read_flickr8k_expert([made.write_flickr(folder)], images=pictures)
+def test_expert_has_a_row_per_rating(folder, images):
+    task = read_flickr8k_expert([made.write_flickr(folder)], images=images)
     assert task.columns["predictions"] == ["A dog .", "A dog .", "A cat .", "A dog .", "Two cats play ."]
     assert task.columns["references"][0] == ["A dog runs .", "A brown dog .", "The dog runs fast ."]
     assert task.columns["references"][4] == ["Two cats ."]
@@ -45,8 +45,8 @@ def test_expert_has_a_row_per_rating(folder, pictures):
     assert task.groups == ["1", "1", "1", "2", "2"]
     assert task.left_out == {"ratings that are NaN": 1}
     # found under its path, under its name
-    assert task.columns["images"][0] == str(pictures / "Flickr8k_Dataset" / "1.jpg")
-    assert task.columns["images"][4] == str(pictures / "2.jpg")
+    assert task.columns["images"][0] == str(images / "Flickr8k_Dataset" / "1.jpg")
+    assert task.columns["images"][4] == str(images / "2.jpg")
     assert task.rules == {"references": "all", "ratings": "rows"}
 
 
@@ -79,13 +79,13 @@ COMPOSITE = [
 ]
 
 
-def test_composite(folder, pictures):
+def test_composite(folder, images):
     path = folder / "rows.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in COMPOSITE), "utf-8")
-    task = read_composite([path], images=pictures)
+    task = read_composite([path], images=images)
     assert task.columns["predictions"] == ["A dog.", "A cat."]
     assert task.columns["references"] == [["Dog runs."], ["A dog.", "It's"]]
-    assert task.columns["images"] == [str(pictures / "2.jpg")] * 2
+    assert task.columns["images"] == [str(images / "2.jpg")] * 2
     assert task.ratings.ravel().tolist() == [4.0, 1.5]
     assert task.left_out == {"ratings that are NaN": 1}
 
@@ -108,15 +108,15 @@ POLARIS = [
 
 
 @pytest.mark.parametrize(("read", "name"), [(read_polaris, "polaris"), (read_nebula, "nebula")])
-def test_polaris_and_nebula_keep_their_references(folder, pictures, read, name):
+def test_polaris_and_nebula_keep_their_references(folder, images, read, name):
     lines = ["mt,refs,score,imgid"]
     for row in POLARIS:
         cells = [str(row[column]).replace('"', '""') for column in ("mt", "refs", "score", "imgid")]
         lines.append(",".join(f'"{cell}"' for cell in cells))
     (folder / f"{name}_test.csv").write_text("\n".join(lines), "utf-8")
-    task = read([folder], images=pictures)
+    task = read([folder], images=images)
     assert task.columns["references"] == [["A dog.", "Dog runs."], ["A dog.", "It's"]]
-    assert task.columns["images"] == [str(pictures / "2.jpg")] * 2
+    assert task.columns["images"] == [str(images / "2.jpg")] * 2
     assert task.ratings.ravel().tolist() == [0.75, 0.0]
     assert task.name == name
 
@@ -128,12 +128,12 @@ def test_polaris_with_ratings_of_another_scale(folder):
 
 
 # -- Pascal-50S, Abstract-50S -----------------------------------------------------------------------------------------
-def test_pascal_votes_kinds_and_images(folder, pictures):
-    task = read_pascal50s([made.write_pascal(folder)], images=pictures, references=0)
+def test_pascal_votes_kinds_and_images(folder, images):
+    task = read_pascal50s([made.write_pascal(folder)], images=images, references=0)
     assert task.votes.tolist() == [[30, 18], [48, 0], [24, 24], [10, 38]]
     assert task.kinds == ["HC", "HI", "HM", "MM"]
     assert task.columns["predictions"][4:6] == ["A cat.", "The cat is a cat."]
-    assert task.columns["images"][4:6] == [str(pictures / "2008_2.jpg")] * 2
+    assert task.columns["images"][4:6] == [str(images / "2008_2.jpg")] * 2
     assert task.groups[0] == task.groups[1] != task.groups[2]
     assert (list(task.columns), task.draws) == (["predictions", "images"], 1)
 
@@ -184,13 +184,13 @@ def test_pascal_of_fleur(folder):
     assert (task.draws, task.rules["draws"]) == (1, "fixed")
 
 
-def test_abstract_finds_its_pictures_by_their_sentences(folder, pictures):
-    task = read_abstract50s([made.write_abstract(folder)], images=pictures, draws=2)
-    assert task.columns["images"][:2] == [str(pictures / "2008_1.jpg")] * 2
+def test_abstract_finds_its_images_by_their_sentences(folder, images):
+    task = read_abstract50s([made.write_abstract(folder)], images=images, draws=2)
+    assert task.columns["images"][:2] == [str(images / "2008_1.jpg")] * 2
     assert len(task.columns["predictions"]) == 16
     assert set(task.kinds) == {"pairs"}
     made.write_abstract(folder, common=20)  # in total, all for the first image
-    assert read_abstract50s([folder], images=pictures, draws=2).columns["images"] == task.columns["images"]
+    assert read_abstract50s([folder], images=images, draws=2).columns["images"] == task.columns["images"]
     (folder / "abstract50S.mat").unlink()
     blind = read_abstract50s([folder], draws=2)
     assert "images" not in blind.columns
@@ -199,8 +199,8 @@ def test_abstract_finds_its_pictures_by_their_sentences(folder, pictures):
 
 # -- FOIL -------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("count", "dogs"), [(1, 1), (4, 4), (None, 5)])
-def test_foil_has_a_pair_per_foil(folder, pictures, count, dogs):
-    task = read_foil([made.write_foil(folder)], images=pictures, references=count)
+def test_foil_has_a_pair_per_foil(folder, images, count, dogs):
+    task = read_foil([made.write_foil(folder)], images=images, references=count)
     assert task.columns["predictions"] == [
         "A dog runs.",
         "A cat runs.",
@@ -217,7 +217,7 @@ def test_foil_has_a_pair_per_foil(folder, pictures, count, dogs):
     assert task.columns["references"][5] == ["Car."]
     assert task.groups == ["7", "7", "8"]
     assert task.votes.tolist() == [[1, 0]] * 3
-    assert task.columns["images"][0] == str(pictures / "COCO_val2014_000000000007.jpg")
+    assert task.columns["images"][0] == str(images / "COCO_val2014_000000000007.jpg")
     assert evaluated(task, [2, 1, 2, 2, 1, 0], resamples=0).figures["accuracy"].value == pytest.approx(200 / 3)
 
 
@@ -229,11 +229,11 @@ def test_foil_without_references_needs_one_file(folder):
 
 # -- VATEX-EVAL -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("protocol", range(2, 6))
-def test_vatex(folder, pictures, protocol):
-    task = read_vatex_eval([made.write_vatex(folder, protocol)], videos=pictures, references=2)
+def test_vatex(folder, images, protocol):
+    task = read_vatex_eval([made.write_vatex(folder, protocol)], videos=images, references=2)
     assert task.columns["predictions"] == ["A man.", "A dog runs.", "A cat."]
     assert task.columns["references"][1] == ["dog 0.", "dog 1."]
-    assert task.columns["videos"] == [str(pictures / name) for name in ("v1.mp4", "v2.webm", "v1.mp4")]
+    assert task.columns["videos"] == [str(images / name) for name in ("v1.mp4", "v2.webm", "v1.mp4")]
     assert task.ratings.tolist() == [[1, 2, 1], [5, 4, 5], [2, 1, 3]]
     assert task.groups == ["v1", "v2", "v1"]
     assert list(evaluated(task, [0.1, 0.3, 0.2], resamples=0).figures) == ["tau_b", "spearman"]
@@ -289,10 +289,10 @@ def test_every_protocol_gives_columns_of_one_length_and_figures(folder, name):
     assert all(-100 <= figure.value <= 100 for figure in found.figures.values())
 
 
-def test_names_do_not_lead_out_of_the_folder(folder, pictures):
+def test_names_do_not_lead_out_of_the_folder(folder, images):
     (folder / "secret.jpg").touch()
     content = json.loads(json.dumps(made.FLICKR))
     content["1"]["image_path"] = "../secret.jpg"
     content["2"]["image_path"] = str(folder / "secret.jpg")
-    task = read_flickr8k_expert([made.write(folder / "f.json", content)], images=pictures)
-    assert set(task.columns["images"]) == {str(pictures / "secret.jpg")}
+    task = read_flickr8k_expert([made.write(folder / "f.json", content)], images=images)
+    assert set(task.columns["images"]) == {str(images / "secret.jpg")}

@@ -221,7 +221,7 @@ def test_fleur_has_no_draws(tmp_path):
     assert PROTOCOLS["pascal50s"]([path], draws="fixed", references=2).columns["references"][0] == ["u", "v"]
 
 
-def test_pictures_of_abstract(tmp_path):
+def test_images_of_abstract(tmp_path):
     made.write_abstract(tmp_path)
     savemat(tmp_path / "abstract50S.mat", {"abs_sent": made.structures([("x",)], "a")})
     assert "must have sentences and a URL, got 1 fields" in refusal("abstract50s", [tmp_path])

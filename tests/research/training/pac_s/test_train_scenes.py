@@ -30,7 +30,7 @@ def test_test_scenes_are_drawn_anew_and_resampled_together():
 
 
 def test_accuracies_by_hand():
-    foils = [data.Foil(data.ScenePicture(s, 0), "a", "b", k) for s in data.scenes(2, 0) for k in ("x", "y")]
+    foils = [data.Foil(data.SceneImage(s, 0), "a", "b", k) for s in data.scenes(2, 0) for k in ("x", "y")]
     before, after = np.array([0.1, 0.0, -0.1, 0.2]), np.array([0.1, 0.1, 0.1, -0.2])
     found = report.comparisons(foils, before, after)
     shares = {entry.kind: (entry.n_pairs, entry.n_images, entry.before, entry.after) for entry in found}

@@ -55,7 +55,7 @@ def given(oracle, ids):
     clip = clip_encoder(ROW, weights=oracle.clip, device="cpu")
     text = polos_models.text_encoder_of(str(oracle.text_encoder), profile="paper", device="cpu")
     rows = oracle.columns(ids)
-    pictures, picture_of = unique_rgb_images([[image_cell(image, "i")] for image in rows["images"]])
+    images, image_of = unique_rgb_images([[image_cell(image, "i")] for image in rows["images"]])
 
     def layers(texts):
         found = polos.normalize_layers(text.layers(texts), np.zeros(len(texts), dtype=np.intp))
@@ -68,7 +68,7 @@ def given(oracle, ids):
     for number in range(min(map(len, rows["references"]))):
         texts = [references[number] for references in rows["references"]]
         groups.append(ReferenceBatch(torch.arange(len(ids)), layers(texts), read(texts)))
-    v = torch.from_numpy(clip.project(clip.image_hidden(pictures), "image")[picture_of])
+    v = torch.from_numpy(clip.project(clip.image_hidden(images), "image")[image_of])
     return layers(rows["predictions"]), groups, v, read(rows["predictions"])
 
 

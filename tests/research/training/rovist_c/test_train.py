@@ -283,12 +283,12 @@ def test_a_base_without_segments(script, corpus, tmp_path):
     assert 0 <= metric.compute(predictions=[["A dog ran.", "It stopped."]])["rovist_c"] <= 1
 
 
-def test_the_picture(tmp_path):
+def test_the_image(tmp_path):
     plots = {
         what: {side: [0.5, float("nan"), 0.4] for side in ("training", "validation")} for what in ("loss", "share")
     }
-    report.draw_losses(tmp_path / report.PICTURE, [1, 2, 3], plots, 2, "epoch")
-    assert (tmp_path / report.PICTURE).read_text("utf-8").count("<svg") == 1
+    report.draw_losses(tmp_path / report.IMAGE, [1, 2, 3], plots, 2, "epoch")
+    assert (tmp_path / report.IMAGE).read_text("utf-8").count("<svg") == 1
 
 
 @pytest.mark.parametrize(

@@ -37,8 +37,8 @@ def test_pairs_of_a_table(table):
     rows = [f"0,a dog,{BOX}", f"0,a dog,{BOX}", f"0, a cat ,{BOX}", '1,ünder,"[0.5,0,9,9.25]"']
     found = table("\ufeff" + HEADER + "\n".join(rows))
     assert [(pair.image, pair.phrase) for pair in found] == [("0", "a dog"), ("0", "a cat"), ("1", "ünder")]
-    assert found[0].picture.convert == "early"
-    assert found[1].picture.open().size == (7, 9)
+    assert found[0].region.convert == "early"
+    assert found[1].region.open().size == (7, 9)
 
 
 @pytest.mark.parametrize(
@@ -87,20 +87,20 @@ def test_pairs_of_flickr30k_entities(flickr):
     Phrases without a box, with a box outside the image, or of function words alone are omitted.
     """
     found = read_flickr(flickr)
-    assert [(pair.image, pair.phrase, pair.picture.box) for pair in found] == [
+    assert [(pair.image, pair.phrase, pair.region.box) for pair in found] == [
         ("7", "Two men", (1, 2, 9, 8)),
         ("7", "Two men", (3, 3, 20, 9)),
         ("7", "ball", (1, 2, 9, 8)),
         ("7", "red ball", (1, 2, 9, 8)),
     ]
-    assert found[1].picture.open().size == (17, 6)
+    assert found[1].region.open().size == (17, 6)
 
 
 def test_a_turned_image_has_the_boxes_of_what_is_seen(flickr):
     exif = Image.Exif()
     exif[0x0112] = 6
     Image.new("RGB", (10, 20)).save(flickr / "images" / "7.jpg", exif=exif)
-    assert [pair.picture.box for pair in read_flickr(flickr)][1] == (3, 3, 20, 9)
+    assert [pair.region.box for pair in read_flickr(flickr)][1] == (3, 3, 20, 9)
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_pairs_of_drawn_scenes():
     assert phrases[3] in held_out.SHAPE_OF
     assert phrases[2].split()[-1] in held_out.SHAPE_OF
     assert held_out.SHAPE_OF[phrases[3]] == held_out.SHAPE_OF[phrases[2].split()[-1]] == first.objects[0].shape
-    assert all(pair.picture.open().size[0] > 4 for pair in found)
+    assert all(pair.region.open().size[0] > 4 for pair in found)
 
 
 def test_word_vectors_of_drawn_scenes():
@@ -183,7 +183,7 @@ def test_word_vectors_of_drawn_scenes():
     assert table["a"] == pytest.approx(own["a"] + 0.2 * (own["red"] + 2 * own["circle"]) / 3)
 
 
-def test_surroundings_stay_in_the_picture():
+def test_surroundings_stay_in_the_image():
     rng = np.random.default_rng(0)
     for _ in range(50):
         left, top, right, bottom = pairs.widen_box((10, 10, 20, 30), (22, 64), rng)

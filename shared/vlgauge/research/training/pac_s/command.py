@@ -91,7 +91,7 @@ def fingerprint(options: argparse.Namespace, material: CaptionMaterial, encoder:
     digest, m = hashlib.sha256(encoder.digest.encode()), material
     settings = {name: str(value) for name, value in vars(options).items() if name not in FREE_SETTINGS}
     digest.update(json.dumps(settings, sort_keys=True).encode())
-    digest.update(b"".join(picture.key for picture in m.pictures))
+    digest.update(b"".join(image.key for image in m.images))
     digest.update(json.dumps(m.texts).encode())
     for part in (m.image, m.caption, m.generated_image, m.generated_caption, m.group):
         digest.update(part.tobytes())

@@ -15,7 +15,7 @@ from PIL import Image
 from vlgauge.core.errors import UsageError
 from vlgauge.inputs.images.lazy_images import LazyImage
 from vlgauge.research.training.pac_s.options import Columns
-from vlgauge.research.training.row_files import number_distinct, picture_field, records, text_field
+from vlgauge.research.training.row_files import image_field, number_distinct, records, text_field
 from vlgauge.scenes import CHANGES, Scene, captions, change_fact, draw_scene, scenes
 
 Indices = npt.NDArray[np.int64]
@@ -79,14 +79,14 @@ def read_rows(path: Path, columns: Columns, folder: Path | None = None) -> list[
     folder = folder or path.parent
     rows = []
     for place, fields in records(path, (columns.image, columns.caption)):
-        image = picture_field(fields, columns.image, folder, place)
+        image = image_field(fields, columns.image, folder, place)
         caption = text_field(fields, columns.caption, place)
         drawn, said, group = columns.generated_image, columns.generated_caption, columns.group
         rows.append(
             CaptionRow(
                 image,
                 caption,
-                picture_field(fields, drawn, folder, place) if drawn in fields else None,
+                image_field(fields, drawn, folder, place) if drawn in fields else None,
                 text_field(fields, said, place) if said in fields else None,
                 text_field(fields, group, place) if group in fields else None,
             )
@@ -109,14 +109,14 @@ def read_foils(path: Path, columns: Columns, folder: Path | None = None) -> list
     """
     foils = []
     for place, fields in records(path, (columns.image, columns.caption, columns.foil)):
-        image = picture_field(fields, columns.image, folder or path.parent, place)
+        image = image_field(fields, columns.image, folder or path.parent, place)
         right, wrong = text_field(fields, columns.caption, place), text_field(fields, columns.foil, place)
         foils.append(Foil(image, right, wrong, "foil"))
     return foils
 
 
 # -- Synthetic scenes -------------------------------------------------------------------------------------------------
-class ScenePicture:
+class SceneImage:
     """Image of a synthetic scene that is rendered when it is opened."""
 
     convert: Literal["early", "late"] = "late"
@@ -152,7 +152,7 @@ def scene_rows(n: int, seed: int, split: str, variants: int = 0) -> list[Caption
 
 def _row(scene: Scene, seed: int, jitter: int, group: str | None) -> CaptionRow:
     caption, paraphrase = captions(scene, seed, n=2)
-    drawings = ScenePicture(scene, seed + jitter), ScenePicture(scene, seed + jitter + 1, _OTHER_STYLE)
+    drawings = SceneImage(scene, seed + jitter), SceneImage(scene, seed + jitter + 1, _OTHER_STYLE)
     return CaptionRow(drawings[0], caption, drawings[1], paraphrase, group)
 
 
@@ -165,11 +165,11 @@ def scene_foils(n: int, seed: int, draws: int = 1) -> list[Foil]:
     for index, scene in enumerate(scenes(n, seed, "test") * draws):
         draw, number = divmod(index, n)
         own = 1_000_003 * (seed + draw) + number
-        picture, right = ScenePicture(scene, own), captions(scene, own)[0]
+        image, right = SceneImage(scene, own), captions(scene, own)[0]
         for kind in FOIL_KINDS:
             other = change_fact(scene, kind, own)
             if other is not None:
-                foils.append(Foil(picture, right, captions(other, own)[0], kind, scene.key))
+                foils.append(Foil(image, right, captions(other, own)[0], kind, scene.key))
     return foils
 
 
@@ -179,17 +179,17 @@ class CaptionMaterial:
     """Rows of training and validation as indices of distinct images and texts.
 
     Attributes:
-        pictures: Distinct images, real and generated.
+        images: Distinct images, real and generated.
         texts: Distinct captions, real and generated.
-        image: Index in `pictures` of each row's image, shape ``(n_rows,)``.
+        image: Index in `images` of each row's image, shape ``(n_rows,)``.
         caption: Index in `texts` of each row's caption.
-        generated_image: Index in `pictures` of each row's V'. `MISSING` if it has none.
+        generated_image: Index in `images` of each row's V'. `MISSING` if it has none.
         generated_caption: Index in `texts` of each row's T'. `MISSING` if it has none.
         group: Number of each row's group.
         n_train: Number of training rows, which precede the validation rows.
     """
 
-    pictures: list[LazyImage]
+    images: list[LazyImage]
     texts: list[str]
     image: Indices
     caption: Indices
@@ -223,15 +223,15 @@ def material_of(train: Sequence[CaptionRow], validation: Sequence[CaptionRow]) -
     if shared := len(parts["training"] & parts["validation"]):
         raise UsageError.about("validation", f"rows must have separate images, got {shared} training images")
     every = [row.image for row in rows] + [row.generated_image for row in rows]
-    of_pictures, seen = number_distinct([None if picture is None else picture.key for picture in every])
-    pictures = [picture for picture in map(every.__getitem__, seen) if picture is not None]
+    of_images, seen = number_distinct([None if one is None else one.key for one in every])
+    images = [one for one in map(every.__getitem__, seen) if one is not None]
     said = [row.caption for row in rows] + [row.generated_caption for row in rows]
     of_texts, _ = number_distinct(said)
     texts = [text for text in dict.fromkeys(said) if text is not None]
-    image, generated_image = np.split(of_pictures, 2)
+    image, generated_image = np.split(of_images, 2)
     caption, generated_caption = np.split(of_texts, 2)
     group, _ = number_distinct([index if row.group is None else row.group for index, row in enumerate(rows)])
-    return CaptionMaterial(pictures, texts, image, caption, generated_image, generated_caption, group, len(train))
+    return CaptionMaterial(images, texts, image, caption, generated_image, generated_caption, group, len(train))
 
 
 def split_by_image(rows: Sequence[CaptionRow], share: float, seed: int) -> tuple[list[CaptionRow], list[CaptionRow]]:
@@ -347,5 +347,5 @@ def other_captions(material: CaptionMaterial, seed: int) -> list[Foil]:
         other = rng.choice(others)
         right, wrong = (material.texts[material.caption[index]] for index in (row, other))
         if right != wrong:
-            foils.append(Foil(material.pictures[material.image[row]], right, wrong, "another image's caption"))
+            foils.append(Foil(material.images[material.image[row]], right, wrong, "another image's caption"))
     return foils

@@ -107,7 +107,7 @@ class Learner:
     def _scale(self) -> torch.Tensor:
         return self.parameters.get(LOG_SCALE, self._log_scale).exp()
 
-    def _images(self, pictures: Indices) -> torch.Tensor:
+    def _images(self, images: Indices) -> torch.Tensor:
         """Compute the projected features of images of the material."""
         raise NotImplementedError
 
@@ -146,10 +146,10 @@ class HeadLearner(Learner):
         self._hidden = torch.from_numpy(images), torch.from_numpy(texts)
         self._pool: Any = pool
 
-    def _images(self, pictures: Indices) -> torch.Tensor:
+    def _images(self, images: Indices) -> torch.Tensor:
         import torch
 
-        hidden = self._hidden[0][torch.from_numpy(pictures)].to(self._device)
+        hidden = self._hidden[0][torch.from_numpy(images)].to(self._device)
         if self._pool is None:
             return hidden @ self.parameters["visual.proj"]
         inner = {n.removeprefix(POOL): tensor for n, tensor in self.parameters.items() if n.startswith(POOL)}
@@ -173,7 +173,7 @@ def hidden_features(
     texts = encoder.text_hidden(material.texts, prompt=prompt, batch_size=batch_size).end
     if encoder.row.resnet:
         return feature_maps(encoder, material, batch_size), texts
-    return encoder.image_hidden(material.pictures, batch_size=batch_size), texts
+    return encoder.image_hidden(material.images, batch_size=batch_size), texts
 
 
 def feature_maps(encoder: ClipEncoder, material: CaptionMaterial, batch_size: int) -> np.ndarray:
@@ -182,7 +182,7 @@ def feature_maps(encoder: ClipEncoder, material: CaptionMaterial, batch_size: in
 
     visual: Any = encoder.model.visual
     maps = []
-    with decode_batches(material.pictures, encoder.row, batch_size) as batches, torch.no_grad():
+    with decode_batches(material.images, encoder.row, batch_size) as batches, torch.no_grad():
         for opened in batches:
             seen = visual.stem(encoder.pixels(stack_squares(opened)))
             for layer in (visual.layer1, visual.layer2, visual.layer3, visual.layer4):
@@ -229,8 +229,8 @@ class TowerLearner(Learner):
         self._updated = merge_weights(self._state, self.parameters, self.rank)
         return super().losses(rows)
 
-    def _images(self, pictures: Indices) -> torch.Tensor:
-        chosen = [self.material.pictures[index] for index in pictures]
+    def _images(self, images: Indices) -> torch.Tensor:
+        chosen = [self.material.images[index] for index in images]
         with decode_batches(chosen, self._encoder.row, len(chosen)) as batches:
             (opened,) = batches
         return self._features(self._encoder.pixels(stack_squares(opened)), "image")

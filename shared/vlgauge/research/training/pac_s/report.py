@@ -53,8 +53,8 @@ class WeightsComparison:
 
 def margins(encoder: ClipEncoder, adapter: Adapter | None, foils: Sequence[Foil]) -> Floats:
     """Compute the cosine of the correct caption minus the cosine of the wrong one, shape ``(n_foils,)``."""
-    pictures = encoder.image_hidden([foil.image for foil in foils], adapter=adapter)
-    images = _unit(encoder.project(pictures, "image", adapter))
+    encoded = encoder.image_hidden([foil.image for foil in foils], adapter=adapter)
+    images = _unit(encoder.project(encoded, "image", adapter))
     texts = [text for foil in foils for text in (foil.right, foil.wrong)]
     hidden = encoder.text_hidden(texts, prompt=SCORING_PROMPT).end
     features = _unit(encoder.project(hidden, "text", adapter)).reshape(len(foils), 2, -1)

@@ -169,7 +169,7 @@ class RatedMaterial:
         layers: Normalized layers of each text, shape ``(n_texts, n_layers, width)``. None if they are computed at each
             step.
         clip_texts: CLIP embeddings of the texts, shape ``(n_texts, embed)``.
-        pictures: CLIP embeddings of the images, shape ``(n_pictures, embed)``.
+        images: CLIP embeddings of the images, shape ``(n_images, embed)``.
         caption: Text index of each row, shape ``(n,)``.
         image: Image index of each row, shape ``(n,)``.
         references: Text indices of the references of each row.
@@ -180,7 +180,7 @@ class RatedMaterial:
     ids: list[np.ndarray]
     layers: torch.Tensor | None
     clip_texts: torch.Tensor
-    pictures: torch.Tensor
+    images: torch.Tensor
     caption: Positions
     image: Positions
     references: list[Positions]
@@ -199,7 +199,7 @@ class RatedMaterial:
             texts = np.array([own[row][number] for row in there], dtype=np.int64)
             layers = self._layers(texts, keeps is not None)
             groups.append(ReferenceBatch(self._on_device(there), layers, self.clip_texts[texts]))
-        v, c = self.pictures[self.image[rows]], self.clip_texts[self.caption[rows]]
+        v, c = self.images[self.image[rows]], self.clip_texts[self.caption[rows]]
         return scores_of(network, candidates, groups, v, c, keeps)
 
     def _layers(self, texts: Positions, dropout: bool) -> torch.Tensor:

@@ -10,8 +10,8 @@ import numpy as np
 
 from vlgauge.core.errors import UsageError
 from vlgauge.inputs.images.lazy_images import LazyImage
-from vlgauge.research.training.pac_s.data import ScenePicture
-from vlgauge.research.training.row_files import picture_field, records, text_field
+from vlgauge.research.training.pac_s.data import SceneImage
+from vlgauge.research.training.row_files import image_field, records, text_field
 from vlgauge.scenes import Scene, captions, change_fact, scenes
 
 COLUMNS = ("image", "caption", "references", "rating")
@@ -56,7 +56,7 @@ def read_rows(path: Path, scale: Sequence[float], folder: Path | None = None) ->
     """
     found = []
     for place, fields in records(path, COLUMNS):
-        image = picture_field(fields, "image", folder or path.parent, place)
+        image = image_field(fields, "image", folder or path.parent, place)
         caption = text_field(fields, "caption", place)
         rating, references = _rating(fields, scale, place), _references(fields, place)
         found.append(Rated(image, caption, references, rating, image.key))
@@ -104,11 +104,11 @@ def draw_rows(n: int, seed: int, split: str) -> list[Rated]:
         own = 1_000_003 * seed + number
         rng = np.random.default_rng([own, 5])
         candidates = captions(scene, own + 1, n=2 + int(rng.integers(4)))
-        picture = ScenePicture(scene, own)
+        image = SceneImage(scene, own)
         other = every[(number + 1 + int(rng.integers(max(1, n - 1)))) % n]
         for text, quality in [*_word_captions(scene, own, rng), (captions(other, own)[0], _likeness(scene, other))]:
             references = tuple(one for one in candidates if one != text) or (candidates[0],)
-            found.append(Rated(picture, text, references, _simulate_rating(quality, rng), number))
+            found.append(Rated(image, text, references, _simulate_rating(quality, rng), number))
     return found
 
 

@@ -192,7 +192,7 @@ def with_vectors(
 
 def data_digest(found: Sequence[pairs.PhraseRegion], vectors: WordVectorFile, config: Mapping[str, Any]) -> str:
     """Return a digest of the training data with 16 hexadecimal digits. Images are identified by name and content."""
-    rows = [(pair.image, pair.picture.place, pair.picture.key.hex(), pair.phrase) for pair in found]
+    rows = [(pair.image, pair.region.place, pair.region.key.hex(), pair.phrase) for pair in found]
     content = [vectors.sha256, sorted(config.items()), rows]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 
@@ -207,16 +207,16 @@ def image_side(
         WeightsNotFoundError: If weights are missing.
     """
     name = options.encoder or (DEMO_NAME if options.scenes else VIT_NAME)
-    pictures = [pair.picture for pair in found]
+    images = [pair.region for pair in found]
     if name == VIT_NAME:
         vit = heads.load_pretrained_vit(options.vit)
         net = heads.grounding_net(vit, vit.config.pooler_output_size, text_width, options.width)
-        return heads.DecodedRegions(pictures, vit.config.image_size), net, {"image_encoder": VIT_NAME}
+        return heads.DecodedRegions(images, vit.config.image_size), net, {"image_encoder": VIT_NAME}
     import torch
 
     is_demo = name == DEMO_NAME
     encoder = clip_encoder(None if is_demo else name, profile="embedded" if is_demo else "paper", device=device)
-    hidden = encoder.image_hidden(pictures)
+    hidden = encoder.image_hidden(images)
     net = heads.grounding_net(None, hidden.shape[1], text_width, options.width)
     known = {"image_encoder": name, "image_encoder_sha256": encoder.digest}
     return torch.from_numpy(hidden), net, known

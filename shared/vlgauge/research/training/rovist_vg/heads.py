@@ -115,7 +115,7 @@ def symmetric_loss(image: torch.Tensor, text: torch.Tensor) -> torch.Tensor:
 class DecodedRegions:
     """Images that are opened when they are needed."""
 
-    pictures: Sequence[LazyImage]
+    images: Sequence[LazyImage]
     size: int
 
     def __getitem__(self, rows: Sequence[int]) -> torch.Tensor:
@@ -126,7 +126,7 @@ class DecodedRegions:
         """
         import torch
 
-        with decode_batches([self.pictures[i] for i in rows], vit_row(0, self.size), len(rows)) as batches:
+        with decode_batches([self.images[i] for i in rows], vit_row(0, self.size), len(rows)) as batches:
             (squares,) = batches
         return pixel_values(torch.from_numpy(stack_squares(squares)))
 

@@ -32,7 +32,7 @@ class PhraseRegion:
     """Region, a phrase that describes it, and the name of its image, by which training and validation are split."""
 
     image: str
-    picture: LazyImage
+    region: LazyImage
     phrase: str
 
 
