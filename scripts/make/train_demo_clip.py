@@ -32,7 +32,7 @@ def train_clip(options: argparse.Namespace) -> tuple[dict[str, torch.Tensor], di
     """Train, and return the tensors for the file and the record of the training."""
     started = time.monotonic()
     examples = material(options.scenes, options.seed)
-    print(f"{len(examples.pixels)} pictures drawn in {time.monotonic() - started:.0f} s", flush=True)
+    print(f"{len(examples.pixels)} images drawn in {time.monotonic() - started:.0f} s", flush=True)
     batches = Batches(examples, options.batch, options.seed)
     losses: dict[int, float] = {}
     with torch.random.fork_rng():

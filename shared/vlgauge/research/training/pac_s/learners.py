@@ -122,7 +122,7 @@ class HeadLearner(Learner):
 
     Args:
         material: Rows.
-        images: Hidden features of `material.pictures`, shape ``(n, width)``, or ``(n, width, h, w)`` for a ResNet.
+        images: Hidden features of `material.images`, shape ``(n, width)``, or ``(n, width, h, w)`` for a ResNet.
         texts: Hidden features of `material.texts`, shape ``(n, width)``.
         state: Tensors of the base by the names of open_clip, which include the initial heads.
         pool: Attention pool of a ResNet, whose tensors are in `state`.
