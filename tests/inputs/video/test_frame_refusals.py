@@ -12,6 +12,7 @@ from PIL import Image
 from small_videos import indices, levels, noisy, video_frames, write_shifted, write_silence, write_video
 
 from vlgauge.core.errors import MissingExtraError, UsageError
+from vlgauge.core.files import limits
 from vlgauge.core.lru_cache import LRUCache
 from vlgauge.inputs.sandbox import use_sandbox
 from vlgauge.inputs.video import decoder, frames
@@ -267,13 +268,38 @@ def test_a_length_that_is_no_number_is_not_believed(folder):
         assert levels(video_frames(path, n_frames=2)) == [0, 29]
 
 
-def test_a_file_that_changes_is_refused(folder):
+@pytest.mark.parametrize("sandbox", [False, True])
+def test_a_file_that_changes_is_refused(folder, sandbox):
     path = write_video(folder / "changing.mp4")
-    image = video_frames(path)[3]
-    image.open()
-    write_video(path, n_frames=12)
-    with pytest.raises(ValueError, match=r"^`videos\[0\]`.*change"):
+    with use_sandbox(sandbox):
+        image = video_frames(path)[3]
         image.open()
+        write_video(path, n_frames=12)
+        with pytest.raises(ValueError, match=r"^`videos\[0\]`.*change"):
+            image.open()
+
+
+@pytest.mark.parametrize("sandbox", [False, True])
+def test_a_file_that_changes_before_it_is_decoded_is_refused(folder, sandbox):
+    path = write_video(folder / "planned.mp4")
+    with use_sandbox(sandbox):
+        chosen = decoder.ChosenFrames(decoder.VideoSource(str(path), "videos[0]"), [0, 3])
+        write_video(path, n_frames=12)
+        with pytest.raises(ValueError, match=r"^`videos\[0\]`.*change"):
+            chosen.decode_all()
+
+
+def test_a_worker_decodes_only_the_file_that_was_hashed(mp4):
+    with use_sandbox():
+        source = decoder.VideoSource(str(mp4), "videos[0]", bytes(32))
+        with pytest.raises(ValueError, match=r"^`videos\[0\]`.*change"):
+            list(source.selected_frames({0}, 0, room=2**20))
+
+
+def test_a_worker_obeys_the_limit_of_file_sizes(folder):
+    path = write_video(folder / "limited.mp4", n_frames=17)
+    with use_sandbox(), limits(max_bytes=20), pytest.raises(UsageError, match=r"^`videos\[0\]`.*max_bytes"):
+        video_frames(path)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Any
 from PIL import Image
 
 from vlgauge.core.errors import UsageError
+from vlgauge.core.files import current_limits, refuse
 from vlgauge.inputs.images.large_images import LargeImageError, decode_alone
 from vlgauge.inputs.sandbox import MEGABYTE, Part, run
 
@@ -78,9 +79,11 @@ def check_file_size(path: str, place: str) -> int:
     """Check the size of a file before a worker reads it, and return it. A missing file is left to its reader.
 
     Raises:
-        UsageError: If the file is too large.
+        UsageError: If the file is too large for a worker, or larger than the limit of the current context.
     """
     size = os.stat(path).st_size if os.path.exists(path) else 0
+    if size > (limit := current_limits().max_bytes):
+        refuse(f"`{place}`", limit, "bytes", "max_bytes", path)
     if size > MOST_FILE_BYTES:
         raise UsageError.about(
             place,

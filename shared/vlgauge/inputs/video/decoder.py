@@ -66,6 +66,11 @@ class Extent:
 class VideoSource:
     """Video file.
 
+    Args:
+        path: Path of the file.
+        place: Position of the video in the input.
+        digest: SHA-256 digest of the file if it is known. Otherwise, it is computed.
+
     Attributes:
         place: Position of the video in the input, such as ``"videos[3]"``, for error messages.
         digest: SHA-256 digest of the file, 32 bytes.
@@ -73,18 +78,23 @@ class VideoSource:
         is_sandboxed: Whether a sandbox worker decodes the file.
     """
 
-    def __init__(self, path: str, place: str) -> None:
+    def __init__(self, path: str, place: str, digest: bytes | None = None) -> None:
         self.place = place
         self.path = path
         self.is_sandboxed = is_sandboxed()
-        self.digest = self._digest()
+        self.digest = self._compute_digest() if digest is None else digest
 
-    def _digest(self) -> bytes:
+    def _compute_digest(self) -> bytes:
         with self.readable():
             return bytes.fromhex(sha256_of(Path(self.path)))
 
-    def _check_unchanged(self) -> None:
-        if self._digest() != self.digest:
+    def check_unchanged(self) -> None:
+        """Check that the file is the one that was opened first.
+
+        Raises:
+            UsageError: If its digest differs.
+        """
+        if self._compute_digest() != self.digest:
             raise UsageError.about(self.place, f"must not change while it is scored, got changes in {self.path!r}")
 
     def key(self, index: int) -> bytes:
@@ -131,7 +141,7 @@ class VideoSource:
         Raises:
             ValueError: If the file changed, cannot be decoded, or has too many pixels.
         """
-        self._check_unchanged()
+        self.check_unchanged()
         with self._open() as (container, stream):
             # Skip corrupt packets, from which decoders produce noise or the previous frame.
             packets = (packet for packet in container.demux(stream) if not packet.is_corrupt)
@@ -159,7 +169,6 @@ class VideoSource:
             ValueError: If the file changed, cannot be decoded, or has too many pixels.
         """
         if self.is_sandboxed:
-            self._check_unchanged()
             yield from self._run_frames(wanted, room)
             return
         for index, frame in self.frames():
@@ -190,7 +199,7 @@ class VideoSource:
         n_bytes = check_file_size(self.path, self.place)
         return run(
             f"vlgauge.inputs.video.sandbox_tasks:{task}",
-            {"place": self.place, "path": self.path, **settings},
+            {"place": self.place, "path": self.path, "digest": self.digest.hex(), **settings},
             subject=f"`{self.place}`",
             most_bytes=most_bytes + MEGABYTE,
             seconds=min(SECONDS + n_bytes / _BYTES_PER_SECOND, MOST_SECONDS),
@@ -286,7 +295,9 @@ class ChosenFrames:
 
         Raises:
             SandboxError: If the file exceeds the limits of its worker.
+            UsageError: If the file changed.
         """
+        self.source.check_unchanged()
         count = 0
         try:
             for index, pixels in self.source.selected_frames(self._wanted, self._last, decoded_frames.most):

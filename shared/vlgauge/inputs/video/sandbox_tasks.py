@@ -12,7 +12,7 @@ def extent(settings: dict[str, Any], content: bytes) -> Iterator[tuple[dict[str,
     Raises:
         UsageError: If the video cannot be read.
     """
-    yield vars(VideoSource(settings["path"], settings["place"]).extent()), b""
+    yield vars(_source(settings).extent()), b""
 
 
 def frames(settings: dict[str, Any], content: bytes) -> Iterator[tuple[dict[str, Any], bytes | memoryview]]:
@@ -21,7 +21,7 @@ def frames(settings: dict[str, Any], content: bytes) -> Iterator[tuple[dict[str,
     Raises:
         UsageError: If the video cannot be read.
     """
-    source, wanted = VideoSource(settings["path"], settings["place"]), settings["indices"]
+    source, wanted = _source(settings), settings["indices"]
     count, why = 0, ""
     try:
         for index, pixels in source.selected_frames(set(wanted), wanted[-1], settings["room"]):
@@ -31,3 +31,7 @@ def frames(settings: dict[str, Any], content: bytes) -> Iterator[tuple[dict[str,
     except ValueError as error:
         why = str(error)
     yield {"decoded": count, "why": why}, b""
+
+
+def _source(settings: dict[str, Any]) -> VideoSource:
+    return VideoSource(settings["path"], settings["place"], bytes.fromhex(settings["digest"]))
