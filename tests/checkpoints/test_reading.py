@@ -181,6 +181,7 @@ def test_other_archives_are_refused(tmp_path):
         ({}, "got dict in"),
         ({"visual.proj": torch.ones(1), "name": "x"}, r"got str.*'name'"),
         ({"state_dict": {"w": torch.ones(1), 3: 4}}, r"got int.*'3'"),
+        ({"state_dict": {"w": torch.ones(1)}, "model": {"w": torch.ones(1)}}, "'state_dict' and 'model'"),
     ],
 )
 def test_other_contents_are_named(tmp_path, content, message):

@@ -104,12 +104,16 @@ def state_dict_in(content: Any, source: Path) -> dict[str, torch.Tensor]:
     """Return the tensors by name of the state dict in a loaded object: bare, or under one of the keys `_STATE_KEYS`.
 
     Raises:
-        ValueError: If there is no state dict, or a tensor in it is incompletely stored or not finite.
+        ValueError: If there is no state dict or more than one, or a tensor in it is incompletely stored or not finite.
     """
     import torch
 
     keyed = content if isinstance(content, Mapping) else {}
-    inner = next((keyed[key] for key in _STATE_KEYS if isinstance(keyed.get(key), Mapping)), content)
+    found_keys = [key for key in _STATE_KEYS if isinstance(keyed.get(key), Mapping)]
+    if len(found_keys) > 1:
+        both = " and ".join(map(repr, found_keys))
+        raise UsageError.about("checkpoint", f"must contain one state dict, got those under {both} in {str(source)!r}")
+    inner = keyed[found_keys[0]] if found_keys else content
     if not isinstance(inner, Mapping) or not any(isinstance(value, torch.Tensor) for value in inner.values()):
         keys = ", ".join(map(str, keyed))[:200]
         found = f"the keys {keys}" if keys else type(content).__name__
