@@ -52,6 +52,8 @@ def fill_rows(
     """
 
     def fill(values: Iterable[Any], default: Any) -> list[Any]:
+        if len(rows) == n_rows:
+            return list(values)
         by_row = dict(zip(rows, values, strict=True))
         return [by_row.get(row, default) for row in range(n_rows)]
 

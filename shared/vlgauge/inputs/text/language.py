@@ -7,7 +7,7 @@ from typing import Any
 from vlgauge.core.errors import UsageError, WeightsNotFoundError
 from vlgauge.core.optional_dependencies import importing
 from vlgauge.core.pool import pool
-from vlgauge.core.validation import check_choice, short_repr, valid_unicode
+from vlgauge.core.validation import short_repr, valid_unicode
 from vlgauge.inputs.text.treebank import (
     part_clitics,
     part_colons_and_commas,
@@ -121,7 +121,9 @@ def check_placeholders(mode: Any) -> str | None:
     Raises:
         UsageError: If it is neither "released", "all" nor None.
     """
-    return None if mode is None else check_choice("placeholders", mode, PLACEHOLDERS)
+    if mode is not None and mode not in PLACEHOLDERS:
+        raise UsageError.about("placeholders", f"must be one of 'released', 'all' or None, got {short_repr(mode)}")
+    return mode
 
 
 def replace_placeholders(sentence: str, mode: str | None = "released") -> str:

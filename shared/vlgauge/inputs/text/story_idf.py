@@ -175,7 +175,7 @@ def _numbers(table: Mapping[str, Any], minimum: float, maximum: float = math.inf
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
         # Compare without a conversion, because the largest integers cannot be converted to float.
         if not number or not max(minimum, -sys.float_info.max) <= value <= min(maximum, sys.float_info.max):
-            most = "" if maximum == math.inf else f" of at most `N` = {maximum} stories"
+            most = "" if maximum == math.inf else f" of at most `N` = {short_repr(maximum)} stories"
             raise UsageError.about(
                 "idf", f"must have a number{most} for each word, got {short_repr(value)} for {short_repr(word)}"
             )
