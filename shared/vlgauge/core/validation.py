@@ -180,12 +180,15 @@ def check_one_each(name: str, values: Any, n_rows: int, entry: str = "list per r
         entry: Description of the entry of a row.
 
     Raises:
-        UsageError: If it is not a list, or has another length.
+        UsageTypeError: If it is not a list or array.
+        UsageError: If it has another length.
     """
-    is_list = hasattr(values, "__getitem__") and hasattr(values, "__len__") and not isinstance(values, (str, Mapping))
-    if not is_list or len(values) != n_rows:
-        got = len(values) if is_list else type(values).__name__
-        raise UsageError.about(name, f"must have one {entry}, {n_rows} in all, got {got}")
+    single = isinstance(values, (str, bytes, bytearray, Mapping, type)) or hasattr(values, "columns")
+    is_list = hasattr(values, "__getitem__") and hasattr(values, "__len__") and getattr(values, "ndim", 1) > 0
+    if single or not is_list:
+        raise UsageTypeError.about(name, f"must have one {entry}, {n_rows} in all, got {type(values).__name__}")
+    if len(values) != n_rows:
+        raise UsageError.about(name, f"must have one {entry}, {n_rows} in all, got {len(values)}")
 
 
 def plain_text(value: Any, place: str, expected: str) -> str:
