@@ -186,6 +186,8 @@ def pac_s_assets(backbone: str, kind: str = "pac_s") -> list[Asset]:
     asset = _manual("pac_s", what=what, steps=steps, is_there=path.is_file)
     if (release := RELEASES[kind].get(architecture_of(backbone).name)) is not None:
         asset = replace(asset, origin=release.link, url=release.link, size=release.size)
+    else:
+        asset = replace(asset, licence="not known", known_by="not known")
     return [clip_files(backbone), asset]
 
 
