@@ -357,6 +357,7 @@ REFUSED = {
         TypeError,
         r'^`rows`.*"test"',
     ),
+    "no splits": (datasets.DatasetDict(), {}, TypeError, "^`rows`.*one of its splits"),
     "stream": (
         datasets.Dataset.from_pandas(FRAME).to_iterable_dataset(),
         {},

@@ -82,7 +82,7 @@ def _suggest_conversion(rows: Any) -> str:
     """Return a hint how to convert an object of another type to a table."""
     name = type(rows).__name__
     if name in ("DatasetDict", "IterableDatasetDict"):
-        return f'take one of its splits: rows["{next(iter(rows))}"]'
+        return f'take one of its splits: rows["{next(iter(rows), "train")}"]'
     if name == "IterableDataset":
         return "take the first rows of the stream: Dataset.from_list(list(rows.take(n)))"
     if isinstance(rows, Mapping):
