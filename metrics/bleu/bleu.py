@@ -7,7 +7,7 @@ from vlgauge.families.ngram import bleu  # From: "vlgauge[bleu]@git+https://gith
 
 
 class Bleu(base.TokenMetric):
-    """Corpus BLEU of the COCO caption evaluation, with the BLEU score of each caption. It requires no model.
+    """Corpus BLEU of the COCO caption evaluation, with the BLEU score of each caption.
 
     BLEU is the precision of the n-grams of 1 to 4 tokens of the captions with respect to their references, with a
     penalty for captions that are shorter than the closest reference. As in the COCO caption evaluation, the counts of

@@ -39,12 +39,12 @@ from .objects import object_table
 class Chair(scene_graphs.ObjectMetric):
     """Proportion of hallucinated objects among the mentioned objects.
 
-    Only the variant "opera" requires a model, NLTK's tagger.
-
     CHAIR counts hallucinated objects, which a caption mentions although they are not in the image, among the 80 objects
     of MS-COCO and their synonyms or a custom list. CHAIR_i is the proportion of hallucinated objects among the
     mentioned objects, and CHAIR_s is the proportion of captions with a hallucinated object. Lower is better. A caption
     that mentions no objects hallucinates nothing, so report recall as well.
+
+    Only the variant "opera" requires a model, NLTK's tagger.
 
     Args:
         predictions: Captions, one string per row.

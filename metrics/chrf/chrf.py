@@ -15,7 +15,7 @@ from .formula import words
 
 
 class Chrf(base.CaptionMetric):
-    """chrF or chrF++ of a corpus, with the score of each caption. It requires no model.
+    """chrF or chrF++ of a corpus, with the score of each caption.
 
     chrF compares the character n-grams of length 1 to 6 in captions and references by an F-score that weights recall
     higher than precision. chrF++ also counts words and word bigrams. The counts of all captions are summed before the

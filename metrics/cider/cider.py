@@ -20,7 +20,7 @@ PENALTIES = {"cider-d": cider.gaussian_penalties, "cider-r": cider_r_penalties}
 
 
 class Cider(base.TokenMetric):
-    """CIDEr-D of the COCO caption evaluation. It requires no model.
+    """CIDEr-D of the COCO caption evaluation.
 
     CIDEr-D compares the n-grams of a caption with the n-grams of its references. N-grams that occur in the references
     of few images of the corpus get a high weight, and length differences are penalized. Higher is better. CIDEr-D

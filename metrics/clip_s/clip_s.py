@@ -9,12 +9,12 @@ from vlgauge.families import clip_score  # From: "vlgauge[clip-s]@git+https://gi
 class ClipS(clip_score.ClipScoreMetric):
     """CLIPScore w max(c, 0) with w = 2.5 (Hessel et al., 2021), and EMScore for videos.
 
-    c is the cosine similarity of caption and image. The formulas are in `vlgauge.families.clip_score.formula` and
-    `vlgauge.families.clip_score.emscore`.
-
     CLIP-S is the scaled cosine similarity of the CLIP embeddings of a caption and its image. RefCLIP-S also uses
     references. For videos, the metric is EMScore, which matches each word with its most similar frame and each frame
     with its most similar word. Higher is better.
+
+    c is the cosine similarity of caption and image. The formulas are in `vlgauge.families.clip_score.formula` and
+    `vlgauge.families.clip_score.emscore`.
 
     Args:
         predictions: Captions, one string per row.

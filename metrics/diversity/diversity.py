@@ -38,7 +38,7 @@ _POSITION = "position_{}_{}"  # key of a partial sum: position of a caption in i
 
 
 class Diversity(base.TokenMetric):
-    """Self-CIDEr of caption sets, with mBLEU, Div-n, vocabulary, distinct and novel captions. It requires no model.
+    """Self-CIDEr of caption sets, with mBLEU, Div-n, vocabulary, distinct and novel captions.
 
     Diversity measures how much the captions that a model samples for an image differ from each other. Self-CIDEr is 0
     for identical captions and 1 for captions without common n-grams. Higher is better. mBLEU, Div-1, Div-2, the size of

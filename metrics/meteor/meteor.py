@@ -21,7 +21,7 @@ OTHER_LANGUAGES = "choose version='2007', which then matches equal words only, o
 
 
 class Meteor(base.TokenMetric):
-    """METEOR of a corpus, with the maximum METEOR over the references of each caption. It requires no model.
+    """METEOR of a corpus, with the maximum METEOR over the references of each caption.
 
     METEOR 1.5 matches the words of a caption with the words of a reference, by form, stem, synonym or paraphrase, and
     subtracts a penalty for matches in a different order. The best reference counts. The scores equal the COCO caption

@@ -13,13 +13,13 @@ VERSIONS = ("1", "++")
 class PacS(clip_score.ClipScoreMetric):
     """CLIP-S with projections from positive-augmented contrastive learning and w = 2.
 
-    The formulas are Eqs. 1 and 4, and Eqs. 5 and 6 for videos. Version "++" has the same formulas and a CLIP whose
-    encoders were also fine-tuned, with low-rank updates (Sarto et al., 2025). See `vlgauge.families.clip_score.formula`
-    and `vlgauge.families.clip_score.emscore`.
-
     PAC-S is the scaled cosine similarity of a caption and its image in a CLIP whose two projections were fine-tuned
     with generated captions and images as additional positives. RefPAC-S also uses references. For videos, each word is
     matched with its most similar frame and each frame with its most similar word. Higher is better.
+
+    The formulas are Eqs. 1 and 4, and Eqs. 5 and 6 for videos. Version "++" has the same formulas and a CLIP whose
+    encoders were also fine-tuned, with low-rank updates (Sarto et al., 2025). See `vlgauge.families.clip_score.formula`
+    and `vlgauge.families.clip_score.emscore`.
 
     Args:
         predictions: Captions, one string per row.

@@ -10,7 +10,7 @@ from vlgauge.inputs.text import ngrams  # From: "vlgauge[rouge-l]@git+https://gi
 
 
 class RougeL(base.TokenMetric):
-    """F-score of the longest common subsequence, as in the COCO caption evaluation. It requires no model.
+    """F-score of the longest common subsequence, as in the COCO caption evaluation.
 
     ROUGE-L is the F-score of the longest common subsequence of tokens of a caption and its references. Precision and
     recall are each the maximum over the references, and recall is weighted higher. Higher is better. ROUGE-L requires

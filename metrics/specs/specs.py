@@ -24,11 +24,11 @@ def specs_scores(cosines: npt.ArrayLike) -> npt.NDArray[np.float64]:
 class Specs(clip_score.BackboneMetric):
     """Score max((c + 1) / 2, 0) from the cosine similarity c of caption and image in a detail-trained Long-CLIP.
 
-    There is no prompt and no weight w.
-
     SPECS is the cosine similarity of a long caption and its image, mapped to [0, 1], in a Long-CLIP that was trained to
     prefer captions with more correct and fewer incorrect details. It evaluates 248 tokens, about 200 words. Higher is
     better.
+
+    There is no prompt and no weight w.
 
     Args:
         predictions: Captions, one string per row.
