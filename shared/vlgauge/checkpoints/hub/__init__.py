@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatch
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
@@ -232,6 +232,9 @@ def hub_listing(
         commit = str(commit or api.model_info(repository, revision=revision, timeout=answer_seconds()).sha)
         entries: Iterable[Any] = api.list_repo_tree(repository, recursive=True, revision=commit)
         files = {entry.path: entry for entry in entries if hasattr(entry, "size")}
+    # Some versions of the client store such files outside of their folder.
+    if leading_out := [name for name in files if name.startswith("/") or ".." in PurePosixPath(name).parts]:
+        raise NetworkError(f"the Hub's list of its files must name files of its own, got {leading_out[0]!r}")
     chosen = sorted(name for name in files if _matches(name, patterns))
     lacking = [name for name in known if _matches(name, patterns) and name not in chosen]
     if lacking or not chosen:
