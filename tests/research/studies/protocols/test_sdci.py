@@ -110,7 +110,7 @@ def saved(table, folder, **options):
     for row in rows:
         row["image"] = {"bytes": (table.parent / row["image"]).read_bytes(), "path": row["image"]}
     kinds = Features({"image": Image(), "captions": List(Value("string")), "neg_captions": List(Value("string"))})
-    Dataset.from_list(rows, kinds).save_to_disk(folder, **options)
+    Dataset.from_list(rows, kinds).save_to_disk(str(folder), **options)
     return rows
 
 
