@@ -46,6 +46,10 @@ decoded_frames: LRUCache[bytes, np.ndarray] = LRUCache(STORE_BYTES, lambda frame
 """Cache of decoded frames that were not fetched yet, by key."""
 
 
+class ChangedVideoError(UsageError):
+    """Raised if a video file is not the one whose digest was computed."""
+
+
 @dataclass(frozen=True)
 class Extent:
     """Number of frames and duration of a video, according to its packets.
@@ -88,14 +92,11 @@ class VideoSource:
         with self.readable():
             return bytes.fromhex(sha256_of(Path(self.path)))
 
-    def check_unchanged(self) -> None:
-        """Check that the file is the one that was opened first.
-
-        Raises:
-            UsageError: If its digest differs.
-        """
+    def _check_unchanged(self) -> None:
         if self._compute_digest() != self.digest:
-            raise UsageError.about(self.place, f"must not change while it is scored, got changes in {self.path!r}")
+            raise ChangedVideoError.about(
+                self.place, f"must not change while it is scored, got changes in {self.path!r}"
+            )
 
     def key(self, index: int) -> bytes:
         """Return the SHA-256 digest of decoder version, file and frame index, 32 bytes."""
@@ -141,7 +142,7 @@ class VideoSource:
         Raises:
             ValueError: If the file changed, cannot be decoded, or has too many pixels.
         """
-        self.check_unchanged()
+        self._check_unchanged()
         with self._open() as (container, stream):
             # Skip corrupt packets, from which decoders produce noise or the previous frame.
             packets = (packet for packet in container.demux(stream) if not packet.is_corrupt)
@@ -295,15 +296,14 @@ class ChosenFrames:
 
         Raises:
             SandboxError: If the file exceeds the limits of its worker.
-            UsageError: If the file changed.
+            ChangedVideoError: If the file changed.
         """
-        self.source.check_unchanged()
         count = 0
         try:
             for index, pixels in self.source.selected_frames(self._wanted, self._last, decoded_frames.most):
                 count = index + 1
                 self._keep(index, pixels)
-        except SandboxError:
+        except (SandboxError, ChangedVideoError):
             raise
         except ValueError:
             return count, True

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from vlgauge.inputs.video.decoder import VideoSource
+from vlgauge.inputs.video.decoder import ChangedVideoError, VideoSource
 
 
 def extent(settings: dict[str, Any], content: bytes) -> Iterator[tuple[dict[str, Any], bytes]]:
@@ -28,6 +28,8 @@ def frames(settings: dict[str, Any], content: bytes) -> Iterator[tuple[dict[str,
             count = index + 1
             if pixels is not None:
                 yield {"index": index, "size": (pixels.shape[1], pixels.shape[0])}, pixels.data.cast("B")
+    except ChangedVideoError:
+        raise
     except ValueError as error:
         why = str(error)
     yield {"decoded": count, "why": why}, b""
