@@ -9,6 +9,7 @@ from vlgauge.checkpoints.preflight import Preflight
 from vlgauge.checkpoints.tensors import to_array
 from vlgauge.checkpoints.torch_runtime import SENTENCE_PACKAGES
 from vlgauge.core.errors import UsageError
+from vlgauge.core.files import existing_file
 from vlgauge.core.progress import Progress, progress_bar
 from vlgauge.core.signatures import signature_value
 from vlgauge.core.validation import warn
@@ -16,7 +17,7 @@ from vlgauge.models import TextEncoder
 from vlgauge.models.clip.loading import clip_encoder, look_for_clip, weights_name
 from vlgauge.models.clip.tokens import SPELLED, contains_special_token
 from vlgauge.models.sentences.model import SENTENCE_EXTRA, look_for_sentence_model, sentence_encoder
-from vlgauge.models.sentences.words import BagOfWords, WordVectors, existing_file
+from vlgauge.models.sentences.words import BagOfWords, WordVectors
 
 
 class GivenEncoder:
@@ -87,7 +88,7 @@ def look_for_text_encoder(preflight: Preflight, encoder: Any, *, profile: str) -
         return
     kind, colon, rest = encoder.partition(":")
     if colon and kind in ("bow", "vectors"):
-        preflight.look(lambda: existing_file(rest, f"{kind}:"))
+        preflight.look(lambda: existing_file("encoder", rest, f"an existing file after '{kind}:'"))
     elif colon and kind == "clip":
         look_for_clip(preflight, rest, weights=None, profile=profile)
     else:

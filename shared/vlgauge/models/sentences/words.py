@@ -1,29 +1,16 @@
 """Text encoders that count words or average word vectors, based on a file of the user."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
 from vlgauge.checkpoints.files import sha256_of
-from vlgauge.core.errors import MissingFileError, UsageError
-from vlgauge.core.files import read_text
+from vlgauge.core.errors import UsageError
+from vlgauge.core.files import existing_file, read_text
 from vlgauge.core.progress import Progress
 from vlgauge.core.signatures import local_name
 from vlgauge.core.validation import warn
 from vlgauge.inputs.text.word_vectors import read_rows
-
-
-def existing_file(path: str, kind: str) -> Path:
-    """Return the path after a prefix of the setting `encoder`.
-
-    Raises:
-        FileNotFoundError: If the file does not exist.
-    """
-    found = Path(path).expanduser()
-    if not found.is_file():
-        raise MissingFileError.about("encoder", f"must name an existing file after {kind!r}, got {path!r}")
-    return found
 
 
 class BagOfWords:
@@ -33,7 +20,7 @@ class BagOfWords:
     """
 
     def __init__(self, path: str) -> None:
-        file = existing_file(path, "bow:")
+        file = existing_file("encoder", path, "an existing file after 'bow:'")
         # Only a line feed ends a line: splitlines() would also split at U+2028 and add columns.
         lines = (line.strip() for line in read_text(file, "`encoder`").split("\n"))
         words = dict.fromkeys(line for line in lines if line)
@@ -66,7 +53,7 @@ class WordVectors:
     """
 
     def __init__(self, path: str) -> None:
-        self._file = existing_file(path, "vectors:")
+        self._file = existing_file("encoder", path, "an existing file after 'vectors:'")
         self.identity = f"vectors:{local_name(sha256_of(self._file))}"
 
     def encode(self, texts: Sequence[str], *, batch_size: int = 64, progress: Progress = None) -> np.ndarray:
