@@ -24,7 +24,7 @@ class CaptureExplanation(MentionedContent):
         return count_statements(things, "it describes no scene")
 
     def chip_groups(self, row: int) -> list[dict[str, Any]]:
-        """Return the F-score of each kind, with its matches by synonyms and what the caption lacks."""
+        """Return the F-score of each kind, with its matches by synonyms and the missing content."""
         groups = []
         for kind in KINDS:
             found = self.details[row]["references"][0][kind]
