@@ -143,7 +143,7 @@ class ImageFeatureCache:
     def _forget_older(self) -> None:
         """Clear the cache if the weights were changed in place, for example by training."""
         try:
-            _ = self._saved.saved_tensors
+            _ = self._saved.grad_fn.saved_tensors
         except RuntimeError:  # a weight was changed since it was saved
             self.forget()
             self._saved = _create_gradient_guard(self._parameters)
@@ -154,7 +154,10 @@ class ImageFeatureCache:
 
 
 def _create_gradient_guard(tensors: Sequence[torch.Tensor]) -> Any:
-    """Return an autograd node that refers to tensors, and raises RuntimeError if one of them was changed."""
+    """Return a tensor whose `grad_fn.saved_tensors` raises RuntimeError if one of these tensors was changed.
+
+    Older versions of torch free the saved tensors together with the output, so the output is returned, not its node.
+    """
     import torch
 
     class Save(torch.autograd.Function):
@@ -165,7 +168,7 @@ def _create_gradient_guard(tensors: Sequence[torch.Tensor]) -> Any:
 
     with torch.enable_grad():
         start: Any = torch.zeros((), requires_grad=True)
-        return Save.apply(start, *tensors).grad_fn
+        return Save.apply(start, *tensors)
 
 
 def _by_image(given: Mapping[str, Any], n: int) -> dict[str, Sequence[torch.Tensor]] | None:
