@@ -127,8 +127,10 @@ def style_table(path, metadata, texts, list_length=1):
     for name, kind in (("styles", np.uint16), ("df", np.uint32)):
         columns[name] = pa.ListArray.from_arrays(bounds, pa.array(np.zeros(size, kind)))
     content = pa.table(columns)
-    # If the Arrow schema is missing, the column is read as strings for any storage type.
-    with pq.ParquetWriter(path, content.schema, compression="zstd", store_schema=False) as writer:
+    # If the Arrow schema is missing, the column is read as strings for any storage type. All values are in one page,
+    # because a reader stops after the page with the last value that the footer lists.
+    options = {"compression": "zstd", "store_schema": False, "data_page_size": 2**30}
+    with pq.ParquetWriter(path, content.schema, **options) as writer:
         writer.write_table(content)
         writer.add_key_value_metadata(metadata)
 
