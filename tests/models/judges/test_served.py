@@ -476,7 +476,8 @@ def test_one_sentence_for_what_is_no_answer(serving, what):
     with pytest.raises(NetworkError, match=rf"0 of 1 questions.*127\.0\.0\.1.*{words}") as told:
         ask(ServedJudge(server.url, "m"))
     assert str(told.value).endswith("; call the same metric again to request only the others")
-    assert len(server.asked) == 1
+    # Older clients ignore a header that requests a long wait, and retry after a short one.
+    assert 1 <= len(server.asked) <= (1 + judge_server.MAX_RETRIES if what == "long wait" else 1)
     assert len(str(told.value)) < 500
 
 
