@@ -60,6 +60,11 @@ class RowScorer:
         folder: Folder of relative image paths. None for the working directory.
         **settings: Settings of the metric.
 
+    Attributes:
+        columns: Column of the batches by column of the metric. Optional columns may be missing.
+        required: Columns of a batch that must not be missing, beginning with the id.
+        needs_counts: Whether `with_counts` must be called before `score_rows`.
+
     Raises:
         TypeError: If a setting is unknown.
         ValueError: If a setting is invalid, or the rows cannot be scored in batches with these settings.
@@ -79,20 +84,22 @@ class RowScorer:
         self._load = {"config_name": config_name, "keep_in_memory": True, "progress": False, **settings}
         # Compute this before the metric uses an object, which may change its state. `sandbox` does not affect scores.
         self._settings = identify_settings({key: value for key, value in self._load.items() if key != "sandbox"})
-        self._titles = dict(columns or {})
         self.folder = folder
         self._counts: Counts | None = None
         self._metric: Any = None
-        own = [column.name for column in self.metric.columns]
+        given, own = dict(columns or {}), {column.name: column for column in self.metric.columns}
         try:
             self.needs_counts = self.metric.count({name: [] for name in own}) is not None
         except UsageError as error:
             raise UsageError.about(
                 "metric", f"must score rows independently, got {metric}: {error}", "use `compute`"
             ) from None
-        for name in self._titles:
+        for name in given:
             if name not in own:
                 raise UsageError.about("columns", f"must name columns of {metric}, got {name!r}", nearest(name, own))
+        self.columns = {name: given.get(name, name) for name in own}
+        needed = [name for name, column in own.items() if not column.optional or name in given]
+        self.required = [id, *(self.columns[name] for name in needed)]
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_metric": None}
@@ -110,17 +117,7 @@ class RowScorer:
     @property
     def titles(self) -> list[str]:
         """Columns of a batch that are used, beginning with the id. Optional columns may be missing."""
-        return [self.id, *(self.title(column.name) for column in self.metric.columns)]
-
-    @property
-    def required(self) -> list[str]:
-        """Columns of a batch that must not be missing, beginning with the id."""
-        columns = [one.name for one in self.metric.columns if not one.optional or one.name in self._titles]
-        return [self.id, *map(self.title, columns)]
-
-    def title(self, column: str) -> str:
-        """Return the column name in the batches for a column of the metric."""
-        return self._titles.get(column, column)
+        return [self.id, *self.columns.values()]
 
     def describe(self) -> dict[str, Any]:
         """Return everything that affects the scores except the rows, for comparison with another run.
@@ -129,8 +126,7 @@ class RowScorer:
             ``metric``, ``id``, ``columns``, ``counts`` (a digest), ``settings``, ``profile`` and ``signature``.
         """
         counts = hashlib.sha256(json.dumps(self._counts, sort_keys=True).encode()).hexdigest()
-        columns = {column.name: self.title(column.name) for column in self.metric.columns}
-        described = {"metric": self.name, "id": self.id, "columns": columns, "counts": counts}
+        described = {"metric": self.name, "id": self.id, "columns": self.columns, "counts": counts}
         signed = {"profile": self.metric.profile, "signature": self.metric.signature()}
         return described | {"settings": self._settings} | signed
 
@@ -245,19 +241,11 @@ class RowScorer:
     def _rows(self, batch: Any) -> tuple[list[Any], dict[str, Sequence[Any]], dict[str, frozenset[str]]]:
         """Return the ids and validated columns of a batch, and the form of its stories."""
         there = _titles(batch)
-        needed = [self.id]
-        cells: dict[str, Any] = {}
-        for column in self.metric.columns:
-            title = self.title(column.name)
-            if title in there:
-                cells[column.name] = _cells(batch, title)
-            elif column.optional and column.name not in self._titles:
-                cells[column.name] = None
-            else:
-                needed.append(title)
-        if absent := [title for title in needed if title not in there]:
+        if absent := [title for title in self.required if title not in there]:
             known = ", ".join(map(str, there)) or "none"
             raise UsageError.about("batch", f"must have the columns {', '.join(absent)}, got {known}")
+        titles = self.columns.items()
+        cells = {name: _cells(batch, title) if title in there else None for name, title in titles}
         names = [check_id(name) for name in _cells(batch, self.id)]
         if not names:
             return [], {name: [] for name in cells}, {}

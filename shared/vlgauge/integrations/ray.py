@@ -355,7 +355,7 @@ class _Rows:
         if self._kind == "parquet":
             reader = _read_sandboxed_parquet
             return files.map_batches(reader, batch_size=1, batch_format="pyarrow", fn_kwargs={"titles": titles})
-        media_titles = {name: self.scorer.title(name) for name in MEDIA_COLUMNS if self.scorer.title(name) in titles}
+        media_titles = {name: title for name, title in self.scorer.columns.items() if name in MEDIA_COLUMNS}
         read = {"kind": self._kind, "titles": titles, "media_titles": media_titles, "sandbox": self._sandbox}
         reader = _read_text
         return files.map_batches(reader, batch_size=1, batch_format="pyarrow", fn_kwargs=read)
