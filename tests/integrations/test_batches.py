@@ -273,9 +273,10 @@ def test_the_share_of_other_scripts_is_of_all_batches():
 
 def test_warnings_of_many_kinds_are_counted():
     scorer = RowScorer("bleu")
-    many = {f"rows of kind {i:02}": i + 1 for i in range(23)} | {"told once": 0}
+    many = {f"warning: rows of kind {i:02}": i + 1 for i in range(23)} | {"warning: told once": 0}
     scored = scorer.score_rows(ROW)
-    scored[OF_BATCH] = [json.dumps(json.loads(scored[OF_BATCH][0]) | {"warnings": many})]
+    of_batch = json.loads(scored[OF_BATCH][0])
+    scored[OF_BATCH] = [json.dumps(of_batch | {"sums": of_batch["sums"] | many})]
     with pytest.warns(UserWarning, match="kind|once") as told:
         scorer.combine([scored])
     messages = [str(one.message) for one in told]

@@ -35,7 +35,9 @@ from vlgauge.integrations.run_identity import identify_settings
 OF_BATCH, COUNTS = "vlgauge_batch", "vlgauge_counts"
 
 _FORMS = "stories"  # key of the form of stories in a batch: strings or lists, which must not be mixed
-_SCRIPTS = ("texts_in_other_scripts", "texts")  # keys of the numbers that decide on the warning about languages
+# Keys of sums that are not in the result: rows of a batch, numbers that decide on the warning about languages, and
+# numbers in warnings, by their text.
+_ROWS, _SCRIPTS, _WARNING = "rows", ("texts_in_other_scripts", "texts"), "warning: "
 _NUMBERED = re.compile(r"(\d+) (?:of \d+ )?(?P<rest>.*)", re.DOTALL)
 _WARNINGS_SHOWN = 20
 
@@ -178,16 +180,14 @@ class RowScorer:
                 return _like(batch, {self.id: [], OF_BATCH: []})
             scripts = dict(zip(_SCRIPTS, self.metric.count_other_scripts(columns["predictions"]), strict=True))
             found = _name_row_in_errors(names, score)
-        counted = Counter[str]()
+        sums = Counter({_ROWS: len(names)} | found.sums | scripts)
         for one in caught:
-            _count(counted, str(one.message))
+            _count(sums, str(one.message))
         of_batch = {
-            "rows": len(names),
-            "sums": found.sums | scripts,
+            "sums": sums,
             "totals": found.totals,
             "draws": {key: draws.tolist() for key, draws in found.draws.items()},
             "texts": {key: sorted(values) for key, values in (found.texts | forms).items()},
-            "warnings": counted,
         }
         values = {key: list(map(_format_cell, column)) for key, column in found.columns.items()}
         rest = [None] * (len(names) - 1)
@@ -209,26 +209,26 @@ class RowScorer:
         """
         names: list[Any] = []
         partials: list[PartialResult] = []
-        n_scored, counted = 0, Counter[str]()
         for batch in scored:
-            own, n_rows, warned = _restore(batch, self.id)
-            partials.append(own)
-            names += map(check_id, _cells(batch, self.id))
-            n_scored += n_rows
-            counted.update(warned)
+            own = list(map(check_id, _cells(batch, self.id)))
+            titles = [title for title in _titles(batch) if title not in (self.id, OF_BATCH)]
+            columns = {title: list(map(_read_cell, _cells(batch, title))) for title in titles}
+            partials.append(PartialResult(len(own), columns))
+            partials += [_restore(cell) for cell in _cells(batch, OF_BATCH) if isinstance(cell, str)]
+            names += own
         order = sort_ids(names)
-        if n_scored != len(names):
+        merged = merge_partial_results(partials)
+        if (n_scored := merged.sums.pop(_ROWS, 0)) != len(names):
             raise UsageError.about(
                 "scored",
                 f"must have all rows that `score_rows` returned, got {len(names)} where {n_scored} were scored",
             )
-        merged = merge_partial_results(partials)
         forms = merged.texts.pop(_FORMS, frozenset())
         if len(forms) > 1:
             raise UsageError.about(
                 "predictions", f"must have the same type in all rows, got {' and '.join(sorted(forms))}"
             )
-        _warn(counted)
+        _warn({key: merged.sums.pop(key) for key in sorted(merged.sums) if key.startswith(_WARNING)})
         self.metric.warn_of_other_scripts(*(merged.sums.pop(key, 0) for key in _SCRIPTS))
         columns = {key: [column[i] for i in order] for key, column in merged.columns.items()}
         result = self.metric.combine(replace(merged, columns=columns))
@@ -322,33 +322,24 @@ def _of_row(name: Any, error: UsageError) -> UsageError:
 def _count(counted: Counter[str], message: str) -> None:
     """Count a warning of a batch. Numbers as in "3 of 5 captions are empty" are summed, other warnings appear once."""
     if found := _NUMBERED.fullmatch(message):
-        counted[found["rest"]] += int(found[1])
+        counted[_WARNING + found["rest"]] += int(found[1])
     else:
-        counted[message] = 0
+        counted[_WARNING + message] = 0
 
 
 def _warn(counted: Mapping[str, int]) -> None:
-    for message, count in sorted(counted.items())[:_WARNINGS_SHOWN]:
+    for key, count in list(counted.items())[:_WARNINGS_SHOWN]:
+        message = key.removeprefix(_WARNING)
         warn(f"{count} {message}" if count else message)
     if len(counted) > _WARNINGS_SHOWN:
         warn(f"{len(counted) - _WARNINGS_SHOWN} more kinds of warnings came from individual batches")
 
 
-def _restore(batch: Any, id_title: str) -> tuple[PartialResult, int, dict[str, int]]:
-    """Return the partial result of scored rows, the total number of rows of their batches, and their warnings."""
-    titles = [title for title in _titles(batch) if title not in (id_title, OF_BATCH)]
-    columns = {title: list(map(_read_cell, _cells(batch, title))) for title in titles}
-    every = [PartialResult(len(_cells(batch, id_title)), columns)]
-    n_scored, counted = 0, Counter[str]()
-    for cell in _cells(batch, OF_BATCH):
-        if isinstance(cell, str):
-            of_batch = json.loads(cell)
-            draws = {key: np.array(values) for key, values in of_batch["draws"].items()}
-            texts = {key: frozenset(values) for key, values in of_batch["texts"].items()}
-            every.append(PartialResult(0, {}, of_batch["sums"], of_batch["totals"], draws, texts))
-            n_scored += of_batch["rows"]
-            counted.update(of_batch["warnings"])
-    return merge_partial_results(every), n_scored, counted
+def _restore(cell: str) -> PartialResult:
+    """Return the part of a partial result that belongs to a whole batch."""
+    found = PartialResult(0, {}, **json.loads(cell))
+    draws = {key: np.array(values) for key, values in found.draws.items()}
+    return replace(found, draws=draws, texts={key: frozenset(values) for key, values in found.texts.items()})
 
 
 def _format_cell(value: Any) -> Any:
