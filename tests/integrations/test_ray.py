@@ -194,15 +194,12 @@ def test_a_row_that_always_kills_its_worker_ends_the_run_and_costs_no_row_that_w
     assert seen(tmp_path) == []
 
 
-def answers_here(own, pool, worker, given):
+def answers_here(own, pool, given):
     """Yield the answers of one worker to whole files in this process, because workers of Ray take seconds to start."""
-    work = worker(**given)
+    work = of_ray._Worker(**given)
     for path in own._paths:
         file = of_ray.pa.table({"file": [path]})
-        if own._kind == "parquet":
-            yield work(of_ray._read_sandboxed_parquet(file, own.scorer.titles))
-        else:
-            yield work(of_ray._read_text(file, own._kind, own.scorer.titles, {}, None))
+        yield work(of_ray._read_file(file, own.scorer, own._kind, own._sandbox))
 
 
 @pytest.mark.ray
@@ -445,7 +442,7 @@ def test_no_parquet_file_of_a_stranger_is_opened_here(tmp_path, monkeypatch):
     assert found == {"id": ["b", "a"], "more": [1, 2]}
     with pytest.raises(ValueError, match="columns references"):
         of_ray._columns_of_parquet(path, ["id"], ["id", "references"], True)
-    table = of_ray._read_sandboxed_parquet(of_ray.pa.table({"file": [path]}), ["id", "predictions", "references"])
+    table = of_ray._read_file(of_ray.pa.table({"file": [path]}), RowScorer("bleu"), "parquet", True)
     assert table.to_pydict() == {"id": ["b", "a"], "predictions": ["A dog.", "A cat."]}
     with pytest.raises(AssertionError):
         of_ray._columns_of_parquet(path, ["id"], ["id"], False)
@@ -453,14 +450,14 @@ def test_no_parquet_file_of_a_stranger_is_opened_here(tmp_path, monkeypatch):
 
 def test_no_text_file_of_a_stranger_is_parsed_here(tmp_path, monkeypatch):
     path = tmp_path / "rows.jsonl"
-    path.write_text('{"id": 1, "predictions": "A dog."}\n')
-    batch = of_ray.pa.table({"file": [str(path)]})
-    found = [of_ray._read_text(batch, "jsonl", ["id"], {}, sandbox).to_pydict() for sandbox in (True, False)]
-    assert found == [{of_ray._ROW: ['{"id": 1}']}] * 2
+    path.write_text('{"id": 1, "predictions": "A dog.", "more": 2}\n')
+    batch, scorer = of_ray.pa.table({"file": [str(path)]}), RowScorer("rovist_nr")
+    found = [of_ray._read_file(batch, scorer, "jsonl", sandbox).to_pydict() for sandbox in (True, False)]
+    assert found == [{of_ray._ROW: ['{"id": 1, "predictions": "A dog."}']}] * 2
     monkeypatch.setitem(of_ray.READERS, "jsonl", None)
-    assert of_ray._read_text(batch, "jsonl", ["id"], {}, True).to_pydict() == found[0]
+    assert of_ray._read_file(batch, scorer, "jsonl", True).to_pydict() == found[0]
     with pytest.raises(TypeError):
-        of_ray._read_text(batch, "jsonl", ["id"], {}, None)
+        of_ray._read_file(batch, scorer, "jsonl", False)
 
 
 def test_a_parquet_file_without_a_column_or_a_row_is_refused(tmp_path):

@@ -113,7 +113,7 @@ def score_files(
         names, labels = rows.ids_and_labels(groups)
         sort_ids(names)  # check the ids before Ray is started
         with session(address, workers * cpus, workers * gpus), convert_ray_errors(folder):
-            record = _score(rows, _Pool(workers, cpus, gpus), folder, run, names, progress)
+            record = _score(rows, _pool_options(workers, cpus, gpus), folder, run, names, progress)
     if changed := [path for path, state in _states(paths).items() if state != before[path]]:
         raise UsageError(
             f"FILE must not change while it is scored, but {changed[0]!r} did; remove the folder {str(folder)!r}, "
@@ -126,19 +126,23 @@ def score_files(
 
 
 def _score(
-    rows: _Rows, pool: _Pool, folder: str | Path, run: Mapping[str, Any], names: Sequence[Any], progress: Progress
+    rows: _Rows,
+    pool: Mapping[str, Any],
+    folder: str | Path,
+    run: Mapping[str, Any],
+    names: Sequence[Any],
+    progress: Progress,
 ) -> dict[str, Any]:
     """Compute the result of all rows, without scoring rows again whose batches are in the folder."""
     scorer = rows.scorer
     if scorer.needs_counts:
-        counted = rows.map_file(pool, _Counter, scorer=scorer, folder=os.getcwd())
-        scorer = scorer.with_counts({COUNTS: [answer]} for answer in counted)
+        scorer = scorer.with_counts({COUNTS: [answer]} for answer in rows.map_file(pool, scorer))
     kept = ScoredBatches(folder, {**scorer.describe(), **run})
     n_done = len(kept.ids(scorer.id))
     with progress_bar(len(names), "Scoring rows", progress) as advance:
         advance(n_done)
         if n_done < len(names):
-            for n_rows in rows.map_file(pool, _Scorer, scorer=scorer, folder=os.getcwd(), kept=kept):
+            for n_rows in rows.map_file(pool, scorer, kept):
                 advance(int(n_rows))
     record = scorer.combine(kept.batches())
     if lost := set(names) ^ set(record["ids"]):
@@ -272,14 +276,13 @@ def convert_ray_errors(folder: str | Path) -> Iterator[None]:
         ) from None
 
 
-class _Pool:
-    def __init__(self, workers: int, cpus: float, gpus: float) -> None:
-        from ray.data import ActorPoolStrategy
+def _pool_options(workers: int, cpus: float, gpus: float) -> dict[str, Any]:
+    """Return the options of `map_batches` for a pool of workers."""
+    from ray.data import ActorPoolStrategy
 
-        # Limit the retries, because a row that kills its worker would be retried indefinitely.
-        tries = {"max_restarts": _RESTARTS, "max_task_retries": _RESTARTS}
-        strategy = ActorPoolStrategy(size=workers)
-        self.options: dict[str, Any] = {"compute": strategy, "num_cpus": cpus, "num_gpus": gpus or None, **tries}
+    # Limit the retries, because a row that kills its worker would be retried indefinitely.
+    tries = {"max_restarts": _RESTARTS, "max_task_retries": _RESTARTS}
+    return {"compute": ActorPoolStrategy(size=workers), "num_cpus": cpus, "num_gpus": gpus or None, **tries}
 
 
 class _Rows:
@@ -319,9 +322,9 @@ class _Rows:
             )
         return names, list(map(str, cells[groups]))
 
-    def map_file(self, pool: _Pool, worker: type, **given: Any) -> Iterator[str]:
+    def map_file(self, pool: Mapping[str, Any], scorer: RowScorer, kept: ScoredBatches | None = None) -> Iterator[str]:
         """Yield the answers of the workers to each batch, in any order. Errors of workers are raised here."""
-        for answer in self._answers(pool, worker, given):
+        for answer in self._answers(pool, {"scorer": scorer, "folder": os.getcwd(), "kept": kept}):
             for row in answer.to_pylist():
                 if row["error"] is not None:
                     kind = getattr(errors, row["error"], None) or getattr(builtins, row["error"])
@@ -330,13 +333,13 @@ class _Rows:
                     raise error
                 yield row["answer"]
 
-    def _answers(self, pool: _Pool, worker: type, given: Mapping[str, Any]) -> Iterator[pa.Table]:
+    def _answers(self, pool: Mapping[str, Any], given: dict[str, Any]) -> Iterator[pa.Table]:
         data = self._data().repartition(target_num_rows_per_block=self._batch_rows)
         with warnings.catch_warnings():
             # Ray plans to remove these arguments in version 2.64, which setup.cfg excludes, and has no replacement yet.
             warnings.filterwarnings("ignore", message="`ray_remote_args` is deprecated")
             made = data.map_batches(
-                worker, fn_constructor_kwargs=dict(given), batch_size=None, batch_format="pyarrow", **pool.options
+                _Worker, fn_constructor_kwargs=given, batch_size=None, batch_format="pyarrow", **pool
             )
         yield from made.iter_batches(batch_format="pyarrow", batch_size=None)
 
@@ -346,18 +349,13 @@ class _Rows:
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars = False
         context.max_consecutive_actor_init_deaths = _RESTARTS
-        titles = self.scorer.titles
-        reader: Any
         if self._kind == "parquet" and not self._sandbox:
             there = pq.ParquetFile(self._paths[0]).schema_arrow.names
-            return ray.data.read_parquet(self._paths).select_columns([title for title in titles if title in there])
+            titles = [title for title in self.scorer.titles if title in there]
+            return ray.data.read_parquet(self._paths).select_columns(titles)
         files = ray.data.from_items([{"file": path} for path in self._paths], override_num_blocks=len(self._paths))
-        if self._kind == "parquet":
-            reader = _read_sandboxed_parquet
-            return files.map_batches(reader, batch_size=1, batch_format="pyarrow", fn_kwargs={"titles": titles})
-        media_titles = {name: title for name, title in self.scorer.columns.items() if name in MEDIA_COLUMNS}
-        read = {"kind": self._kind, "titles": titles, "media_titles": media_titles, "sandbox": self._sandbox}
-        reader = _read_text
+        read = {"scorer": self.scorer, "kind": self._kind, "sandbox": self._sandbox}
+        reader: Any = _read_file
         return files.map_batches(reader, batch_size=1, batch_format="pyarrow", fn_kwargs=read)
 
 
@@ -378,27 +376,21 @@ def _columns_of_parquet(
     return {title: [cell for part in parts for cell in part.column(title).to_pylist()] for title in titles}
 
 
-def _read_sandboxed_parquet(batch: pa.Table, titles: Sequence[str]) -> pa.Table:
+def _read_file(batch: pa.Table, scorer: RowScorer, kind: str, sandbox: bool) -> pa.Table:
+    """Read the used columns of an untrusted Parquet file, or a text file as JSON rows with absolute paths of images."""
     (path,) = batch.column("file").to_pylist()
-    table = _open_sandboxed_parquet(path)
-    return table.select([title for title in titles if title in table.schema.names])
-
-
-def _read_text(
-    batch: pa.Table, kind: str, titles: Sequence[str], media_titles: Mapping[str, str], sandbox: bool
-) -> pa.Table:
-    """Read text files as JSON rows, one per cell, with absolute paths of images."""
+    if kind == "parquet":
+        table = _open_sandboxed_parquet(path)
+        return table.select([title for title in scorer.titles if title in table.schema.names])
+    with use_sandbox(sandbox):
+        rows = read_rows(path, kind)
+    media_titles = {name: title for name, title in scorer.columns.items() if name in MEDIA_COLUMNS}
     texts = []
-    for file in batch.column("file").to_pylist():
-        with use_sandbox(sandbox):
-            rows = read_rows(file, kind)
-        for row in rows:
-            own = {title: row[title] for title in titles if title in row}
-            cells = make_paths_absolute(
-                {name: [own[title]] for name, title in media_titles.items() if title in own}, file
-            )
-            own |= {media_titles[name]: found[0] for name, found in cells.items() if found}
-            texts.append(json.dumps(own))
+    for row in rows:
+        own = {title: row[title] for title in scorer.titles if title in row}
+        cells = make_paths_absolute({name: [own[title]] for name, title in media_titles.items() if title in own}, path)
+        own |= {media_titles[name]: found[0] for name, found in cells.items() if found}
+        texts.append(json.dumps(own))
     return pa.table({_ROW: pa.array(texts, pa.large_string())})
 
 
@@ -416,18 +408,22 @@ def _columns(batch: pa.Table, titles: Sequence[str]) -> dict[str, list[Any]]:
     return {title: [row.get(title) for row in rows] for title in titles if any(title in row for row in rows)}
 
 
-class _RayWorker:
-    """Base class of workers that answer each batch with a string or an error.
+class _Worker:
+    """Worker that counts the rows of batches, or scores and writes the rows that are not scored yet.
 
-    Errors are returned as answers, because Ray would wrap them, retry the batch, or lose their cause.
+    It answers each batch with a string: the counts as JSON, or the number of scored rows. Errors are returned as
+    answers, because Ray would wrap them, retry the batch, or lose their cause.
 
     Args:
         scorer: Scorer of the metric.
         folder: Folder at which relative paths in settings start.
+        kept: Folder of scored batches. None to count.
     """
 
-    def __init__(self, scorer: RowScorer, folder: str) -> None:
-        self._scorer = scorer
+    def __init__(self, scorer: RowScorer, folder: str, kept: ScoredBatches | None) -> None:
+        self._scorer, self._kept = scorer, kept
+        # Look this up here, because a worker that replaces a dead one must know which batches that one has written.
+        self._done = set() if kept is None else kept.ids(scorer.id)
         # Settings with absolute paths do not need the folder, which another machine may lack.
         with suppress(OSError):
             os.chdir(folder)
@@ -435,7 +431,7 @@ class _RayWorker:
     def __call__(self, batch: pa.Table) -> pa.Table:
         error, where = None, None
         try:
-            answer = self.answer(batch)
+            answer = self._answer(batch)
         except Exception as raised:
             # Use the closest exception class of vlgauge or Python, which exists on every machine.
             known = (errors.__name__, "builtins")
@@ -444,32 +440,10 @@ class _RayWorker:
         cells = {"answer": answer, "error": error, "where": where}
         return pa.table({title: pa.array([cell], pa.large_string()) for title, cell in cells.items()})
 
-    def answer(self, batch: pa.Table) -> str:
-        """Return the answer to a batch."""
-        raise NotImplementedError
-
-
-class _Counter(_RayWorker):
-    """Worker that counts the rows of batches."""
-
-    def answer(self, batch: pa.Table) -> str:
-        """Return the counts of a batch as JSON."""
-        counted = self._scorer.count_rows(_columns(batch, self._scorer.titles))
-        return str(counted[COUNTS][0])
-
-
-class _Scorer(_RayWorker):
-    """Worker that scores batches and writes them, skipping rows that are already scored."""
-
-    def __init__(self, scorer: RowScorer, folder: str, kept: ScoredBatches) -> None:
-        super().__init__(scorer, folder)
-        self._kept = kept
-        # Look this up here, because a worker that replaces a dead one must know which batches that one has written.
-        self._done = kept.ids(scorer.id)
-
-    def answer(self, batch: pa.Table) -> str:
-        """Score a batch and return the number of scored rows."""
+    def _answer(self, batch: pa.Table) -> str:
         columns = _columns(batch, self._scorer.titles)
+        if self._kept is None:
+            return str(self._scorer.count_rows(columns)[COUNTS][0])
         names = list(map(check_id, columns[self._scorer.id]))
         left = [i for i, name in enumerate(names) if name not in self._done]
         if left:
