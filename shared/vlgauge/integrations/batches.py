@@ -357,9 +357,7 @@ def _read_cell(cell: Any) -> Any:
 def _titles(batch: Any) -> list[str]:
     if isinstance(batch, (pa.Table, pa.RecordBatch)):
         return list(batch.schema.names)
-    if isinstance(batch, pd.DataFrame):
-        return list(batch.columns)
-    if isinstance(batch, Mapping):
+    if isinstance(batch, (pd.DataFrame, Mapping)):
         return list(batch)
     raise UsageTypeError.about(
         "batch",

@@ -105,15 +105,22 @@ def score_files(
     check_float("gpus", gpus, "a number of at least 0", 0.0)
     paths = [str(Path(file).absolute()) for file in files]
     kind = _format_of(paths, input_format)
-    import_ray()
+    ray = import_ray()
     rows = _Rows(scorer, paths, kind, batch_rows)
     with exclusive_run(Path(folder).absolute(), "--parts"):
         before = _states(paths)
         run = {"vlgauge": __version__, "files": contents_of(paths)}
         names, labels = rows.ids_and_labels(groups)
         sort_ids(names)  # check the ids before Ray is started
-        with session(address, workers * cpus, workers * gpus), convert_ray_errors(folder):
-            record = _score(rows, _pool_options(workers, cpus, gpus), folder, run, names, progress)
+        with session(address, workers * cpus, workers * gpus):
+            try:
+                record = _score(rows, _pool_options(workers, cpus, gpus), folder, run, names, progress)
+            except ray.exceptions.RayError as error:
+                why = " ".join(str(error).split())[:300]
+                raise ChildProcessError(
+                    f"a worker died ({_RESTARTS + 1} tries) or could not be started; error from Ray: {why}; scored "
+                    f"rows are kept in {str(folder)!r}, and the same command continues from there"
+                ) from None
     if changed := [path for path, state in _states(paths).items() if state != before[path]]:
         raise UsageError(
             f"FILE must not change while it is scored, but {changed[0]!r} did; remove the folder {str(folder)!r}, "
@@ -256,24 +263,6 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
                 del os.environ[name]
             else:
                 os.environ[name] = value
-
-
-@contextmanager
-def convert_ray_errors(folder: str | Path) -> Iterator[None]:
-    """Convert errors of Ray to a one-sentence ChildProcessError. Errors raised by workers themselves are unchanged.
-
-    Raises:
-        ChildProcessError: If the code inside the context raises an error of Ray.
-    """
-    ray = import_ray()
-    try:
-        yield
-    except ray.exceptions.RayError as error:
-        why = " ".join(str(error).split())[:300]
-        raise ChildProcessError(
-            f"a worker died ({_RESTARTS + 1} tries) or could not be started; error from Ray: {why}; scored rows are "
-            f"kept in {str(folder)!r}, and the same command continues from there"
-        ) from None
 
 
 def _pool_options(workers: int, cpus: float, gpus: float) -> dict[str, Any]:
