@@ -10,13 +10,12 @@ import json
 import logging
 import os
 import re
-import shutil
-import tempfile
 import traceback
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
@@ -192,9 +191,10 @@ def session(address: str | None, cpus: float, gpus: float) -> Iterator[None]:
     ray = import_ray()
     with ExitStack() as stack:
         if not ray.is_initialized():
-            own_or_joined = _own_session(-(-cpus // 1)) if address is None else _join(address)
             try:
-                stack.enter_context(own_or_joined)
+                how = _own_session(stack, -(-cpus // 1)) if address is None else _cluster(address)
+                stack.callback(ray.shutdown)
+                ray.init(**how, **_QUIET)
             except UsageError:
                 raise
             except Exception as error:  # Ray has no specific exception for this
@@ -214,40 +214,34 @@ def session(address: str | None, cpus: float, gpus: float) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def _own_session(cpus: float) -> Iterator[None]:
-    """Start a Ray instance that other machines cannot reach, and stop it at the end of the context."""
-    ray = import_ray()
-    if (address := ray.util.get_node_ip_address()) != _LOOPBACK:
+def _own_session(stack: ExitStack, cpus: float) -> dict[str, Any]:
+    """Return the arguments that start a Ray instance which other machines cannot reach.
+
+    Its folder and its environment variables are removed when the stack is closed.
+    """
+    if (address := import_ray().util.get_node_ip_address()) != _LOOPBACK:
         (variable,) = _ON_LOOPBACK
         raise UsageError(
             f"Ray must listen on {_LOOPBACK} only, got {address}, because it was imported before vlgauge set "
             f"{variable}=0; set it before you import Ray, or start Ray yourself with ray.init()"
         )
     # Use a short path, because socket names begin with it and are limited to about a hundred characters.
-    folder = tempfile.mkdtemp(prefix="vg", dir="/tmp" if os.path.isdir("/tmp") else None)
-    with _environment(_OWN_ENVIRONMENT):
-        try:
-            here: dict[str, Any] = {"_temp_dir": folder, "_node_ip_address": _LOOPBACK, "include_dashboard": False}
-            # CPUs are logical resources, and some must be left for reading.
-            ray.init(num_cpus=int(cpus) + _SPARE_CPUS, **here, **_QUIET)
-            yield
-        finally:
-            ray.shutdown()
-            shutil.rmtree(folder, ignore_errors=True)
+    short = "/tmp" if os.path.isdir("/tmp") else None
+    folder = stack.enter_context(TemporaryDirectory(prefix="vg", dir=short, ignore_cleanup_errors=True))
+    stack.enter_context(_environment(_OWN_ENVIRONMENT))
+    here = {"_temp_dir": folder, "_node_ip_address": _LOOPBACK, "include_dashboard": False}
+    # CPUs are logical resources, and some must be left for reading.
+    return {"num_cpus": int(cpus) + _SPARE_CPUS, **here}
 
 
-@contextmanager
-def _join(address: str) -> Iterator[None]:
-    ray = import_ray()
-    # Check the address first, because Ray retries for more than six minutes if no server is listening.
+def _cluster(address: str) -> dict[str, Any]:
+    """Return the arguments that connect to a cluster.
+
+    The address is checked first, because Ray retries for more than six minutes if no server is listening.
+    """
     if door := re.fullmatch(r"(?:ray://)?\[?(.+?)\]?:(\d{1,5})", address):
         check_listening(door[1], int(door[2]))
-    ray.init(address=address, **_QUIET)
-    try:
-        yield
-    finally:
-        ray.shutdown()
+    return {"address": address}
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from vlgauge.core.context_values import context_value
 from vlgauge.core.lru_cache import LRUCache
 
 if TYPE_CHECKING:
@@ -74,11 +75,8 @@ class ImageFeatureCache:
         """
         with self._lock:
             self._forget_older()
-        token = self._keys.set(images if all(images) else None)
-        try:
+        with context_value(self._keys, images if all(images) else None):
             yield
-        finally:
-            self._keys.reset(token)
 
     def _features(self, *args: Any, **named: Any) -> Any:
         """Return the features of the images, computing only the missing ones."""
