@@ -443,7 +443,7 @@ def extra_is_present(extra: str) -> bool:
     package, or if vlgauge itself is not installed.
     """
     brought = brought_by(extra)
-    return brought is not None and all(map(_is_installed, brought))
+    return brought is not None and all(_distribution(name) is not None for name in brought)
 
 
 def brought_by(extra: str) -> set[str] | None:
@@ -452,14 +452,11 @@ def brought_by(extra: str) -> set[str] | None:
     They are read from the metadata of the installed package, which are generated from setup.cfg.
     """
     # Import these here, because vlgauge itself is imported without them.
-    from importlib.metadata import PackageNotFoundError, distribution
-
     from packaging.requirements import Requirement
     from packaging.utils import canonicalize_name
 
-    try:
-        installed = distribution("vlgauge")
-    except PackageNotFoundError:
+    installed = _distribution("vlgauge")
+    if installed is None:
         return None
     declared = set(map(canonicalize_name, installed.metadata.get_all("Provides-Extra", [])))
     requirements = [Requirement(line) for line in installed.requires or ()]
@@ -480,11 +477,8 @@ def brought_by(extra: str) -> set[str] | None:
     return found
 
 
-def _is_installed(name: str) -> bool:
-    from importlib.metadata import PackageNotFoundError, distribution
+def _distribution(name: str) -> Any:
+    """Return the metadata of an installed package. None if it is not installed."""
+    from importlib.metadata import distributions  # slow to import
 
-    try:
-        distribution(name)
-    except PackageNotFoundError:
-        return False
-    return True
+    return next(iter(distributions(name=name)), None)
