@@ -24,7 +24,7 @@ import pyarrow as pa
 import vlgauge
 from vlgauge.core.errors import UsageError, UsageTypeError
 from vlgauge.core.validation import nearest, plain_number, short_repr, warn
-from vlgauge.families.base import Metric, Story
+from vlgauge.families.base import Metric
 from vlgauge.families.base.parts import SIZES, Counts, PartialResult, add_counts, merge_partial_results
 from vlgauge.families.set_sizes import add_set_sizes
 from vlgauge.inputs.sandbox import use_sandbox
@@ -169,7 +169,7 @@ class RowScorer:
         """
         with use_sandbox(self.metric.sandbox), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
-            names, columns, forms = self._rows(batch)
+            names, columns = self._rows(batch)
             keys = list(map(_key, names))
 
             def score(rows: Sequence[int]) -> PartialResult:
@@ -178,6 +178,7 @@ class RowScorer:
 
             if not names:
                 return _like(batch, {self.id: [], OF_BATCH: []})
+            form = "a string" if isinstance(columns["predictions"][0], str) else "a list of sentences"
             scripts = dict(zip(_SCRIPTS, self.metric.count_other_scripts(columns["predictions"]), strict=True))
             found = _name_row_in_errors(names, score)
         sums = Counter({_ROWS: len(names)} | found.sums | scripts)
@@ -187,7 +188,7 @@ class RowScorer:
             "sums": sums,
             "totals": found.totals,
             "draws": {key: draws.tolist() for key, draws in found.draws.items()},
-            "texts": {key: sorted(values) for key, values in (found.texts | forms).items()},
+            "texts": {key: sorted(values) for key, values in (found.texts | {_FORMS: [form]}).items()},
         }
         values = {key: list(map(_format_cell, column)) for key, column in found.columns.items()}
         rest = [None] * (len(names) - 1)
@@ -238,8 +239,8 @@ class RowScorer:
             result = result | add_set_sizes(result, record["sizes"], record["ids"])
         return record | result
 
-    def _rows(self, batch: Any) -> tuple[list[Any], dict[str, Sequence[Any]], dict[str, frozenset[str]]]:
-        """Return the ids and validated columns of a batch, and the form of its stories."""
+    def _rows(self, batch: Any) -> tuple[list[Any], dict[str, Sequence[Any]]]:
+        """Return the ids and validated columns of a batch."""
         there = _titles(batch)
         if absent := [title for title in self.required if title not in there]:
             known = ", ".join(map(str, there)) or "none"
@@ -248,19 +249,15 @@ class RowScorer:
         cells = {name: _cells(batch, title) if title in there else None for name, title in titles}
         names = [check_id(name) for name in _cells(batch, self.id)]
         if not names:
-            return [], {name: [] for name in cells}, {}
+            return [], {name: [] for name in cells}
         if self.folder is not None:
             cells = make_paths_absolute(cells, f"{self.folder}/-")
-        forms = {}
-        if isinstance(self.metric.columns[0], Story):
-            kinds = {"a string" if isinstance(cell, str) else "a list of sentences" for cell in cells["predictions"]}
-            forms[_FORMS] = frozenset(kinds)
 
         def check(rows: Sequence[int]) -> dict[str, Sequence[Any]]:
             own = {name: column and [column[i] for i in rows] for name, column in cells.items()}
             return self.metric.from_table(self.metric.to_table(own))
 
-        return names, _name_row_in_errors(names, check), forms
+        return names, _name_row_in_errors(names, check)
 
 
 def _name_row_in_errors(names: Sequence[Any], work: Callable[[Sequence[int]], Output]) -> Output:
