@@ -3,12 +3,13 @@
 import argparse
 import os
 import sys
+from importlib import import_module
 
 from vlgauge.cli.inputs import add_limits
-from vlgauge.research.training.pac_s import command as pac_s
-from vlgauge.research.training.polos import command as polos
-from vlgauge.research.training.rovist_c import command as rovist_c
-from vlgauge.research.training.rovist_vg import command as rovist_vg
+from vlgauge.research.training.pac_s import options as pac_s
+from vlgauge.research.training.polos import options as polos
+from vlgauge.research.training.rovist_c import options as rovist_c
+from vlgauge.research.training.rovist_vg import options as rovist_vg
 
 RECIPES = {"pac_s": pac_s, "polos": polos, "rovist_c": rovist_c, "rovist_vg": rovist_vg}
 
@@ -38,7 +39,9 @@ def run(options: argparse.Namespace) -> int:
         UsageError: If an option or the content of a file is not valid.
     """
     try:
-        RECIPES[options.recipe].run(options, say)
+        RECIPES[options.recipe].check_options(options)
+        # Imports torch, which the help and wrong options do not need.
+        import_module(f"vlgauge.research.training.{options.recipe}.command").run(options, say)
     except KeyboardInterrupt:
         advice = pac_s.advice(options) if options.recipe == "pac_s" else "repeat the command to continue"
         sys.stderr.write(f"vlgauge train: interrupted; {advice}\n")

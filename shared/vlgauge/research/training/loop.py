@@ -1,7 +1,5 @@
 """Training loop with early stopping, which keeps the best round and can resume an interrupted run."""
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import io
@@ -12,47 +10,17 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
+
+import torch
 
 from vlgauge.core.errors import UsageError
-from vlgauge.core.validation import check_int
 from vlgauge.core.writing import atomic_write
-
-if TYPE_CHECKING:
-    import torch
-
-# Folder in the output, and file in this folder, with the state of an unfinished run.
-INTERRUPTED, STATE = "interrupted", "state.pt"
+from vlgauge.research.training.options import INTERRUPTED, STATE, Recipe
 
 _DIGEST_BYTES = 32  # SHA-256 of the rest of the file
 
 Figures: TypeAlias = dict[str, float]
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """Settings of a training over epochs. The defaults follow RoViST-C (Wang et al., 2022, Appendix A).
-
-    Attributes:
-        learning_rate: Learning rate of the first epoch.
-        decay: Factor of the learning rate after each epoch.
-        weight_decay: Weight decay of Adam, added to the gradient.
-        batch_size: Samples per step.
-        epochs: Maximum number of epochs.
-        patience: Number of epochs without a lower validation loss after which training stops.
-        seed: Seed of the order of the samples and of dropout.
-    """
-
-    learning_rate: float = 1e-5
-    decay: float = 0.95
-    weight_decay: float = 1e-5
-    batch_size: int = 32
-    epochs: int = 50
-    patience: int = 5
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_int("seed", self.seed, 0, 2**63 - 1)  # torch rejects larger seeds
 
 
 @dataclass(frozen=True)
@@ -130,8 +98,6 @@ class TrainingCheckpoint:
         Raises:
             NotWritableError: If the file cannot be written.
         """
-        import torch
-
         buffer = io.BytesIO()
         content = {
             "identity": self.identity,
@@ -156,8 +122,6 @@ class TrainingCheckpoint:
         Raises:
             ValueError: If the file is damaged, or belongs to a training with other data, base or settings.
         """
-        import torch
-
         if not self.file.is_file():
             return Progressed()
         with self.file.open("rb") as stream:
@@ -245,8 +209,6 @@ def train_epochs(
     Returns:
         The progress at the end.
     """
-    import torch
-
     if options.restart:
         shutil.rmtree(options.output / INTERRUPTED, ignore_errors=True)
     model.to(device)

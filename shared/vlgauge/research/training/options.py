@@ -4,14 +4,43 @@ import argparse
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from vlgauge.checkpoints.torch_runtime import missing_packages
 from vlgauge.core.errors import MissingExtraError, UsageError
 from vlgauge.core.run_locks import exclusive_run
-from vlgauge.research.training.loop import INTERRUPTED, STATE, Recipe
+from vlgauge.core.validation import check_int
+
+# Folder in the output, and file in this folder, with the state of an unfinished run.
+INTERRUPTED, STATE = "interrupted", "state.pt"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Settings of a training over epochs. The defaults follow RoViST-C (Wang et al., 2022, Appendix A).
+
+    Attributes:
+        learning_rate: Learning rate of the first epoch.
+        decay: Factor of the learning rate after each epoch.
+        weight_decay: Weight decay of Adam, added to the gradient.
+        batch_size: Samples per step.
+        epochs: Maximum number of epochs.
+        patience: Number of epochs without a lower validation loss after which training stops.
+        seed: Seed of the order of the samples and of dropout.
+    """
+
+    learning_rate: float = 1e-5
+    decay: float = 0.95
+    weight_decay: float = 1e-5
+    batch_size: int = 32
+    epochs: int = 50
+    patience: int = 5
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_int("seed", self.seed, 0, 2**63 - 1)  # torch rejects larger seeds
 
 
 def add_run_options(parser: argparse.ArgumentParser, recipe: Recipe) -> None:

@@ -12,6 +12,7 @@ from safetensors.torch import load_file
 import vlgauge
 from vlgauge.cli import build_parser, main
 from vlgauge.research.training import loop, report
+from vlgauge.research.training.options import Recipe
 
 NO_WORDS = {"hidden_size": 16, "embedding_size": 8, "num_hidden_layers": 1, "intermediate_size": 16}
 NAMES = [a + b for a in ("Ann", "Bo", "Cleo", "Dan", "Eve", "Flo", "Gus", "Hal") for b in ("", "a", "ette", "ka", "y")]
@@ -128,7 +129,7 @@ def test_the_fresh_tokenizer_takes_any_text(script):
 
 
 def test_defaults_are_those_of_the_paper(script):
-    recipe = loop.Recipe()
+    recipe = Recipe()
     assert (recipe.learning_rate, recipe.weight_decay, recipe.decay) == (1e-5, 1e-5, 0.95)
     assert (recipe.batch_size, recipe.epochs, recipe.patience) == (32, 50, 5)
     assert build_parser().parse_args(["train", "rovist_c", "out"]).base == "albert/albert-large-v1"

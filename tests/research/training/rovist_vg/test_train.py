@@ -19,6 +19,7 @@ from vlgauge.inputs.text.word_vectors import word_vector_file
 from vlgauge.models.grounding.model import grounding_model
 from vlgauge.research.training import loop
 from vlgauge.research.training.rovist_vg import command, heads
+from vlgauge.research.training.rovist_vg.options import DEFAULTS
 
 GOLDEN = json.loads((folders.GOLDEN / "rovist_vg.json").read_text("utf-8"))
 GLOVE = "dog 1 0 0\ncat 0 1 0\na 0 0 1\nred 1 1 0\nunk 0 0 0\n"
@@ -259,7 +260,7 @@ def test_the_learning_rate_falls_by_a_twentieth_per_epoch(tmp_path, monkeypatch)
     recipe = loop.Recipe(learning_rate=0.1, batch_size=2, epochs=3, patience=5)
     trained(heads.grounding_net(None, 6, 3, 4), side, side, recipe, tmp_path)
     assert rates == [pytest.approx((0.1 * 0.95**epoch, 1e-5)) for epoch in (0, 0, 1, 1, 2, 2)]
-    assert (command.DEFAULTS.learning_rate, command.DEFAULTS.batch_size, command.DEFAULTS.patience) == (5e-5, 64, 3)
+    assert (DEFAULTS.learning_rate, DEFAULTS.batch_size, DEFAULTS.patience) == (5e-5, 64, 3)
 
 
 def test_a_plot_is_drawn(table):

@@ -1,10 +1,4 @@
-"""Train PAC-S weights for a CLIP backbone by the positive-augmented contrastive recipe (Sarto et al., CVPR 2023).
-
-Each row has an image and a caption, and optionally an image generated from the caption and a caption generated from
-the image. By default only the two projections are trained, on features that the backbone computes once. `--lora 4`
-trains low-rank updates of both towers instead (PAC-S++). The command writes the weights, a model card, the log as JSON
-lines, and the loss curve. `--scenes 20000 --profile embedded` requires no data and no download.
-"""
+"""Training of PAC-S weights: comparison with the base, and all outputs."""
 
 import argparse
 import hashlib
@@ -16,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from vlgauge.checkpoints.tensors import write_tensors
 from vlgauge.core.errors import UsageError
@@ -23,7 +18,7 @@ from vlgauge.core.run_locks import exclusive_run
 from vlgauge.models.clip.heads import adapter_of, heads_digest, write_adapter
 from vlgauge.models.clip.loading import ClipEncoder, clip_encoder, clip_with_checkpoint
 from vlgauge.research.training.loop import Progressed
-from vlgauge.research.training.options import check_packages, clip_options
+from vlgauge.research.training.options import clip_options
 from vlgauge.research.training.pac_s.data import (
     CaptionMaterial,
     Foil,
@@ -34,8 +29,7 @@ from vlgauge.research.training.pac_s.data import (
     training_rows,
 )
 from vlgauge.research.training.pac_s.learners import HeadLearner, Learner, TowerLearner, hidden_features
-from vlgauge.research.training.pac_s.options import add_options as add_options
-from vlgauge.research.training.pac_s.options import check_options, checkpoint_of
+from vlgauge.research.training.pac_s.options import checkpoint_of
 from vlgauge.research.training.pac_s.report import (
     WeightsComparison,
     comparison_line,
@@ -47,9 +41,6 @@ from vlgauge.research.training.pac_s.report import (
 )
 from vlgauge.research.training.pac_s.rounds import LOSS, train_learner
 from vlgauge.research.training.row_files import MISSING
-
-PURPOSE = "projections of a CLIP, or low-rank updates of both towers, for pac_s"
-PACKAGES = ("torch", "torchvision", "open_clip", "safetensors")
 
 # Extensions of the other output files.
 LOG, CARD, CURVE = ".log.jsonl", ".md", ".svg"
@@ -138,8 +129,6 @@ def record_of(
     base: ClipEncoder,
 ) -> dict[str, str]:
     """Return the facts about the training for the metadata and the card."""
-    import torch
-
     material = learner.material
     first, best, last = state.rounds[0], state.rounds[state.best], state.rounds[-1]
     rows = {"training": material.n_train, "validation": len(material.image) - material.n_train}
@@ -189,20 +178,12 @@ def compare_weights(
     return comparisons(foils, margins(encoder, None, foils), margins(after, adapter, foils), options.seed)
 
 
-def advice(options: argparse.Namespace) -> str:
-    """Return a hint on how to continue after an interruption."""
-    there = checkpoint_of(options.out).is_file()
-    return "repeat the command with --resume to continue" if there else "no checkpoint was written yet"
-
-
 def run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     """Train, compare, and write all outputs.
 
     Raises:
-        ValueError: If an option or a file is not valid, or the loss is not finite.
+        ValueError: If a file is not valid, or the loss is not finite.
     """
-    check_options(options)
-    check_packages("pac_s", PACKAGES, plot=options.plot)
     others = [checkpoint_of(options.out), *(options.out.with_suffix(end) for end in (LOG, CARD, CURVE))]
     with exclusive_run(options.out, "--out", folder=False, others=others):
         _run(options, say)

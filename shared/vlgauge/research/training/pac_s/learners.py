@@ -1,12 +1,11 @@
 """The two ways to train a CLIP for PAC-S: projections alone, or low-rank updates of both towers."""
 
-from __future__ import annotations
-
 import copy
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+import torch
 
 from vlgauge.core.errors import UsageError
 from vlgauge.models.clip.heads import heads_of
@@ -17,9 +16,6 @@ from vlgauge.models.padding import pad_rows
 from vlgauge.research.training.pac_s.data import CaptionMaterial, Indices
 from vlgauge.research.training.pac_s.losses import Generated, Losses, pac_s_losses
 from vlgauge.research.training.row_files import MISSING
-
-if TYPE_CHECKING:
-    import torch
 
 POOL = "visual.attnpool."
 LOG_SCALE = "logit_scale"
@@ -70,8 +66,6 @@ class Learner:
         Returns:
             Scalar tensors: the total loss and its parts.
         """
-        import torch
-
         m = self.material
         image, text = self._images(m.image[rows]), self._texts(m.caption[rows])
 
@@ -98,8 +92,6 @@ class Learner:
 
     def clamp_scale(self) -> None:
         """Limit a trained logit scale to ln 100."""
-        import torch
-
         if LOG_SCALE in self.parameters:
             with torch.no_grad():
                 self.parameters[LOG_SCALE].clamp_(max=MAX_LOG_SCALE)
@@ -139,16 +131,12 @@ class HeadLearner(Learner):
         pool: torch.nn.Module | None = None,
         **how: Any,
     ) -> None:
-        import torch
-
         heads = {name: state[name] for name in heads_of(state)}
         super().__init__(material, heads, state, **how)
         self._hidden = torch.from_numpy(images), torch.from_numpy(texts)
         self._pool: Any = pool
 
     def _images(self, images: Indices) -> torch.Tensor:
-        import torch
-
         hidden = self._hidden[0][torch.from_numpy(images)].to(self._device)
         if self._pool is None:
             return hidden @ self.parameters["visual.proj"]
@@ -156,8 +144,6 @@ class HeadLearner(Learner):
         return torch.func.functional_call(self._pool, inner, (hidden,))
 
     def _texts(self, texts: Indices) -> torch.Tensor:
-        import torch
-
         return self._hidden[1][torch.from_numpy(texts)].to(self._device) @ self.parameters["text_projection"]
 
 
@@ -178,8 +164,6 @@ def hidden_features(
 
 def feature_maps(encoder: ClipEncoder, material: CaptionMaterial, batch_size: int) -> np.ndarray:
     """Compute the inputs of the attention pool of a ResNet, shape ``(n, width, h, w)``, float32."""
-    import torch
-
     visual: Any = encoder.model.visual
     maps = []
     with decode_batches(material.images, encoder.row, batch_size) as batches, torch.no_grad():
@@ -214,8 +198,6 @@ class TowerLearner(Learner):
 
     def state(self) -> Tensors:
         """Return the tensors of the whole CLIP with merged updates by the names of open_clip, float32."""
-        import torch
-
         with torch.no_grad():
             scale = {name: tensor for name, tensor in self.parameters.items() if name == LOG_SCALE}
             return {**self._state, **merge_weights(self._state, self.parameters, self.rank), **scale}
@@ -239,8 +221,6 @@ class TowerLearner(Learner):
         return self._features(pad_rows([self._ids[index] for index in texts], 0), "text")
 
     def _features(self, inputs: torch.Tensor, side: str) -> torch.Tensor:
-        import torch
-
         return torch.func.functional_call(
             self._model, self._updated, (inputs.to(self._device), side), tie_weights=False, strict=False
         )
@@ -252,8 +232,6 @@ def new_updates(state: Tensors, rank: int, seed: int) -> Tensors:
     A is small and random, and B is zero, so training starts at the base. A convolution of kernel size k has the rank
     ``k * rank``, so that B A has as many entries as its weight.
     """
-    import torch
-
     generator = torch.Generator().manual_seed(seed)
     updates = {}
     for name, weight in sorted(state.items()):
@@ -286,8 +264,6 @@ def project_features(model: Any, inputs: torch.Tensor, side: str) -> torch.Tenso
     Returns:
         Shape ``(n, embed_width)``, not normalized.
     """
-    import torch
-
     if side == "image":
         return model.encode_image(inputs)
     length = inputs.shape[1]

@@ -1,14 +1,11 @@
 """Training losses of PAC-S (Sarto et al., CVPR 2023, Eqs. 2 and 3)."""
 
-from __future__ import annotations
+from typing import NamedTuple
 
-from typing import TYPE_CHECKING, NamedTuple
+import torch
+from torch.nn import functional
 
-if TYPE_CHECKING:
-    import torch
-
-IMAGE_WEIGHT = 0.05  # lambda_v
-TEXT_WEIGHT = 0.1  # lambda_t
+from vlgauge.research.training.pac_s.options import IMAGE_WEIGHT, TEXT_WEIGHT
 
 
 class Losses(NamedTuple):
@@ -57,9 +54,6 @@ def contrastive_loss(image: torch.Tensor, text: torch.Tensor, scale: torch.Tenso
     Returns:
         Scalar. 0 for at most one pair.
     """
-    import torch
-    from torch.nn import functional
-
     if not len(image):
         return image.new_zeros(())
     cosines = unit(image) @ unit(text).T

@@ -1,4 +1,10 @@
-"""Options of `vlgauge train pac_s`, and their validation."""
+"""Train PAC-S weights for a CLIP backbone by the positive-augmented contrastive recipe (Sarto et al., CVPR 2023).
+
+Each row has an image and a caption, and optionally an image generated from the caption and a caption generated from
+the image. By default only the two projections are trained, on features that the backbone computes once. `--lora 4`
+trains low-rank updates of both towers instead (PAC-S++). The command writes the weights, a model card, the log as JSON
+lines, and the loss curve. `--scenes 20000 --profile embedded` requires no data and no download.
+"""
 
 import argparse
 from dataclasses import asdict, dataclass
@@ -6,8 +12,19 @@ from pathlib import Path
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import PROFILES, check_int
-from vlgauge.research.training.options import add_overwrite, check_at_least, check_scene_options, keep_finished
-from vlgauge.research.training.pac_s.losses import IMAGE_WEIGHT, TEXT_WEIGHT
+from vlgauge.research.training.options import (
+    add_overwrite,
+    check_at_least,
+    check_packages,
+    check_scene_options,
+    keep_finished,
+)
+
+PURPOSE = "projections of a CLIP, or low-rank updates of both towers, for pac_s"
+PACKAGES = ("torch", "torchvision", "open_clip", "safetensors")
+
+IMAGE_WEIGHT = 0.05  # lambda_v
+TEXT_WEIGHT = 0.1  # lambda_t
 
 
 @dataclass(frozen=True)
@@ -75,6 +92,7 @@ def check_options(options: argparse.Namespace) -> None:
 
     Raises:
         ValueError: If an option cannot work.
+        ImportError: If a package is missing.
     """
     if options.out.suffix != ".safetensors":
         raise UsageError.about("--out", f"must end in .safetensors, got {str(options.out)!r}")
@@ -97,8 +115,15 @@ def check_options(options: argparse.Namespace) -> None:
         )
     if not options.resume:
         keep_finished("--out", (options.out, options.out.with_suffix(".md")), overwrite=options.overwrite)
+    check_packages("pac_s", PACKAGES, plot=options.plot)
 
 
 def checkpoint_of(out: Path) -> Path:
     """Return the path of the checkpoint of an unfinished training."""
     return out.with_name(f"{out.stem}.checkpoint")
+
+
+def advice(options: argparse.Namespace) -> str:
+    """Return a hint on how to continue after an interruption."""
+    there = checkpoint_of(options.out).is_file()
+    return "repeat the command with --resume to continue" if there else "no checkpoint was written yet"

@@ -1,15 +1,13 @@
 """Rounds of AdamW: some iterations followed by the validation loss, until it stops falling."""
 
-from __future__ import annotations
-
 import argparse
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.progress import progress_bar
@@ -18,9 +16,6 @@ from vlgauge.research.training.pac_s.data import Indices
 from vlgauge.research.training.pac_s.learners import Learner
 from vlgauge.research.training.pac_s.losses import Losses
 from vlgauge.research.training.pac_s.options import checkpoint_of
-
-if TYPE_CHECKING:
-    import torch
 
 LOSS = "validation_total"
 
@@ -50,8 +45,6 @@ def train_learner(
     Raises:
         ValueError: If a loss is not finite, or the checkpoint belongs to another run.
     """
-    import torch
-
     parameters = dict(sorted(learner.parameters.items()))
     optimizer = torch.optim.AdamW(parameters.values(), lr=options.learning_rate, weight_decay=options.weight_decay)
     best = {name: parameter.detach().clone() for name, parameter in parameters.items()}
@@ -108,8 +101,6 @@ def train_batches(
     Raises:
         ValueError: If a loss is not finite.
     """
-    import torch
-
     sums = torch.zeros(len(Losses._fields), dtype=torch.float64)
     for iteration, rows in enumerate(batches, first + 1):
         losses = learner.losses(rows)
@@ -130,8 +121,6 @@ def train_batches(
 
 def validation_loss(learner: Learner, batches: Sequence[Indices]) -> float:
     """Compute the mean loss over the rows of the batches, index arrays of shape ``(n,)``."""
-    import torch
-
     with torch.no_grad():
         losses = [learner.losses(rows).total.item() for rows in batches]
     return float(np.average(losses, weights=[len(rows) for rows in batches]))

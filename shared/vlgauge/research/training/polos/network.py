@@ -1,14 +1,13 @@
 """Head of Polos in torch, and its inputs built from rated rows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from vlgauge.models.clip.loading import ClipEncoder
 from vlgauge.models.hidden_layers import AllLayersEncoder
@@ -16,9 +15,6 @@ from vlgauge.models.rated.head import EPSILON, features, mix_layers, normalize_l
 from vlgauge.models.rated.models import clip_texts
 from vlgauge.research.training.polos.ratings import Rated
 from vlgauge.research.training.row_files import number_distinct
-
-if TYPE_CHECKING:
-    import torch
 
 # Value that replaces the scalar of a dropped layer before the softmax, as in the authors' code.
 _DROPPED = -1e20
@@ -33,8 +29,6 @@ class RandomKeeps:
 
     def layers(self, n: int) -> torch.Tensor | None:
         """Sample which layers of a batch of texts are kept, shape ``(n,)``, bool. None for all."""
-        import torch
-
         return torch.rand(n) >= self.p_layers if self.p_layers else None
 
     def units(self, values: torch.Tensor) -> torch.Tensor:
@@ -42,8 +36,6 @@ class RandomKeeps:
 
         The result has the shape of `values`.
         """
-        import torch
-
         return torch.nn.functional.dropout(values, self.p_units)
 
 
@@ -64,8 +56,6 @@ class ReferenceBatch:
 
 def new_network(n_layers: int, n_in: int, hidden: Sequence[int]) -> torch.nn.Module:
     """Create a module with the layer weights and three linear layers."""
-    import torch
-
     network = torch.nn.Module()
     network.scalars = torch.nn.Parameter(torch.zeros(n_layers))
     network.gamma = torch.nn.Parameter(torch.ones(1))
@@ -76,8 +66,6 @@ def new_network(n_layers: int, n_in: int, hidden: Sequence[int]) -> torch.nn.Mod
 
 def _mix_embeddings(network: Any, layers: torch.Tensor, keeps: RandomKeeps | None) -> torch.Tensor:
     """Compute the embeddings of a batch of texts, shape ``(n, width)``."""
-    import torch
-
     scalars = network.scalars
     kept = keeps.layers(len(scalars)) if keeps is not None else None
     if kept is not None:
@@ -103,8 +91,6 @@ def scores_of(
         c: CLIP embeddings of the candidates, shape ``(n, embed)``.
         keeps: Dropout. None for no dropout.
     """
-    import torch
-
     t = _mix_embeddings(network, candidates, keeps)
     texts = [_mix_embeddings(network, group.layers, keeps) for group in references]
     values = []
@@ -146,8 +132,6 @@ def normalize_batch(hidden: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
         there: Mask of valid tokens, shape ``(n, n_tokens)``.
     """
     inside = there[None, :, :, None]
-    import torch
-
     n_numbers = there.sum() * hidden.shape[-1]
     means = (hidden * inside).sum((1, 2, 3), keepdim=True) / n_numbers
     squares = ((hidden - means) ** 2 * inside).sum((1, 2, 3)) / n_numbers
@@ -216,8 +200,6 @@ class RatedMaterial:
             self.text.model.eval()
 
     def _on_device(self, positions: Positions) -> torch.Tensor:
-        import torch
-
         return torch.from_numpy(positions).to(self.clip_texts.device)
 
 
@@ -235,8 +217,6 @@ def material_of(
     normalizes them over the texts of a batch, with the dropout of the encoder, so it runs the encoder again at each
     step.
     """
-    import torch
-
     said = [[row.caption, *row.references] for row in rows]
     every = [text for texts in said for text in texts]
     of_texts, seen = number_distinct(every)

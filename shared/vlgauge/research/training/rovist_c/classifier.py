@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
+import transformers
+from tokenizers import ByteLevelBPETokenizer, Tokenizer, processors
 
 from vlgauge.checkpoints.known_tensors import check_finite_tensors
 from vlgauge.checkpoints.tensors import write_tensors
@@ -15,10 +18,9 @@ from vlgauge.core.progress import progress_bar, quiet_transformers
 from vlgauge.core.writing import write
 from vlgauge.models.model_folders import FolderSource
 from vlgauge.models.pairs.classifier import class_probabilities
-from vlgauge.research.training.loop import Recipe
+from vlgauge.research.training.options import Recipe
 from vlgauge.research.training.rovist_c.stories import IN_ORDER, LABELS, Encoded, batches, by_length
 
-BASE = "albert/albert-large-v1"
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _FILES = ("*.json", "*.model", "*.txt", "*.safetensors")
 
@@ -46,8 +48,6 @@ def base_model(name: str) -> tuple[Any, Any, str]:
     Raises:
         ValueError: If weights other than the head are missing, or not finite.
     """
-    import transformers
-
     source = FolderSource(name, "--base", _FILES, "or pass a folder as --base, or --fresh")
     folder = source.find()
     loaded = folder.name if source.local else f"{source.repository}@{folder.name}"
@@ -78,8 +78,6 @@ def fresh_model(sentences: Iterable[str]) -> tuple[Any, Any, str]:
     Returns:
         Tokenizer, model, and the name "fresh".
     """
-    import transformers
-
     tokenizer = fresh_tokenizer(sentences)
     config = transformers.AlbertConfig(
         vocab_size=len(tokenizer),
@@ -99,9 +97,6 @@ def fresh_tokenizer(sentences: Iterable[str]) -> Any:
     Returns:
         A `transformers.PreTrainedTokenizerFast`.
     """
-    from tokenizers import ByteLevelBPETokenizer, Tokenizer, processors
-    from transformers import PreTrainedTokenizerFast
-
     made = ByteLevelBPETokenizer(lowercase=True, unicode_normalizer="nfc", add_prefix_space=True)
     made.train_from_iterator(
         sentences, FRESH_VOCABULARY, min_frequency=0, special_tokens=list(SPECIAL), show_progress=False
@@ -112,7 +107,7 @@ def fresh_tokenizer(sentences: Iterable[str]) -> Any:
         special_tokens=[(word, made.token_to_id(word)) for word in ("[CLS]", "[SEP]")],
     )
     names = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
-    return PreTrainedTokenizerFast(
+    return transformers.PreTrainedTokenizerFast(
         tokenizer_object=Tokenizer.from_str(made.to_str()),
         model_max_length=FRESH["max_position_embeddings"],
         **dict(zip(names, SPECIAL, strict=True)),
@@ -134,8 +129,6 @@ def run_epoch(
     device: str,
 ) -> dict[str, float]:
     """Train on all samples in a random order, and return mean cross-entropy (Eq. 6) and accuracy during the epoch."""
-    import torch
-
     model.train()
     # The order depends on seed and epoch alone, so that a resumed run uses the same order.
     order = np.random.default_rng([recipe.seed, epoch]).permutation(len(data))
@@ -157,8 +150,6 @@ def run_epoch(
 
 def logits_of(model: Any, data: Encoded, *, pad: int, device: str) -> npt.NDArray[np.float64]:
     """Compute the logits of all samples in input order, shape ``(n, 2)``."""
-    import torch
-
     model.eval()
     order = by_length(data)
     found = []

@@ -1,13 +1,4 @@
-"""Train a classifier of sentence order for rovist_c, by the recipe of RoViST-C (Wang et al., 2022).
-
-    vlgauge train rovist_c OUT --vist train.story-in-sequence.json --rocstories ROCStories_winter2017.csv
-    vlgauge train rovist_c OUT --scenes 4000 --fresh --learning-rate 5e-4
-
-Each pair of neighboring sentences of a story yields two samples, in order and swapped. 85% of the stories are used for
-training, and the others select the epoch. The command writes weights (safetensors), configuration, tokenizer,
-training.json, training.svg and a card to OUT. Repeating the command resumes an interrupted run. --overwrite replaces a
-finished one.
-"""
+"""Training of a classifier of sentence order: corpora, epochs, measurement, and all outputs."""
 
 import argparse
 import hashlib
@@ -18,17 +9,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import torch
+from safetensors.torch import load_file
+
 from vlgauge.checkpoints.torch_runtime import resolve_device
 from vlgauge.core.errors import UsageError
 from vlgauge.models.pairs.classifier import longest_input, takes_segments
-from vlgauge.research.training.loop import Figures, Recipe, train_epochs
-from vlgauge.research.training.options import add_run_options, check_packages, one_training, recipe_of
+from vlgauge.research.training.loop import Figures, train_epochs
+from vlgauge.research.training.options import one_training, recipe_of
 from vlgauge.research.training.report import RECORD, epoch_facts, write_report
 from vlgauge.research.training.rovist_c import classifier, stories
 
-PURPOSE = "a classifier of sentence order for rovist_c"
-PACKAGES = ("torch", "transformers", "tokenizers", "safetensors")
-DEFAULTS = Recipe()
 N_TEST_STORIES = 1_000
 # Seeds of the synthetic stories of training and test, which belong to different splits.
 SCENES_SEED, TEST_SEED = 1, 2
@@ -46,20 +37,6 @@ class Corpus:
     training: stories.Stories
     validation: stories.Stories
     test: stories.Stories
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the recipe."""
-    parser.add_argument("output", metavar="OUT", type=Path, help="folder for the model")
-    for kind in stories.READERS:
-        parser.add_argument(f"--{kind}", metavar="FILE", action="append", default=[], help="a corpus of this kind")
-    parser.add_argument("--scenes", metavar="N", type=int, default=0, help="number of stories about synthetic scenes")
-    parser.add_argument("--test", metavar="FILE", help="held-out stories (jsonl); generated with --scenes")
-    parser.add_argument(
-        "--base", metavar="MODEL", default=classifier.BASE, help=f"folder or Hub id (default: {classifier.BASE})"
-    )
-    parser.add_argument("--fresh", action="store_true", help="a small new model with a new tokenizer instead")
-    add_run_options(parser, DEFAULTS)
 
 
 def read_corpus(options: argparse.Namespace) -> Corpus:
@@ -86,14 +63,11 @@ def read_corpus(options: argparse.Namespace) -> Corpus:
 
 def run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     """Read, train, measure, and write all outputs."""
-    check_packages("rovist_c", PACKAGES, plot=options.plot)
     with one_training(options, MAIN_FILES, say):
         _run(options, say)
 
 
 def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
-    import torch
-
     device = resolve_device(options.device)
     corpus = read_corpus(options)
     torch.manual_seed(recipe_of(options).seed)
@@ -152,8 +126,6 @@ def measure_model(
     Returns:
         ``parameters``, and ``<side>_accuracy`` and ``<side>_ordered_above_swapped``, shares from 0 to 1.
     """
-    from safetensors.torch import load_file
-
     stored = load_file(folder / "model.safetensors")
     model.load_state_dict({name: value.float() for name, value in stored.items()})
     found: dict[str, Any] = {"parameters": sum(parameter.numel() for parameter in model.parameters())}

@@ -1,14 +1,4 @@
-"""Train the heads of rovist_vg on pairs of a region and a phrase, by the recipe of RoViST-VG (Wang et al., 2022).
-
-    vlgauge train rovist_vg OUT --glove glove.6B.300d.txt --flickr30k DIR --images DIR
-    vlgauge train rovist_vg OUT --glove glove.6B.300d.txt --csv pairs.csv --crops DIR
-    vlgauge train rovist_vg OUT --scenes 400 --learning-rate 1e-3 --width 16
-
-Flickr30k Entities is a folder with Annotations and Sentences. The CSV has the columns image_id, noun_phrase and bbox,
-and its crops are named {image_id}_{bbox}.jpg. All weights of the vision transformer are trained, whereas a CLIP is
-frozen and its embeddings are computed once. The command writes weights (safetensors), configuration, training.json,
-training.svg and a card to OUT. Repeating the command resumes an interrupted run. --overwrite replaces a finished one.
-"""
+"""Training of the heads of rovist_vg: pairs, epochs, measurement, and all outputs."""
 
 import argparse
 import hashlib
@@ -16,10 +6,10 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from vlgauge.checkpoints.torch_runtime import resolve_device
 from vlgauge.core.errors import UsageError
@@ -30,47 +20,19 @@ from vlgauge.models.clip.demo import DEMO_NAME
 from vlgauge.models.clip.loading import clip_encoder
 from vlgauge.models.grounding.model import CONFIG, IDF, VECTORS, WEIGHTS
 from vlgauge.models.grounding.vit import VIT_NAME
-from vlgauge.research.training.loop import Figures, Recipe, train_epochs
-from vlgauge.research.training.options import add_run_options, check_packages, one_training, recipe_of
+from vlgauge.research.training.loop import Figures, train_epochs
+from vlgauge.research.training.options import one_training, recipe_of
 from vlgauge.research.training.report import RECORD, epoch_facts, write_report
 from vlgauge.research.training.rovist_vg import heads, pairs
 from vlgauge.research.training.rovist_vg.held_out import measure_held_out
 from vlgauge.scenes import stories
 
-PURPOSE = "heads of images and words for rovist_vg"
-PACKAGES = ("torch", "torchvision", "open_clip", "safetensors", "transformers", "spacy")
 SCENES_SEED = 11
-N_TEST_STORIES = 200
-DEFAULTS = Recipe(learning_rate=5e-5, batch_size=64, patience=3)
 
 # Output files of a finished training with fixed names.
 MAIN_FILES = (WEIGHTS, CONFIG, RECORD, "README.md")
 
 FIGURES = ("training_loss", "validation_loss")
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the recipe."""
-    parser.add_argument("output", metavar="OUT", type=Path, help="folder for the checkpoint")
-    parser.add_argument("--csv", type=Path, metavar="FILE", help="pairs as a table, with --crops")
-    parser.add_argument("--crops", type=Path, metavar="DIR", help="folder of the crops of --csv")
-    parser.add_argument("--flickr30k", type=Path, metavar="DIR", help="Flickr30k Entities, with --images")
-    parser.add_argument("--images", type=Path, metavar="DIR", help="folder of the images of Flickr30k")
-    parser.add_argument("--scenes", type=int, metavar="N", default=0, help="number of stories about synthetic scenes")
-    parser.add_argument(
-        "--test", type=int, metavar="N", default=N_TEST_STORIES, help="generated test stories with --scenes"
-    )
-    parser.add_argument(
-        "--glove", type=Path, metavar="FILE", help="word embeddings; with --scenes, small ones are generated"
-    )
-    parser.add_argument(
-        "--encoder", metavar="NAME", help=f"a CLIP, frozen, or {VIT_NAME} (default; --scenes: the demo CLIP)"
-    )
-    parser.add_argument("--vit", metavar="PATH", help="file or folder with the weights of the vision transformer")
-    parser.add_argument(
-        "--width", type=int, default=1024, metavar="D", help="dimension of the common space (default: 1024)"
-    )
-    add_run_options(parser, DEFAULTS)
 
 
 def read_pairs(options: argparse.Namespace) -> tuple[list[pairs.PhraseRegion], str]:
@@ -124,14 +86,11 @@ def word_vectors(options: argparse.Namespace, found: Sequence[pairs.PhraseRegion
 
 def run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     """Read, train, measure, and write all outputs."""
-    check_packages("rovist_vg", PACKAGES, plot=options.plot)
     with one_training(options, MAIN_FILES, say):
         _run(options, say)
 
 
 def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
-    import torch
-
     device = resolve_device(options.device)
     found, corpus = read_pairs(options)
     vectors = word_vectors(options, found)
@@ -212,8 +171,6 @@ def image_side(
         vit = heads.load_pretrained_vit(options.vit)
         net = heads.grounding_net(vit, vit.config.pooler_output_size, text_width, options.width)
         return heads.DecodedRegions(images, vit.config.image_size), net, {"image_encoder": VIT_NAME}
-    import torch
-
     is_demo = name == DEMO_NAME
     encoder = clip_encoder(None if is_demo else name, profile="embedded" if is_demo else "paper", device=device)
     hidden = encoder.image_hidden(images)

@@ -1,14 +1,14 @@
 """Heads of rovist_vg in training: model, loss (Wang et al., 2022, Algorithm 1), epochs and checkpoint."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
+from torch.nn.functional import log_softmax, softmax
 
 from vlgauge.checkpoints.files import hub_folder
 from vlgauge.checkpoints.reading import read_tensors
@@ -20,10 +20,7 @@ from vlgauge.inputs.images.lazy_images import LazyImage
 from vlgauge.models.clip.pixels import decode_batches, stack_squares
 from vlgauge.models.grounding.model import CONFIG, FORMAT, WEIGHTS
 from vlgauge.models.grounding.vit import VIT_NAME, VIT_REVISION, build_vit, pixel_values, vit_row
-from vlgauge.research.training.loop import Recipe
-
-if TYPE_CHECKING:
-    import torch
+from vlgauge.research.training.options import Recipe
 
 SHARE_OF_TRAINING = 0.85
 
@@ -34,8 +31,6 @@ def grounding_net(image_encoder: Any, image_width: int, text_width: int, width: 
     Returns:
         Modules ``image_head`` and ``text_head``, and ``image_encoder`` if there is one.
     """
-    import torch
-
     encoder = {} if image_encoder is None else {"image_encoder": image_encoder}
     heads = {"image_head": torch.nn.Linear(image_width, width), "text_head": torch.nn.Linear(text_width, width)}
     return torch.nn.ModuleDict(encoder | heads)
@@ -53,8 +48,6 @@ def embeddings(net: Any, images: torch.Tensor, vectors: torch.Tensor) -> tuple[t
     Returns:
         Embeddings of images and phrases, shape ``(n, width)`` each.
     """
-    import torch
-
     hidden = net.image_encoder(images).pooler_output if "image_encoder" in net else images
     return torch.tanh(net.image_head(hidden)), torch.tanh(net.text_head(vectors))
 
@@ -101,8 +94,6 @@ def symmetric_loss(image: torch.Tensor, text: torch.Tensor) -> torch.Tensor:
         image: I, shape ``(m, d)``, after tanh.
         text: T, shape ``(m, d)``, after tanh. Row i belongs to row i of `image`.
     """
-    from torch.nn.functional import log_softmax, softmax
-
     logits = text @ image.T
     targets = softmax((image @ image.T + text @ text.T) / 2, dim=-1)
     of_text = -(targets * log_softmax(logits, dim=-1)).sum(dim=-1).mean()
@@ -124,8 +115,6 @@ class DecodedRegions:
         Raises:
             ValueError: If an image cannot be read.
         """
-        import torch
-
         with decode_batches([self.images[i] for i in rows], vit_row(0, self.size), len(rows)) as batches:
             (squares,) = batches
         return pixel_values(torch.from_numpy(stack_squares(squares)))
@@ -214,8 +203,6 @@ def run_epoch(net: torch.nn.Module, side: PairSide, optimizer: Any, recipe: Reci
 
 def validation_loss(net: torch.nn.Module, side: PairSide, recipe: Recipe, device: str) -> float:
     """Compute the mean loss of the batches in a fixed order."""
-    import torch
-
     net.eval()
     order = np.random.default_rng([recipe.seed, 2**20]).permutation(len(side.rows))
     with torch.no_grad():
