@@ -111,12 +111,12 @@ def test_the_split_is_by_story_seeded_and_85_to_15(script):
 
 
 def test_batches_are_padded_to_their_longest_sample(script):
-    data = script.stories.Encoded([[5], [6, 7, 8], [9, 9]], [[0], [0, 1, 1], [0, 1]], np.array([1, 0, 1]))
-    first, second = script.stories.batches(data, 2, np.array([2, 0, 1]), pad=3)
+    data = script.stories.Encoded([[5], [6, 7, 8], [9, 9]], [[0], [0, 1, 1], [0, 1]], np.array([1, 0, 1]), pad=3)
+    (rows, first), (others, _) = script.stories.batches(data, 2, np.array([2, 0, 1]))
     assert first["input_ids"].tolist() == [[9, 9], [5, 3]]
     assert first["attention_mask"].tolist() == [[1, 1], [1, 0]]
     assert first["token_type_ids"].tolist() == [[0, 1], [0, 0]]
-    assert (first["labels"].tolist(), second["labels"].tolist()) == ([1, 1], [0])
+    assert (rows.tolist(), others.tolist()) == ([2, 0], [1])
 
 
 def test_the_fresh_tokenizer_takes_any_text(script):

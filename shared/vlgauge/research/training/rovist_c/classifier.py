@@ -118,26 +118,16 @@ def fresh_tokenizer(sentences: Iterable[str]) -> Any:
 SCORING_BATCH = 128
 
 
-def run_epoch(
-    model: Any,
-    data: Encoded,
-    optimizer: Any,
-    recipe: Recipe,
-    epoch: int,
-    *,
-    pad: int,
-    device: str,
-) -> dict[str, float]:
+def run_epoch(model: Any, data: Encoded, optimizer: Any, recipe: Recipe, epoch: int) -> dict[str, float]:
     """Train on all samples in a random order, and return mean cross-entropy (Eq. 6) and accuracy during the epoch."""
     model.train()
     # The order depends on seed and epoch alone, so that a resumed run uses the same order.
     order = np.random.default_rng([recipe.seed, epoch]).permutation(len(data))
     total, right = 0.0, 0
     with progress_bar(len(data), f"Epoch {epoch + 1}") as advance:
-        for batch in batches(data, recipe.batch_size, order, pad):
-            target = torch.from_numpy(batch.pop("labels")).to(device)
-            tensors = {name: values.to(device) for name, values in batch.items()}
-            logits = model(**tensors).logits
+        for rows, inputs in batches(data, recipe.batch_size, order):
+            target = torch.from_numpy(data.labels[rows]).to(model.device)
+            logits = model(**{name: values.to(model.device) for name, values in inputs.items()}).logits
             loss = torch.nn.functional.cross_entropy(logits, target)
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
@@ -148,34 +138,35 @@ def run_epoch(
     return {"training_loss": total / len(data), "training_accuracy": right / len(data)}
 
 
-def logits_of(model: Any, data: Encoded, *, pad: int, device: str) -> npt.NDArray[np.float64]:
+def logits_of(model: Any, data: Encoded) -> npt.NDArray[np.float64]:
     """Compute the logits of all samples in input order, shape ``(n, 2)``."""
     model.eval()
     order = by_length(data)
     found = []
     with torch.no_grad():
-        for batch in batches(data, SCORING_BATCH, order, pad):
-            tensors = {name: batch[name].to(device) for name in batch if name != "labels"}
-            found.append(model(**tensors).logits.float().cpu().numpy())
-    logits = np.empty((len(data), 2))
-    logits[order] = np.concatenate(found)
-    return logits
+        for _, inputs in batches(data, SCORING_BATCH, order):
+            logits = model(**{name: values.to(model.device) for name, values in inputs.items()}).logits
+            found.append(logits.float().cpu().numpy())
+    return np.concatenate(found)[np.argsort(order)].astype(np.float64)
 
 
-def evaluate_model(model: Any, data: Encoded, *, pad: int, device: str) -> tuple[float, float]:
-    """Compute mean cross-entropy (in nats) and accuracy (from 0 to 1) without dropout."""
-    logits = logits_of(model, data, pad=pad, device=device)
-    margin = np.where(data.labels == IN_ORDER, 1.0, -1.0) * (logits[:, 1] - logits[:, 0])
-    return float(np.logaddexp(0.0, -margin).mean()), float((margin > 0).mean())
-
-
-def measure_ordered_above_swapped(model: Any, data: Encoded, *, pad: int, device: str) -> float:
-    """Compute the share of pairs with a higher probability in order than with the two sentences swapped.
+def evaluate_model(model: Any, data: Encoded) -> dict[str, float]:
+    """Evaluate the model without dropout.
 
     The samples must alternate between both orders, as in the output of `samples`.
+
+    Returns:
+        ``loss``, mean cross-entropy in nats, ``accuracy``, from 0 to 1, and ``ordered_above_swapped``, the share of
+        pairs with a higher probability in order than with the two sentences swapped.
     """
-    probabilities = class_probabilities(logits_of(model, data, pad=pad, device=device), IN_ORDER)
-    return float((probabilities[0::2] > probabilities[1::2]).mean())
+    logits = logits_of(model, data)
+    margin = np.where(data.labels == IN_ORDER, 1.0, -1.0) * (logits[:, 1] - logits[:, 0])
+    probabilities = class_probabilities(logits, IN_ORDER)
+    return {
+        "loss": float(np.logaddexp(0.0, -margin).mean()),
+        "accuracy": float((margin > 0).mean()),
+        "ordered_above_swapped": float((probabilities[0::2] > probabilities[1::2]).mean()),
+    }
 
 
 def save_model(folder: Path, tokenizer: Any, model: Any, *, half: bool) -> None:

@@ -79,18 +79,17 @@ def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     say(f"{base} on {device}: {corpus.name}; {len(training)} training samples, {len(validation)} validation samples")
     data = data_digest(base, training, validation)
     keep = partial(classifier.save_model, options.output, tokenizer, model, half=options.half)
-    pad = tokenizer.pad_token_id
     recipe = recipe_of(options)
 
     def run_epoch(optimizer: Any, epoch: int) -> Figures:
-        return classifier.run_epoch(model, training, optimizer, recipe, epoch, pad=pad, device=device)
+        return classifier.run_epoch(model, training, optimizer, recipe, epoch)
 
     def validated() -> Figures:
-        loss, accuracy = classifier.evaluate_model(model, validation, pad=pad, device=device)
-        return {"validation_loss": loss, "validation_accuracy": accuracy}
+        found = classifier.evaluate_model(model, validation)
+        return {f"validation_{name}": found[name] for name in ("loss", "accuracy")}
 
     state = train_epochs(model, recipe, run_epoch, validated, options, data=data, device=device, keep=keep, say=say)
-    found = measure_model(options.output, tokenizer, model, corpus, validation, device)
+    found = measure_model(options.output, tokenizer, model, corpus, validation)
     for name, value in found.items():
         say(f"{name.replace('_', ' ')}: {value}")
     record = {
@@ -119,7 +118,7 @@ def encode_stories(tokenizer: Any, model: Any, story_texts: stories.Stories) -> 
 
 
 def measure_model(
-    folder: Path, tokenizer: Any, model: Any, corpus: Corpus, validation: stories.Encoded, device: str
+    folder: Path, tokenizer: Any, model: Any, corpus: Corpus, validation: stories.Encoded
 ) -> dict[str, Any]:
     """Measure the stored model on the validation and test stories.
 
@@ -133,9 +132,6 @@ def measure_model(
     if corpus.test:
         sides["test"] = encode_stories(tokenizer, model, corpus.test)
     for side, data in sides.items():
-        pad = tokenizer.pad_token_id
-        found[f"{side}_accuracy"] = classifier.evaluate_model(model, data, pad=pad, device=device)[1]
-        found[f"{side}_ordered_above_swapped"] = classifier.measure_ordered_above_swapped(
-            model, data, pad=pad, device=device
-        )
+        figures = classifier.evaluate_model(model, data)
+        found |= {f"{side}_{name}": figures[name] for name in ("accuracy", "ordered_above_swapped")}
     return found

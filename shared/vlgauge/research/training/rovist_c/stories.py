@@ -156,11 +156,13 @@ class Encoded:
         ids: Token ids of each sample.
         segments: Segment ids of each sample. None for a model without segments.
         labels: Labels, shape ``(n,)``.
+        pad: Id of the padding token.
     """
 
     ids: list[list[int]]
     segments: list[list[int]] | None
     labels: Ints
+    pad: int
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -188,33 +190,28 @@ def encode_samples(tokenizer: Any, kept: Sequence[Sample], maximum: int, *, segm
         verbose=False,
     )
     labels = np.array([sample.label for sample in kept])
-    return Encoded(found["input_ids"], found["token_type_ids"] if segments else None, labels)
+    return Encoded(found["input_ids"], found["token_type_ids"] if segments else None, labels, tokenizer.pad_token_id)
 
 
-def batches(data: Encoded, size: int, order: Ints, pad: int) -> Iterator[dict[str, Any]]:
-    """Yield batches in the order `order`, each padded to its longest sample. Keys are arguments of the model.
+def batches(data: Encoded, size: int, order: Ints) -> Iterator[tuple[Ints, dict[str, Any]]]:
+    """Yield batches in the order `order`, each padded to its longest sample.
 
     Args:
         data: Encoded samples.
         size: Maximum number of samples per batch.
         order: Indices of samples, shape ``(n,)``.
-        pad: Id of the padding token.
 
     Yields:
-        ``input_ids``, ``attention_mask`` and, with segments, ``token_type_ids``, tensors of shape ``(size, longest)``,
-        and ``labels``.
+        Indices of the samples, and arguments of the model: ``input_ids``, ``attention_mask`` and, with segments,
+        ``token_type_ids``, tensors of shape ``(size, longest)``.
     """
     for start in range(0, len(order), size):
-        rows = order[start : start + size].tolist()
+        rows = order[start : start + size]
         ids = [data.ids[row] for row in rows]
-        batch = {
-            "input_ids": pad_rows(ids, pad),
-            "attention_mask": pad_rows([[1] * len(one) for one in ids], 0),
-            "labels": data.labels[rows],
-        }
+        inputs = {"input_ids": pad_rows(ids, data.pad), "attention_mask": pad_rows([[1] * len(one) for one in ids], 0)}
         if data.segments is not None:
-            batch["token_type_ids"] = pad_rows([data.segments[row] for row in rows], 0)
-        yield batch
+            inputs["token_type_ids"] = pad_rows([data.segments[row] for row in rows], 0)
+        yield rows, inputs
 
 
 def by_length(data: Encoded) -> Ints:
