@@ -101,6 +101,7 @@ def test_what_is_trained_scores_as_the_metric_does(models, folder, tmp_path):
         for linear, matrix, bias in zip(network.linear, head.matrices, head.biases, strict=True):
             linear.weight.copy_(torch.from_numpy(matrix))
             linear.bias.copy_(torch.from_numpy(bias))
+    network.eval()
     every = np.arange(len(rows))
     settings = {**tiny_polos.settings(folder, write_tiny(folder)), "device": "cpu", "keep_in_memory": True}
     columns = {
@@ -110,7 +111,7 @@ def test_what_is_trained_scores_as_the_metric_does(models, folder, tmp_path):
     }
     for variant in ("itemwise", "released"):
         material = material_of(rows, clip, text, variant, device="cpu")
-        found = material.scores(network, every, None).detach().numpy()
+        found = material.scores(network, every).detach().numpy()
         metric = vlgauge.load("polos", **settings, variant=variant, released_batch_size=len(rows))
         np.testing.assert_allclose(found, metric.compute(**columns)["polos_scores"], rtol=0, atol=2e-6)
     assert ReferenceBatch

@@ -105,24 +105,24 @@ def test_loss_and_gradients(oracle, network):
     check_gradients(network, oracle.arrays("loss.npz"), "eval_batch16.")
 
 
-class Recorded:
-    """Dropout masks of the authors' code in one batch."""
+class RecordedDropout(torch.nn.Module):
+    """Dropout of units with the masks of the authors' code in one batch."""
 
     def __init__(self, arrays):
-        self.mixes = iter(arrays["train_batch16.keep_mix"])
+        super().__init__()
         pairs = zip(arrays["train_batch16.keep_drop_1"], arrays["train_batch16.keep_drop_2"], strict=True)
         self.masks = iter([mask for pair in pairs for mask in pair])
 
-    def layers(self, n):
-        return torch.from_numpy(next(self.mixes).astype(bool))
-
-    def units(self, values):
+    def forward(self, values):
         return values * torch.from_numpy(next(self.masks).astype(np.float32)) / 0.9
 
 
-def test_loss_and_gradients_with_dropout(oracle, network):
+def test_loss_and_gradients_with_dropout(oracle, network, monkeypatch):
     told, ids, arrays = oracle.loss["train_batch16"], list(range(16)), oracle.arrays("loss.npz")
-    scores = scores_of(network, *given(oracle, ids), Recorded(arrays))
+    network.layer_dropout, network.dropout = 0.1, RecordedDropout(arrays)
+    batch, mixes = given(oracle, ids), iter(arrays["train_batch16.keep_mix"].astype(np.float32))
+    monkeypatch.setattr(torch, "rand", lambda n: torch.from_numpy(next(mixes)))
+    scores = scores_of(network, *batch)
     np.testing.assert_allclose(scores.detach().numpy(), told["scores"], rtol=0, atol=1e-5)
     loss = compute_squared_error(scores, targets(oracle, ids))
     assert loss.item() == pytest.approx(told["loss"], abs=1e-5)

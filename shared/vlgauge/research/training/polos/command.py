@@ -27,7 +27,6 @@ from vlgauge.research.training.options import (
     recipe_of,
 )
 from vlgauge.research.training.polos.network import (
-    RandomKeeps,
     RatedMaterial,
     compute_squared_error,
     material_of,
@@ -119,7 +118,8 @@ def train_model(
     recipe = recipe_of(options)
     torch.manual_seed(recipe.seed)
     n_in = 4 * text.width + 6 * clip.row.embed_width
-    network: Any = new_network(text.n_layers, n_in, options.hidden)
+    dropout = {name: getattr(options, name) for name in ("layer_dropout", "dropout")}
+    network: Any = new_network(text.n_layers, n_in, options.hidden, **dropout)
     about = {
         **metadata_of(clip.model.state_dict(), clip.architecture, text),
         "variant": options.variant,
@@ -158,13 +158,13 @@ def one_epoch(
     network: Any, training: RatedMaterial, optimizer: Any, recipe: Recipe, epoch: int, options: argparse.Namespace
 ) -> Figures:
     """Train on all rows in a random order and return the mean squared error during the epoch."""
-    keeps = RandomKeeps(options.layer_dropout, options.dropout)
+    network.train()
     # The order depends on seed and epoch alone, so that a resumed run uses the same order.
     order = np.random.default_rng([recipe.seed, epoch]).permutation(len(training.caption))
     batches = [order[start : start + recipe.batch_size] for start in range(0, len(order), recipe.batch_size)]
     total = 0.0
     for number, batch in enumerate(batches, 1):
-        loss = compute_squared_error(training.scores(network, batch, keeps), training.ratings[batch])
+        loss = compute_squared_error(training.scores(network, batch), training.ratings[batch])
         (loss / options.accumulate).backward()
         total += loss.item()
         if number % options.accumulate == 0 or number == len(batches):
@@ -180,10 +180,11 @@ def rate_rows(network: Any, rows: RatedMaterial, batch_size: int) -> tuple[Float
     Returns:
         Scores and ratings, shape ``(n,)`` each, float64.
     """
+    network.eval()
     every = np.arange(len(rows.caption))
     with torch.no_grad():
         parts = [
-            rows.scores(network, every[start : start + batch_size], None).double().cpu().numpy()
+            rows.scores(network, every[start : start + batch_size]).double().cpu().numpy()
             for start in range(0, len(every), batch_size)
         ]
     return np.concatenate(parts), rows.ratings.double().cpu().numpy()

@@ -21,25 +21,6 @@ _DROPPED = -1e20
 
 
 @dataclass(frozen=True)
-class RandomKeeps:
-    """Random dropout of layers and units with torch's generator, sampled at each call."""
-
-    p_layers: float
-    p_units: float
-
-    def layers(self, n: int) -> torch.Tensor | None:
-        """Sample which layers of a batch of texts are kept, shape ``(n,)``, bool. None for all."""
-        return torch.rand(n) >= self.p_layers if self.p_layers else None
-
-    def units(self, values: torch.Tensor) -> torch.Tensor:
-        """Apply dropout to the units of a linear layer: dropped ones are 0, others are divided by the share kept.
-
-        The result has the shape of `values`.
-        """
-        return torch.nn.functional.dropout(values, self.p_units)
-
-
-@dataclass(frozen=True)
 class ReferenceBatch:
     """Batch of references with at most one per row, such as the first ones.
 
@@ -54,21 +35,32 @@ class ReferenceBatch:
     clip: torch.Tensor
 
 
-def new_network(n_layers: int, n_in: int, hidden: Sequence[int]) -> torch.nn.Module:
-    """Create a module with the layer weights and three linear layers."""
-    network = torch.nn.Module()
+def new_network(
+    n_layers: int, n_in: int, hidden: Sequence[int], *, layer_dropout: float = 0.0, dropout: float = 0.0
+) -> torch.nn.Module:
+    """Create a module with the layer weights and three linear layers.
+
+    Args:
+        n_layers: Number of layers of the text encoder.
+        n_in: Number of features of a pair of texts and an image.
+        hidden: Units of the first two linear layers.
+        layer_dropout: Probability with which a layer of a batch of texts is dropped in training.
+        dropout: Probability with which a unit of these linear layers is dropped in training.
+    """
+    network: Any = torch.nn.Module()
     network.scalars = torch.nn.Parameter(torch.zeros(n_layers))
     network.gamma = torch.nn.Parameter(torch.ones(1))
     sizes = [n_in, *hidden, 1]
     network.linear = torch.nn.ModuleList([torch.nn.Linear(a, b) for a, b in pairwise(sizes)])
+    network.layer_dropout, network.dropout = layer_dropout, torch.nn.Dropout(dropout)
     return network
 
 
-def _mix_embeddings(network: Any, layers: torch.Tensor, keeps: RandomKeeps | None) -> torch.Tensor:
+def _mix_embeddings(network: Any, layers: torch.Tensor) -> torch.Tensor:
     """Compute the embeddings of a batch of texts, shape ``(n, width)``."""
     scalars = network.scalars
-    kept = keeps.layers(len(scalars)) if keeps is not None else None
-    if kept is not None:
+    if network.training and network.layer_dropout:
+        kept = torch.rand(len(scalars)) >= network.layer_dropout
         scalars = scalars.masked_fill(~kept.to(scalars.device), _DROPPED)
     return mix_layers(layers, torch.softmax(scalars, 0), network.gamma)
 
@@ -79,7 +71,6 @@ def scores_of(
     references: Sequence[ReferenceBatch],
     v: torch.Tensor,
     c: torch.Tensor,
-    keeps: RandomKeeps | None = None,
 ) -> torch.Tensor:
     """Compute the scores of n rows with at least one reference each, shape ``(n,)``.
 
@@ -89,17 +80,15 @@ def scores_of(
         references: First references, second references, and so on.
         v: CLIP embeddings of the images, shape ``(n, embed)``.
         c: CLIP embeddings of the candidates, shape ``(n, embed)``.
-        keeps: Dropout. None for no dropout.
     """
-    t = _mix_embeddings(network, candidates, keeps)
-    texts = [_mix_embeddings(network, group.layers, keeps) for group in references]
+    t = _mix_embeddings(network, candidates)
+    texts = [_mix_embeddings(network, group.layers) for group in references]
     values = []
     for group, r in zip(references, texts, strict=True):
         rows = group.rows
         x = torch.cat(features(t[rows], r, v[rows], c[rows], group.clip), dim=1)
         for linear in network.linear[:-1]:
-            x = torch.tanh(linear(x))
-            x = x if keeps is None else keeps.units(x)
+            x = network.dropout(torch.tanh(linear(x)))
         own = torch.full((len(t),), -torch.inf, device=x.device, dtype=x.dtype)
         values.append(own.index_put((rows,), torch.sigmoid(network.linear[-1](x))[:, 0]))
     return torch.stack(values).max(dim=0).values
@@ -170,21 +159,21 @@ class RatedMaterial:
     references: list[Positions]
     ratings: torch.Tensor
 
-    def scores(self, network: torch.nn.Module, rows: Positions, keeps: RandomKeeps | None) -> torch.Tensor:
-        """Compute the scores of a batch of rows, shape ``(n,)``. `keeps` is the dropout, or None for no dropout."""
+    def scores(self, network: torch.nn.Module, rows: Positions) -> torch.Tensor:
+        """Compute the scores of a batch of rows, shape ``(n,)``, with dropout if the network is in training mode."""
         own = [self.references[row] for row in rows]
         counts = np.array([len(references) for references in own])
         # The authors' code cuts all rows to the smallest number of references in the batch.
         n_groups = counts.min() if self.layers is None else counts.max()
         groups = []
-        candidates = self._layers(self.caption[rows], keeps is not None)
+        candidates = self._layers(self.caption[rows], network.training)
         for number in range(n_groups):
             there = np.flatnonzero(counts > number)
             texts = np.array([own[row][number] for row in there], dtype=np.int64)
-            layers = self._layers(texts, keeps is not None)
+            layers = self._layers(texts, network.training)
             groups.append(ReferenceBatch(self._on_device(there), layers, self.clip_texts[texts]))
         v, c = self.images[self.image[rows]], self.clip_texts[self.caption[rows]]
-        return scores_of(network, candidates, groups, v, c, keeps)
+        return scores_of(network, candidates, groups, v, c)
 
     def _layers(self, texts: Positions, dropout: bool) -> torch.Tensor:
         """Return the normalized layers of a batch of texts, either precomputed or normalized over the batch.
