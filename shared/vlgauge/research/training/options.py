@@ -4,9 +4,9 @@ import argparse
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from vlgauge.checkpoints.torch_runtime import missing_packages
 from vlgauge.core.errors import MissingExtraError, UsageError
@@ -43,11 +43,18 @@ class Recipe:
         check_int("seed", self.seed, 0, 2**63 - 1)  # torch rejects larger seeds
 
 
+SomeRecipe = TypeVar("SomeRecipe", bound=Recipe)
+
+
 def add_run_options(parser: argparse.ArgumentParser, recipe: Recipe) -> None:
-    """Add an option for each setting of the recipe, and options of the run."""
-    for name, default in asdict(recipe).items():
-        option = f"--{name.replace('_', '-')}"
-        parser.add_argument(option, type=type(default), default=default, metavar="X", help=f"default: {default}")
+    """Add an option for each setting of the recipe, and options of the run.
+
+    The metadata of a field are arguments of `add_argument`.
+    """
+    for setting in fields(recipe):
+        default = getattr(recipe, setting.name)
+        how = {"type": type(default), "metavar": "X", "help": "default: %(default)s", **setting.metadata}
+        parser.add_argument(f"--{setting.name.replace('_', '-')}", default=default, **how)
     parser.add_argument("--device", default="auto", help="device of torch (default: auto)")
     parser.add_argument("--half", action="store_true", help="store the weights in float16")
     parser.add_argument("--restart", action="store_true", help="discard an interrupted run in OUT")
@@ -62,9 +69,9 @@ def clip_options(options: argparse.Namespace) -> dict[str, Any]:
     return {name: getattr(options, name) for name in ("weights", "profile", "device", "feature_cache")}
 
 
-def recipe_of(options: argparse.Namespace) -> Recipe:
+def recipe_of(options: argparse.Namespace, defaults: SomeRecipe) -> SomeRecipe:
     """Return the recipe with the selected settings."""
-    return Recipe(**{name: getattr(options, name) for name in asdict(Recipe())})
+    return replace(defaults, **{setting.name: getattr(options, setting.name) for setting in fields(defaults)})
 
 
 def add_overwrite(add_argument: Callable[..., object]) -> None:

@@ -21,7 +21,6 @@ from vlgauge.models.rated.head import Head
 from vlgauge.models.rated.models import text_encoder_of
 from vlgauge.research.training.loop import Figures, train_epochs
 from vlgauge.research.training.options import (
-    Recipe,
     clip_options,
     one_training,
     recipe_of,
@@ -33,6 +32,7 @@ from vlgauge.research.training.polos.network import (
     new_network,
     tensors_of,
 )
+from vlgauge.research.training.polos.options import DEFAULTS, PolosRecipe
 from vlgauge.research.training.polos.ratings import Rated, draw_rows, read_rows
 from vlgauge.research.training.report import RECORD, epoch_facts, write_report
 
@@ -115,11 +115,11 @@ def train_model(
         Values of the record by name: sources, numbers of rows, digest of the head, results, and facts of the epochs.
     """
     training, validation = (material_of(side, clip, text, options.variant, device=device) for side in sides[:2])
-    recipe = recipe_of(options)
+    recipe = recipe_of(options, DEFAULTS)
     torch.manual_seed(recipe.seed)
     n_in = 4 * text.width + 6 * clip.row.embed_width
-    dropout = {name: getattr(options, name) for name in ("layer_dropout", "dropout")}
-    network: Any = new_network(text.n_layers, n_in, options.hidden, **dropout)
+    dropout = {"layer_dropout": recipe.layer_dropout, "dropout": recipe.dropout}
+    network: Any = new_network(text.n_layers, n_in, recipe.hidden, **dropout)
     about = {
         **metadata_of(clip.model.state_dict(), clip.architecture, text),
         "variant": options.variant,
@@ -131,7 +131,7 @@ def train_model(
         write_head(options.output / HEAD, head_of(tensors_of(network), about, "the network"), half=options.half)
 
     def run_epoch(optimizer: Any, epoch: int) -> Figures:
-        return one_epoch(network, training, optimizer, recipe, epoch, options)
+        return one_epoch(network, training, optimizer, recipe, epoch)
 
     def validated() -> Figures:
         scores, ratings = rate_rows(network, validation, recipe.batch_size)
@@ -144,19 +144,16 @@ def train_model(
     found = {"head": head.digest, **_measure_head(options, sides[2], clip, text, head, device)}
     for name, value in found.items():
         say(f"{name.replace('_', ' ')}: {value}")
-    chosen = ("hidden", "dropout", "layer_dropout", "accumulate", "clip_norm")
     return {
         **about,
         "rows": str(options.rows.name) if options.rows else f"{options.scenes} synthetic scenes, simulated ratings",
         **counts,
         **found,
-        **epoch_facts(state, {**asdict(recipe), **{name: getattr(options, name) for name in chosen}}),
+        **epoch_facts(state, asdict(recipe)),
     }
 
 
-def one_epoch(
-    network: Any, training: RatedMaterial, optimizer: Any, recipe: Recipe, epoch: int, options: argparse.Namespace
-) -> Figures:
+def one_epoch(network: Any, training: RatedMaterial, optimizer: Any, recipe: PolosRecipe, epoch: int) -> Figures:
     """Train on all rows in a random order and return the mean squared error during the epoch."""
     network.train()
     # The order depends on seed and epoch alone, so that a resumed run uses the same order.
@@ -165,10 +162,10 @@ def one_epoch(
     total = 0.0
     for number, batch in enumerate(batches, 1):
         loss = compute_squared_error(training.scores(network, batch), training.ratings[batch])
-        (loss / options.accumulate).backward()
+        (loss / recipe.accumulate).backward()
         total += loss.item()
-        if number % options.accumulate == 0 or number == len(batches):
-            torch.nn.utils.clip_grad_norm_(network.parameters(), options.clip_norm)
+        if number % recipe.accumulate == 0 or number == len(batches):
+            torch.nn.utils.clip_grad_norm_(network.parameters(), recipe.clip_norm)
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
     return {"training_loss": total / len(order)}
@@ -221,10 +218,9 @@ def _measure_head(
 
 
 def _digest(options: argparse.Namespace, sides: Sequence[Sequence[Rated]], about: dict[str, str]) -> str:
-    """Return a digest of rows, encoders and the settings that are not part of `Recipe`."""
+    """Return a digest of rows, their scale and encoders."""
     digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
-    names = ("hidden", "dropout", "layer_dropout", "accumulate", "clip_norm", "scale")
-    digest.update(json.dumps([list(np.atleast_1d(getattr(options, name)).tolist()) for name in names]).encode())
+    digest.update(json.dumps(options.scale).encode())
     for row in (row for side in sides for row in side):
         digest.update(row.image.key + json.dumps([row.caption, row.references, row.rating]).encode())
     return digest.hexdigest()

@@ -10,6 +10,8 @@ head (safetensors), training.json, training.svg and a card to OUT. Repeating the
 """
 
 import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -27,10 +29,33 @@ from vlgauge.research.training.options import (
 
 PURPOSE = "a head for polos, fitted to ratings"
 PACKAGES = tuple(dict.fromkeys((*CLIP_PACKAGES, *PAIR_PACKAGES)))
-# Configuration of the authors, which does not state the number of epochs.
-DEFAULTS = Recipe(learning_rate=3e-5, decay=1.0, weight_decay=0.0, batch_size=64, epochs=30, patience=5)
-HIDDEN = (2304, 1152)
 VARIANTS = ("itemwise", "released")
+
+
+@dataclass(frozen=True)
+class PolosRecipe(Recipe):
+    """Settings of a training over epochs, and of the head.
+
+    Attributes:
+        hidden: Units of the first two linear layers.
+        dropout: Probability with which a unit of these layers is dropped.
+        layer_dropout: Probability with which a layer of the text encoder is dropped for a batch of texts.
+        accumulate: Batches per step of Adam.
+        clip_norm: Maximum norm of the gradient.
+    """
+
+    hidden: Sequence[int] = field(
+        default=(2304, 1152),
+        metadata={"type": int, "nargs": 2, "help": "units of the head's layers (default: 2304 1152)"},
+    )
+    dropout: float = field(default=0.1, metadata={"help": "dropout of the head (default: %(default)s)"})
+    layer_dropout: float = field(default=0.1, metadata={"help": "dropout of whole layers (default: %(default)s)"})
+    accumulate: int = field(default=4, metadata={"help": "batches per step of Adam (default: %(default)s)"})
+    clip_norm: float = field(default=1.0, metadata={"help": "maximum gradient norm (default: %(default)s)"})
+
+
+# Configuration of the authors, which does not state the number of epochs.
+DEFAULTS = PolosRecipe(learning_rate=3e-5, decay=1.0, weight_decay=0.0, batch_size=64, epochs=30, patience=5)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -60,22 +85,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--profile", choices=PROFILES, default="paper", help="embedded: the demo CLIP and MiniLM")
     parser.add_argument("--feature-cache", type=Path, metavar="DIR", help="folder of cached CLIP features")
     parser.add_argument("--variant", choices=VARIANTS, default="itemwise", help="default: itemwise")
-    parser.add_argument(
-        "--hidden",
-        type=int,
-        nargs=2,
-        default=HIDDEN,
-        metavar="N",
-        help="units of the head's layers (default: 2304 1152)",
-    )
-    parser.add_argument("--dropout", type=float, default=0.1, metavar="P", help="dropout of the head (default: 0.1)")
-    parser.add_argument(
-        "--layer-dropout", type=float, default=0.1, metavar="P", help="dropout of whole layers (default: 0.1)"
-    )
-    parser.add_argument("--accumulate", type=int, default=4, metavar="N", help="batches per step of Adam (default: 4)")
-    parser.add_argument(
-        "--clip-norm", type=float, default=1.0, metavar="X", help="maximum gradient norm (default: 1.0)"
-    )
     add_run_options(parser, DEFAULTS)
 
 

@@ -19,6 +19,7 @@ from vlgauge.research.training.loop import Figures, train_epochs
 from vlgauge.research.training.options import one_training, recipe_of
 from vlgauge.research.training.report import RECORD, epoch_facts, write_report
 from vlgauge.research.training.rovist_c import classifier, stories
+from vlgauge.research.training.rovist_c.options import DEFAULTS
 
 N_TEST_STORIES = 1_000
 # Seeds of the synthetic stories of training and test, which belong to different splits.
@@ -68,9 +69,10 @@ def run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
 
 
 def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
+    recipe = recipe_of(options, DEFAULTS)
     device = resolve_device(options.device)
     corpus = read_corpus(options)
-    torch.manual_seed(recipe_of(options).seed)
+    torch.manual_seed(recipe.seed)
     if options.fresh:
         tokenizer, model, base = classifier.fresh_model(sentence for story in corpus.training for sentence in story)
     else:
@@ -79,7 +81,6 @@ def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     say(f"{base} on {device}: {corpus.name}; {len(training)} training samples, {len(validation)} validation samples")
     data = data_digest(base, training, validation)
     keep = partial(classifier.save_model, options.output, tokenizer, model, half=options.half)
-    recipe = recipe_of(options)
 
     def run_epoch(optimizer: Any, epoch: int) -> Figures:
         return classifier.run_epoch(model, training, optimizer, recipe, epoch)

@@ -25,6 +25,7 @@ from vlgauge.research.training.options import one_training, recipe_of
 from vlgauge.research.training.report import RECORD, epoch_facts, write_report
 from vlgauge.research.training.rovist_vg import heads, pairs
 from vlgauge.research.training.rovist_vg.held_out import measure_held_out
+from vlgauge.research.training.rovist_vg.options import DEFAULTS
 from vlgauge.scenes import stories
 
 SCENES_SEED = 11
@@ -91,11 +92,12 @@ def run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
 
 
 def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
+    recipe = recipe_of(options, DEFAULTS)
     device = resolve_device(options.device)
     found, corpus = read_pairs(options)
     vectors = word_vectors(options, found)
     found, rows = with_vectors(found, vectors, say)
-    torch.manual_seed(recipe_of(options).seed)
+    torch.manual_seed(recipe.seed)
     images, net, config = image_side(options, found, vectors.width, device)
     data = data_digest(found, vectors, config)
     config["word_vectors"] = {"file": vectors.path.name, "sha256": vectors.sha256}
@@ -103,7 +105,6 @@ def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     training, validation = (heads.PairSide(images, torch.from_numpy(np.asarray(rows)), part) for part in parts)
     say(f"{corpus}: {len(training.rows)} training pairs, {len(validation.rows)} validation pairs, on {device}")
     keep = partial(heads.save_checkpoint, options.output, net, config, half=options.half)
-    recipe = recipe_of(options)
     heads.check_sides(training, validation, recipe)
 
     def run_epoch(optimizer: Any, epoch: int) -> Figures:
