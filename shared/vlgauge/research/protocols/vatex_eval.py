@@ -69,12 +69,10 @@ def _as_list(path: Path) -> list[Any]:
 
 def _ratings(path: Path) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Read the ratings, shape ``(n, 3)``. In the file they are grouped by annotator."""
+    content = _as_list(path)
     try:
-        values = np.asarray(_as_list(path), dtype=np.float64)
-        return values.reshape(N_ANNOTATORS, -1).T
-    except (TypeError, ValueError) as error:
-        if "must hold" in str(error):
-            raise
+        return np.asarray(content, dtype=np.float64).reshape(N_ANNOTATORS, -1).T
+    except (TypeError, ValueError):
         raise UsageError.about(str(path), "must contain three numbers per caption") from None
 
 

@@ -240,7 +240,7 @@ def test_images_of_abstract(tmp_path):
         ({"gts_list": [["a"] * 9, ["b"], ["c"] * 9]}, "`references` must be at most 1, as many as row 1 has, got 9"),
         ({"human_scores": [1, 2]}, "human_scores.pkl` must contain three numbers per caption"),
         ({"human_scores": ["a"] * 9}, "human_scores.pkl` must contain three numbers per caption"),
-        ({"human_scores": "a"}, "human_scores.pkl` must contain three numbers per caption"),
+        ({"human_scores": "a"}, "human_scores.pkl` must contain a list or an array, got str"),
     ],
 )
 def test_vatex(tmp_path, content, message):
