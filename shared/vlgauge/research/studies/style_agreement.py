@@ -152,11 +152,19 @@ def _agreements(
         table.style_ids(references[1], "references[1]"),
     )
     counts = np.bincount(their_styles, minlength=len(table.styles))
-    wins = [_Eq10(counts, leave_out) for leave_out in leave_outs]
+    wins = np.zeros((len(leave_outs), 5), dtype=np.intp)
     for block in cosine_sums(table, tokens, own, theirs, their_styles, variant, progress=None):
-        for won in wins:
-            won.add(block)
-    return [won.add_to(found) for won in wins]
+        wins += [_eq10(block, counts, leave_out) for leave_out in leave_outs]
+    return [
+        replace(
+            found,
+            eq10=Rate(captions, compared),
+            eq10_pairs=Rate(pairs, compared_pairs),
+            eq10_pooled=Rate(pooled, compared),
+            eq10_undefined=found.captions - compared,
+        )
+        for captions, pairs, pooled, compared, compared_pairs in wins.tolist()
+    ]
 
 
 def check_labelled(name: str, labelled: Labelled) -> None:
@@ -188,46 +196,25 @@ def _eq9(
     return StyleAgreement(count, total / count, Rate(captions, count), Rate(pairs, count * (len(table.styles) - 1)))
 
 
-@dataclass
-class _Eq10:
-    """Captions and pairs won, and captions won against all other styles pooled.
+def _eq10(block: CosineSums, counts: Ints, leave_out: bool) -> Ints:
+    """Count captions and pairs of a block.
 
-    Attributes:
+    Args:
+        block: Sums of cosines of some captions of one style.
         counts: Number of references per style, shape ``(|S|,)``.
         leave_out: Whether to remove a copy of each caption from the references of its style.
+
+    Returns:
+        Captions that win against every other style, pairs (caption, other style) won, captions that win against all
+        captions of other styles, and numbers of compared captions and pairs, shape ``(5,)``.
     """
-
-    counts: Ints
-    leave_out: bool
-    captions: int = 0
-    pairs: int = 0
-    pooled: int = 0
-    compared: int = 0
-    compared_pairs: int = 0
-
-    def add(self, block: CosineSums) -> None:
-        """Count the captions of a block."""
-        others = self.counts > 0
-        others[block.style] = False
-        own_count = self.counts[block.style] - self.leave_out
-        if own_count < 1 or not others.any():
-            return
-        mine = (block.sums[:, block.style] - self.leave_out * block.selves) / own_count
-        # Axes: caption, other style.
-        won = mine[:, None] > block.sums[:, others] / self.counts[others] + TOLERANCE
-        rest = block.sums[:, others].sum(axis=1) / self.counts[others].sum()
-        self.captions += int(won.all(axis=1).sum())
-        self.pairs += int(won.sum())
-        self.pooled += int((mine > rest + TOLERANCE).sum())
-        self.compared += len(mine)
-        self.compared_pairs += won.size
-
-    def add_to(self, found: StyleAgreement) -> StyleAgreement:
-        """Return the agreement with the results of Eq. 10 added."""
-        return replace(
-            found,
-            eq10=Rate(self.captions, self.compared),
-            eq10_pairs=Rate(self.pairs, self.compared_pairs),
-            eq10_pooled=Rate(self.pooled, self.compared),
-            eq10_undefined=found.captions - self.compared,
-        )
+    others = counts > 0
+    others[block.style] = False
+    own_count = counts[block.style] - leave_out
+    if own_count < 1 or not others.any():
+        return np.zeros(5, dtype=np.intp)
+    mine = (block.sums[:, block.style] - leave_out * block.selves) / own_count
+    # Axes: caption, other style.
+    won = mine[:, None] > block.sums[:, others] / counts[others] + TOLERANCE
+    rest = block.sums[:, others].sum(axis=1) / counts[others].sum()
+    return np.array([won.all(axis=1).sum(), won.sum(), (mine > rest + TOLERANCE).sum(), len(mine), won.size])
