@@ -114,13 +114,11 @@ def rows() -> tuple[PublishedRow, ...]:
     """Return every row of the tables."""
     found = []
     for part in _content()["values"]:
-        common = {name: part[name] for name in ("paper", "table", "protocol", "rules", "digits")}
+        common = {name: value for name, value in part.items() if name not in ("columns", "rows")}
         for record in part["rows"]:
             pairs = zip(part["columns"], record["values"], strict=True)
             values = {column: value for column, value in pairs if value is not None}
-            more = {name: record[name] for name in ("apart", "tolerance", "because", "settings") if name in record}
-            own = {name: record[name] for name in ("row", "metric", "backbone")}
-            found.append(PublishedRow(**common, **own, values=values, **({"apart": part.get("apart", "")} | more)))
+            found.append(PublishedRow(**common | record | {"values": values}))
     return tuple(found)
 
 
