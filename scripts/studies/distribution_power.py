@@ -2,12 +2,12 @@
 
 import argparse
 import runpy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -189,29 +189,15 @@ def corpus_rows(scale: float = 1.0) -> Iterator[tuple[str, list[Floats]]]:
     yield "expected mean ln p, no image differs", [tests.expected.mean(axis=1) for tests in null]
 
 
-def print_power(runs: int | None, seed: int = 0) -> None:
-    """Print the table of power in the format of the documentation."""
-    titles = [f"{n}v{m} {' / '.join(STATISTICS)}" for n, m, *_ in SIZES]
-    print(f"| candidates differ by | {' | '.join(titles)} |")
-    print("|---" * (1 + len(SIZES)) + "|")
-    for name, shares in power_rows(runs, seed):
-        print_row(name, shares, 2)
-
-
-def print_row(name: str, shares: list[Floats], digits: int) -> None:
-    """Print a row of a table in the format of the documentation."""
-    texts = ([f"{share:.{digits}f}".replace("0.", ".") for share in row] for row in shares)
-    cells = (" ".join("1" if text.startswith("1.0") else text for text in row) for row in texts)
-    print(f"| {name} | {' | '.join(cells)} |", flush=True)
-
-
-def print_corpora(scale: float = 1.0) -> None:
-    """Print the table of corpora of 100 images in the format of the documentation."""
-    titles = [f"{n}v{m} {' / '.join(STATISTICS)}" for n, m, *_ in CORPUS_SIZES]
-    print(f"| corpora of 100 images | {' | '.join(titles)} |")
-    print("|---" * (1 + len(CORPUS_SIZES)) + "|")
-    for name, shares in corpus_rows(scale):
-        print_row(name, shares, 3 if "size" in name else 2)
+def print_table(title: str, sizes: Sequence[Sequence[Any]], rows: Iterable[tuple[str, list[Floats], int]]) -> None:
+    """Print a table in the format of the documentation, from names, shares and numbers of digits."""
+    titles = [f"{n}v{m} {' / '.join(STATISTICS)}" for n, m, *_ in sizes]
+    print(f"| {title} | {' | '.join(titles)} |")
+    print("|---" * (1 + len(sizes)) + "|")
+    for name, shares, digits in rows:
+        texts = ([f"{share:.{digits}f}".replace("0.", ".") for share in row] for row in shares)
+        cells = (" ".join("1" if text.startswith("1.0") else text for text in row) for row in texts)
+        print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -221,9 +207,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--runs", type=int, metavar="N", help="sets per cell of the first table; the second is small then"
     )
     options = parser.parse_args(arguments)
-    print_power(options.runs)
+    print_table("candidates differ by", SIZES, ((*row, 2) for row in power_rows(options.runs)))
     print()
-    print_corpora(0.0005 if options.runs else 1.0)
+    corpora = corpus_rows(0.0005 if options.runs else 1.0)
+    digits = ((name, shares, 3 if "size" in name else 2) for name, shares in corpora)
+    print_table("corpora of 100 images", CORPUS_SIZES, digits)
 
 
 if __name__ == "__main__":
