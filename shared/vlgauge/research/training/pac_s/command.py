@@ -149,7 +149,7 @@ def record_of(
         "rows": json.dumps(rows),
         "generated": json.dumps(generated),
         "recipe": json.dumps(settings, default=str),
-        "scale": f"{learner.scale:.4f}, {'trained' if options.train_scale else 'from the base'}",
+        "scale": f"{learner.scale().item():.4f}, {'trained' if options.train_scale else 'from the base'}",
         "iterations": f"{last['iteration']}, weights of iteration {best['iteration']}",
         "validation_loss": f"{first[LOSS]:.6f} before, {best[LOSS]:.6f} after",
         "seconds": f"{last['seconds']:.0f}",

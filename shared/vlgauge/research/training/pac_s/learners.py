@@ -1,6 +1,7 @@
 """The two ways to train a CLIP for PAC-S: projections alone, or low-rank updates of both towers."""
 
 import copy
+from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -24,7 +25,7 @@ MAX_LOG_SCALE = float(np.log(100))  # as in the training of CLIP
 UPDATED = ("attn.in_proj_weight", "attn.out_proj.weight", "mlp.c_fc.weight", "mlp.c_proj.weight", "visual.conv1.weight")
 _A, _B = ".lora_A", ".lora_B"
 
-Tensors: TypeAlias = "dict[str, torch.Tensor]"
+Tensors: TypeAlias = dict[str, torch.Tensor]
 
 
 class Learner:
@@ -69,35 +70,30 @@ class Learner:
         m = self.material
         image, text = self._images(m.image[rows]), self._texts(m.caption[rows])
 
-        def generated(made: Indices, side: str, like: torch.Tensor) -> Generated:
+        def generated(made: Indices, features: Callable[[Indices], torch.Tensor], like: torch.Tensor) -> Generated:
             there = np.flatnonzero(made != MISSING)
-            features = self._images if side == "image" else self._texts
             found = features(made[there]) if len(there) else like[:0]
             return Generated(found, torch.from_numpy(there).to(like.device))
 
         return pac_s_losses(
             image,
             text,
-            generated(m.generated_image[rows], "image", image),
-            generated(m.generated_caption[rows], "text", text),
-            self._scale(),
+            generated(m.generated_image[rows], self._images, image),
+            generated(m.generated_caption[rows], self._texts, text),
+            self.scale(),
             image_weight=self.weights[0],
             text_weight=self.weights[1],
         )
 
-    @property
-    def scale(self) -> float:
-        """Current value of 1 / tau."""
-        return self._scale().item()
+    def scale(self) -> torch.Tensor:
+        """Return 1 / tau."""
+        return self.parameters.get(LOG_SCALE, self._log_scale).exp()
 
     def clamp_scale(self) -> None:
         """Limit a trained logit scale to ln 100."""
         if LOG_SCALE in self.parameters:
             with torch.no_grad():
                 self.parameters[LOG_SCALE].clamp_(max=MAX_LOG_SCALE)
-
-    def _scale(self) -> torch.Tensor:
-        return self.parameters.get(LOG_SCALE, self._log_scale).exp()
 
     def _images(self, images: Indices) -> torch.Tensor:
         """Compute the projected features of images of the material."""
