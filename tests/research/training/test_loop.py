@@ -10,7 +10,7 @@ import torch
 
 from vlgauge.core.run_locks import exclusive_run
 from vlgauge.core.writing import PART
-from vlgauge.research.training.loop import Plan, Progressed, TrainingCheckpoint, train
+from vlgauge.research.training.loop import Progressed, TrainingCheckpoint, train
 
 
 def parts(folder, identity="this"):
@@ -36,7 +36,7 @@ def run(folder, rounds, keep=lambda: None):
         return {"validation_loss": loss.item() + float(torch.rand(()))}
 
     torch.manual_seed(0)
-    return weight, train(checkpoint, Plan(rounds, 99), one_round, keep=keep, report=lambda state: None)
+    return weight, train(checkpoint, one_round, rounds=rounds, patience=99, keep=keep, report=lambda state: None)
 
 
 def test_a_run_in_two_parts_is_that_in_one(tmp_path):
@@ -55,7 +55,7 @@ def test_a_loss_that_is_no_number_ends_the_training(tmp_path, loss):
     _, _, checkpoint = parts(tmp_path)
     message = rf"^`--learning-rate`.*{loss}"
     with pytest.raises(ValueError, match=message):
-        train(checkpoint, Plan(9, 9), lambda state: {"validation_loss": loss}, keep=print, report=print)
+        train(checkpoint, lambda state: {"validation_loss": loss}, rounds=9, patience=9, keep=print, report=print)
     assert not checkpoint.file.exists()
 
 

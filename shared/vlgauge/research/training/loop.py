@@ -23,21 +23,6 @@ _DIGEST_BYTES = 32  # SHA-256 of the rest of the file
 Figures: TypeAlias = dict[str, float]
 
 
-@dataclass(frozen=True)
-class Plan:
-    """Stopping criteria of a training.
-
-    Attributes:
-        rounds: Maximum number of rounds.
-        patience: Number of rounds without a lower loss after which training stops.
-        loss: Name of the figure that selects the best round.
-    """
-
-    rounds: int
-    patience: int
-    loss: str = "validation_loss"
-
-
 @dataclass
 class Progressed:
     """Progress of a training.
@@ -68,10 +53,10 @@ class Progressed:
         self.best = len(self.rounds) - 1 if better else self.best
         return better
 
-    def is_finished(self, plan: Plan) -> bool:
+    def is_finished(self, rounds: int, patience: int) -> bool:
         """Return whether all rounds are done, or none has improved for `patience` rounds."""
         done = len(self.rounds)
-        return done >= plan.rounds or (done > 0 and done - 1 - self.best >= plan.patience)
+        return done >= rounds or (done > 0 and done - 1 - self.best >= patience)
 
 
 @dataclass(frozen=True)
@@ -151,18 +136,22 @@ class TrainingCheckpoint:
 
 def train(
     checkpoint: TrainingCheckpoint,
-    plan: Plan,
     one_round: Callable[[Progressed], Figures],
     *,
+    rounds: int,
+    patience: int,
+    loss: str = "validation_loss",
     keep: Callable[[], object],
     report: Callable[[Progressed], object],
 ) -> Progressed:
-    """Train until the plan ends, resuming an interrupted run.
+    """Train until all rounds are done or the loss stops falling, resuming an interrupted run.
 
     Args:
         checkpoint: State of the run.
-        plan: Stopping criteria.
         one_round: Runs a round and returns its figures.
+        rounds: Maximum number of rounds.
+        patience: Number of rounds without a lower loss after which training stops.
+        loss: Name of the figure that selects the best round.
         keep: Called after each round that is the best so far.
         report: Called after each round.
 
@@ -170,8 +159,8 @@ def train(
         The progress at the end.
     """
     state = checkpoint.resume()
-    while not state.is_finished(plan):
-        if state.add(one_round(state), plan.loss):
+    while not state.is_finished(rounds, patience):
+        if state.add(one_round(state), loss):
             keep()
         checkpoint.save(state)
         report(state)
@@ -231,4 +220,4 @@ def train_epochs(
 
     # From now on the output counts as an unfinished run, which resumes without --overwrite.
     checkpoint.file.parent.mkdir(parents=True, exist_ok=True)
-    return train(checkpoint, Plan(recipe.epochs, recipe.patience), one_round, keep=keep, report=report)
+    return train(checkpoint, one_round, rounds=recipe.epochs, patience=recipe.patience, keep=keep, report=report)

@@ -253,11 +253,10 @@ def test_another_recipe_does_not_go_on(script, corpus, tmp_path, monkeypatch, ca
 )
 def test_it_stops_when_no_epoch_was_better_for_too_long(losses, epochs):
     state = loop.Progressed()
-    plan = loop.Plan(rounds=6, patience=2)
     for loss in losses:
-        if state.is_finished(plan):
+        if state.is_finished(rounds=6, patience=2):
             break
-        state.add({"validation_loss": loss}, plan.loss)
+        state.add({"validation_loss": loss}, "validation_loss")
     assert len(state.rounds) == epochs
 
 

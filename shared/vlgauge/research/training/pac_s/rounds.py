@@ -11,7 +11,7 @@ import torch
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.progress import progress_bar
-from vlgauge.research.training.loop import Figures, Plan, Progressed, TrainingCheckpoint, train
+from vlgauge.research.training.loop import Figures, Progressed, TrainingCheckpoint, train
 from vlgauge.research.training.pac_s.data import Indices
 from vlgauge.research.training.pac_s.learners import Learner
 from vlgauge.research.training.pac_s.losses import Losses
@@ -50,11 +50,8 @@ def train_learner(
     best = {name: parameter.detach().clone() for name, parameter in parameters.items()}
     tensors = {f"best/{name}": tensor for name, tensor in best.items()}
     tensors |= {f"now/{name}": parameter.detach() for name, parameter in parameters.items()}
-    plan = Plan(
-        1 + math.ceil(options.max_iterations / options.validate_every),
-        math.ceil(options.patience / options.validate_every),
-        LOSS,
-    )
+    rounds = 1 + math.ceil(options.max_iterations / options.validate_every)
+    patience = math.ceil(options.patience / options.validate_every)
 
     def keep() -> None:
         for name, tensor in best.items():
@@ -80,7 +77,7 @@ def train_learner(
             return {"iteration": done, **means, LOSS: loss, "seconds": taken}
 
         checkpoint = TrainingCheckpoint(checkpoint_of(options.out), identity, tensors, optimizer)
-        state = train(checkpoint, plan, one_round, keep=keep, report=report)
+        state = train(checkpoint, one_round, rounds=rounds, patience=patience, loss=LOSS, keep=keep, report=report)
     with torch.no_grad():
         for name, tensor in best.items():
             parameters[name].copy_(tensor)
