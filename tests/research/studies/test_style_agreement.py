@@ -147,7 +147,7 @@ def test_references_of_one_style_only_leave_nothing_to_compare():
 @pytest.mark.parametrize(("captions", "styles"), [([], ["A"]), (["a"], ["A", "B"]), (["a", "b"], ["A"])])
 def test_unequal_columns_are_refused(captions, styles):
     table = StyleTable.fit(*columns_of(TOY["corpus"]))
-    message = rf"^`styles`.*got {len(styles)}.*{len(captions)}"
+    message = rf"^`styles`.*{len(captions)} in all, got {len(styles)}"
     with pytest.raises(ValueError, match=message):
         style_agreement(captions, styles, table)
     with pytest.raises(ValueError, match=message.replace("styles", "references", 1)):

@@ -14,6 +14,7 @@ from typing import TypeAlias
 import numpy as np
 
 from vlgauge.core.errors import UsageError
+from vlgauge.core.validation import check_one_each
 from vlgauge.families.style import StyleTable
 from vlgauge.families.style.formula import CosineSums, cosine_sums, score_blocks
 from vlgauge.inputs.text.ngrams import Ints
@@ -174,10 +175,7 @@ def check_labelled(name: str, labelled: Labelled) -> None:
         ValueError: If it has not.
     """
     captions, styles = labelled
-    if len(captions) != len(styles):
-        raise UsageError.about(
-            name, f"must have one style for each caption, got {len(styles)} for {len(captions)} captions"
-        )
+    check_one_each(name, styles, len(captions), "style for each caption")
 
 
 def _eq9(

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from vlgauge.core.errors import UsageError
-from vlgauge.core.validation import PROFILES, check_int
+from vlgauge.core.validation import PROFILES, check_float, check_int
 from vlgauge.research.training.options import (
     add_overwrite,
     check_at_least,
@@ -102,10 +102,7 @@ def check_options(options: argparse.Namespace) -> None:
     check_int("seed", options.seed, 0, 2**63 - 1)
     check_at_least(options, {"batch_size": 2, **ones, "scenes": 2, "test_scenes": 2})
     for name in ("learning_rate", "weight_decay", "image_weight", "text_weight"):
-        if not 0 <= getattr(options, name) < float("inf"):
-            raise UsageError.about(
-                f"--{name.replace('_', '-')}", f"must be a non-negative number, got {getattr(options, name)}"
-            )
+        check_float(f"--{name.replace('_', '-')}", getattr(options, name), "a non-negative number", 0)
     check_scene_options(options)
     checkpoint = checkpoint_of(options.out)
     if options.resume != checkpoint.is_file():
