@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.core.errors import MissingExtraError, UsageError
-from vlgauge.core.optional_dependencies import not_importable
+from vlgauge.core.errors import UsageError
+from vlgauge.core.optional_dependencies import importing
 from vlgauge.core.validation import warn
 
 SEED = 25
@@ -36,12 +36,8 @@ def mauve_package() -> Any:
     Raises:
         ImportError: If it is not installed.
     """
-    try:
+    with importing("MAUVE requires the package mauve-text; run: pip install mauve-text"):
         import mauve
-    except ImportError as error:
-        raise MissingExtraError(
-            not_importable("MAUVE requires the package mauve-text; run: pip install mauve-text", error)
-        ) from error
     return mauve
 
 
