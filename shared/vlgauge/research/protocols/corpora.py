@@ -1,7 +1,6 @@
 """Corpora for the IDF weights of the published video results."""
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from vlgauge.core.errors import UsageError
 from vlgauge.research.protocols.files import FilePath, read_json
@@ -22,7 +21,7 @@ def read_corpus(path: FilePath) -> list[str]:
         OSError: If the file cannot be read.
     """
     sentences: list[str] = []
-    for name, record in read_json(Path(path)).items():
+    for name, record in read_json(path).items():
         is_video = isinstance(record, Mapping)
         found = record.get("sentences") if is_video else record
         if not isinstance(found, list) or not all(isinstance(text, str) for text in found):

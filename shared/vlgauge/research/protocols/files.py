@@ -75,7 +75,7 @@ def read_saved_rows(folder: Path) -> list[dict[str, Any]]:
     return list(files.limit_rows(chain.from_iterable(parts), "DATA", folder))
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def read_json(path: FilePath) -> dict[str, Any]:
     """Read the object in a JSON file as a dictionary. Numbers may be NaN.
 
     Raises:

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.core.errors import UsageError
-from vlgauge.core.files import csv_rows, read_json, read_text
+from vlgauge.core.files import csv_rows, read_text
 from vlgauge.families.base.components import COMPONENTS, component
+from vlgauge.research.protocols.files import read_json
 
 Scores = dict[str, float]
 Table = dict[str, Scores]
@@ -58,12 +59,8 @@ def read_grounding(path: str | Path) -> Scores:
         ValueError: If the content has another form, or a score is not a number.
         OSError: If the file cannot be read.
     """
-    content = read_json(path, f"`{path}`")
-    if not isinstance(content, dict):
-        raise UsageError.about(
-            str(path), f"must hold a JSON object of scores by story id, got {type(content).__name__}"
-        )
-    records = {name: value.get("groovist", "") if isinstance(value, dict) else value for name, value in content.items()}
+    content = read_json(path).items()
+    records = {name: value.get("groovist", "") if isinstance(value, dict) else value for name, value in content}
     return _drop_undefined(path, records.items(), "groovist")
 
 
