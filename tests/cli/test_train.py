@@ -103,6 +103,13 @@ def test_the_command_of_the_shipped_adapter_is_that_of_its_card():
     assert build_parser().parse_args(shlex.split(command)[1:]).scenes == 12_000
 
 
+@pytest.mark.parametrize("option", ["--batch-size", "--epochs", "--patience"])
+@pytest.mark.parametrize("name", ["polos", "rovist_c", "rovist_vg"])
+def test_settings_of_a_recipe_are_at_least_one(name, option, tmp_path, capsys):
+    assert main(["train", name, str(tmp_path / "out"), "--scenes", "10", "--no-plot", option, "0"]) == 2
+    assert re.search(r"must be .*at least 1, got 0\n$", capsys.readouterr().err)
+
+
 def test_a_seed_that_torch_does_not_take_is_refused(tmp_path, capsys):
     assert main(["train", "rovist_c", str(tmp_path / "out"), "--scenes", "10", "--seed", "9" * 20]) == 2
     assert "at most 9,223,372,036,854,775,807, got 9999" in capsys.readouterr().err

@@ -41,6 +41,8 @@ class Recipe:
 
     def __post_init__(self) -> None:
         check_int("seed", self.seed, 0, 2**63 - 1)  # torch rejects larger seeds
+        for name in ("batch_size", "epochs", "patience"):
+            check_int(name, getattr(self, name), 1)
 
 
 SomeRecipe = TypeVar("SomeRecipe", bound=Recipe)
