@@ -172,7 +172,7 @@ def _levels(pixels: Any, place: str) -> npt.NDArray[np.uint8]:
     return levels
 
 
-def existing_file(
+def resolve_media_file(
     path: str | os.PathLike[str],
     place: str,
     kind: Literal["image", "video"] = "image",
@@ -219,7 +219,7 @@ def _mapping_cell(image: Mapping[str, Any], place: str, may_be_missing: bool) ->
         return {"bytes": bytes(data), "path": None}
     if path is None:
         raise UsageError.about(place, f"must have `bytes` or `path`, got the keys {sorted(map(str, image))}")
-    return {"bytes": None, "path": existing_file(path, place, may_be_missing=may_be_missing)}
+    return {"bytes": None, "path": resolve_media_file(path, place, may_be_missing=may_be_missing)}
 
 
 def _check_not_large(width: int, height: int, place: str, max_pixels: int = MAX_PIXELS, where: str = "") -> None:

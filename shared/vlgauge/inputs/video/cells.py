@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from vlgauge.core.errors import UsageError, UsageTypeError
-from vlgauge.inputs.images.cells import as_numpy, existing_file, image_cell, images_of, is_tensor
+from vlgauge.inputs.images.cells import as_numpy, image_cell, images_of, is_tensor, resolve_media_file
 
 _KEYS = ("path", "start", "end", "frames")
 
@@ -68,7 +68,7 @@ def _mapping_cell(video: Mapping[str, Any], place: str, may_be_missing: bool) ->
         return _frames_cell(frames, place, may_be_missing)
     if not isinstance(path, (str, os.PathLike)):
         raise UsageTypeError.about(place, f"must have a path as `path`, got {type(path).__name__}")
-    file = existing_file(path, place, "video", may_be_missing=may_be_missing)
+    file = resolve_media_file(path, place, "video", may_be_missing=may_be_missing)
     start, end = check_segment(start, end, place)
     return {"path": file, "start": start, "end": end, "frames": None}
 
