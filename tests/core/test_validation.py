@@ -66,7 +66,14 @@ def test_truth_value_of_numpy_is_no_number(name, setting):
 
 @pytest.mark.parametrize(
     ("value", "expected"),
-    [(np.int8(3), 3), (np.float32(0.2), float(np.float32(0.2))), (np.bool_(True), True), ("3", "3"), (None, None)],
+    [
+        (np.int8(3), 3),
+        (np.float32(0.2), float(np.float32(0.2))),
+        (np.bool_(True), True),
+        (np.longdouble(0.5), 0.5),
+        ("3", "3"),
+        (None, None),
+    ],
 )
 def test_plain_number(value, expected):
     assert plain_number(value) == expected

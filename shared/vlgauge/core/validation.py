@@ -80,7 +80,10 @@ def plain_number(value: Any) -> Any:
     """Convert NumPy numbers and bools to Python ones, so that signatures are equal. Return other values unchanged."""
     # Do not import numpy here, because `vlgauge list` runs without it.
     numpy = sys.modules.get("numpy")
-    return value.item() if numpy is not None and isinstance(value, (numpy.number, numpy.bool_)) else value
+    if numpy is None or not isinstance(value, (numpy.number, numpy.bool_)):
+        return value
+    # `item` returns extended precision unchanged.
+    return float(value) if isinstance(value, numpy.longdouble) else value.item()
 
 
 def check_float(name: str, value: Any, expected: str = "a finite number", minimum: float = -math.inf) -> float:
