@@ -16,6 +16,7 @@ import pytest
 
 from vlgauge.cli import main
 from vlgauge.core import files
+from vlgauge.core.errors import MissingFileError, UsageTypeError
 from vlgauge.inputs.sandbox import use_sandbox
 from vlgauge.inputs.tables.files import read_rows
 
@@ -75,6 +76,13 @@ def test_links_are_followed_and_a_loop_is_named(tmp_path):
         files.read_bytes(tmp_path / "nowhere")
     with pytest.raises(ValueError, match=r"^`path`.*got 'a\\x00b'"):
         files.read_bytes("a\0b")
+
+
+def test_a_value_that_is_no_path_is_named_by_its_type(tmp_path):
+    with pytest.raises(UsageTypeError, match=r"^`idf` must be an existing file, got 3 of type int$"):
+        files.existing_file("idf", 3)
+    with pytest.raises(MissingFileError, match=r"^`idf` must be an existing file, got '.*'; fit one$"):
+        files.existing_file("idf", tmp_path, hint="fit one")
 
 
 @pytest.mark.parametrize("change", [lambda path: path.write_bytes(b"{}\n{}\n"), lambda path: os.truncate(path, 1)])

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, Any, NoReturn, TypeAlias, TypeVar
 
 from vlgauge.core.context_values import context_value
-from vlgauge.core.errors import MissingFileError, UsageError
+from vlgauge.core.errors import MissingFileError, UsageError, UsageTypeError
 from vlgauge.core.validation import check_int, short_repr
 
 FilePath: TypeAlias = str | PathLike[str]
@@ -149,12 +149,15 @@ def existing_file(argument: str, path: Any, expected: str = "an existing file", 
         hint: Suggested fix.
 
     Raises:
-        MissingFileError: If it is not the path of a file.
+        UsageTypeError: If the value is not a path.
+        MissingFileError: If there is no file with this path.
     """
-    file = Path(path).expanduser() if isinstance(path, str | PathLike) else None
-    if file is None or not file.is_file():
-        got = short_repr(path) if file is None else repr(os.fspath(path))
-        raise MissingFileError.about(argument, f"must be {expected}, got {got}", hint)
+    if not isinstance(path, str | PathLike):
+        got = f"{short_repr(path)} of type {type(path).__name__}"
+        raise UsageTypeError.about(argument, f"must be {expected}, got {got}", hint)
+    file = Path(path).expanduser()
+    if not file.is_file():
+        raise MissingFileError.about(argument, f"must be {expected}, got {os.fspath(path)!r}", hint)
     return file
 
 
