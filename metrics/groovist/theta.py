@@ -9,15 +9,14 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from dataclasses import dataclass
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 from typing import NoReturn
 
 from vlgauge.checkpoints.files import SourcesMissingError
 from vlgauge.checkpoints.preflight import Preflight
-from vlgauge.core.errors import MissingFileError
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import DATA
+from vlgauge.core.files import existing_file
 from vlgauge.core.files import read_json
 from vlgauge.core.validation import check_float
 from vlgauge.core.validation import short_repr
@@ -105,13 +104,8 @@ def read_theta(path: str | os.PathLike[str]) -> FittedTheta:
         ValueError: If the file is not valid.
         FileNotFoundError: If the file does not exist.
     """
-    file = Path(path).expanduser()
-    if not file.is_file():
-        raise MissingFileError.about(
-            "theta",
-            f"must be a finite number or an existing file of a fitted theta, got {os.fspath(path)!r}",
-            "`fit_theta(..., path=...)` writes one",
-        )
+    wanted, hint = "a finite number or an existing file of a fitted theta", "`fit_theta(..., path=...)` writes one"
+    file = existing_file("theta", path, wanted, hint)
     content = read_json(file, "`theta`")
     fitted = _read_fitted(content) if isinstance(content, Mapping) else None
     if fitted is None:
