@@ -83,7 +83,8 @@ def add_tab(hosting: Hosting) -> Tab:
             with gr.Row():
                 endings = ", ".join(one[1:] for one in TABLE_ENDINGS)
                 files = file_field(f"Predictions, or saved scores ({endings})", TABLE_ENDINGS, several=True)
-                images = file_field("Images and videos referenced by the files", several=True)
+                label = "Images and videos referenced by the files, or a zip or tar archive of them"
+                images = file_field(label, several=True)
             with gr.Row():
                 predictions = _column("predictions", [], [])
                 shared = [_column(name, [], NONE) for name in _SHARED]
