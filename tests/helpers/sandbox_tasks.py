@@ -70,32 +70,32 @@ DEEDS = {
 }
 
 
-def do(settings, content):
-    """Run the action of the settings, and yield the number of bytes and the content."""
-    DEEDS[settings["do"]]()
+def do(content, deed):
+    """Run an action, and yield the number of bytes and the content."""
+    DEEDS[deed]()
     yield {"n": len(content), "process": os.getpid(), "scratch": os.environ["TMPDIR"]}, content
 
 
-def label(settings, content):
+def label(content, n):
     """Yield facts of many characters."""
-    yield "x" * settings["n"], b""
+    yield "x" * n, b""
 
 
-def flood(settings, content):
+def flood(content):
     """Yield messages without end."""
     while True:
         yield None, bytes(2**20)
 
 
-def count(settings, content):
-    """Yield numbers, and run the action of the settings at the number "bad"."""
-    for number in range(settings["n"]):
-        if number == settings.get("bad"):
-            DEEDS[settings["do"]]()
+def count(content, n, bad=None, deed=""):
+    """Yield numbers, and run an action at the number `bad`."""
+    for number in range(n):
+        if number == bad:
+            DEEDS[deed]()
         yield number, b"abc"
 
 
-def decode(settings, content):
+def decode(content, **how):
     """Yield an image without the facts that its reader needs, and wait for it to read the next part."""
     yield {}, b""
     yield {}, b""

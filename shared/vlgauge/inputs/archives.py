@@ -107,7 +107,7 @@ def archive_files(path: str) -> Iterator[ArchiveFile]:
 def _members(task: str, path: str) -> Iterator[tuple[str, int, Any] | None]:
     start: int | None = 0
     while start is not None:
-        ((found, start), _), *_ = _run(task, path, start=start, most=_AT_A_TIME)
+        ((found, start), _), *_ = _run(task, path, got=path, start=start, most=_AT_A_TIME)
         yield from found
 
 
@@ -134,32 +134,34 @@ def _zip_content(path: str, number: int, name: str, most_bytes: int) -> bytes:
 
 
 def _run(task: str, path: str, most_bytes: int = 0, **settings: Any) -> Iterable[Part]:
-    settings |= {"path": os.path.abspath(path), "got": path}
+    settings |= {"path": os.path.abspath(path)}
     return run(f"{__name__}:{task}", settings, subject=f"FILE, {path!r},", most_bytes=most_bytes)
 
 
 # -- Tasks ------------------------------------------------------------------------------------------------------------
-def tar_members(settings: dict[str, Any], content: bytes) -> Iterator[tuple[Any, bytes]]:
-    """Yield up to ``most`` members of a tar archive, and the position after them (None at the end).
+def tar_members(content: bytes, path: str, got: str, start: int, most: int) -> Iterator[tuple[Any, bytes]]:
+    """Yield up to `most` members of a tar archive, and the position after them (None at the end).
 
     A member is a tuple of name, size and position of its content. The position is None for a link or a device. The
     member is None for a folder.
 
     Args:
-        settings: ``path`` of the archive, ``got`` for its path in messages, ``start`` position in bytes and ``most``
-            members.
         content: Not used.
+        path: Path of the archive.
+        got: Path of the archive in messages.
+        start: Position of the first member, in bytes.
+        most: Maximum number of members.
 
     Raises:
         UsageError: If the archive is damaged or packed.
     """
     found: list[tuple[str, int, int | None] | None] = []
-    expected = f"FILE must be a complete uncompressed tar archive, got {settings['got']!r}"
-    with convert_errors(expected), open(settings["path"], "rb") as file:
+    expected = f"FILE must be a complete uncompressed tar archive, got {got!r}"
+    with convert_errors(expected), open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
-        file.seek(settings["start"])
+        file.seek(start)
         archive = tarfile.TarFile(fileobj=file)
-        while len(found) < settings["most"] and (member := archive.next()) is not None:
+        while len(found) < most and (member := archive.next()) is not None:
             first = member.offset_data if member.isreg() and not member.issparse() else None
             if member.size < 0 or (first is not None and first + member.size > size):
                 raise UsageError(f"the file ends before the content of the member at byte {member.offset:,}")
@@ -172,19 +174,21 @@ def tar_members(settings: dict[str, Any], content: bytes) -> Iterator[tuple[Any,
     yield (found, None if member is None else archive.offset), b""
 
 
-def zip_members(settings: dict[str, Any], content: bytes) -> Iterator[tuple[Any, bytes]]:
+def zip_members(content: bytes, path: str, got: str, start: int, most: int) -> Iterator[tuple[Any, bytes]]:
     """Yield members of a zip archive like `tar_members`, with their index in the directory instead of the position.
 
     Args:
-        settings: ``path`` of the archive, ``got`` for its path in messages, ``start`` index and ``most`` members.
         content: Not used.
+        path: Path of the archive.
+        got: Path of the archive in messages.
+        start: Index of the first member.
+        most: Maximum number of members.
 
     Raises:
         UsageError: If the archive is damaged.
     """
-    with convert_errors(f"FILE must be a complete zip archive, got {settings['got']!r}"):
-        every, start = _open_zip_file(settings["path"]).infolist(), settings["start"]
-        end = start + settings["most"]
+    with convert_errors(f"FILE must be a complete zip archive, got {got!r}"):
+        every, end = _open_zip_file(path).infolist(), start + most
         found = [
             None if one.is_dir() else (one.filename[:_LONGEST_NAME], one.file_size, None if _is_link(one) else number)
             for number, one in enumerate(every[start:end], start)
@@ -192,18 +196,20 @@ def zip_members(settings: dict[str, Any], content: bytes) -> Iterator[tuple[Any,
     yield (found, end if end < len(every) else None), b""
 
 
-def zip_content(settings: dict[str, Any], content: bytes) -> Iterator[tuple[Any, bytes]]:
+def zip_content(content: bytes, path: str, number: int, name: str) -> Iterator[tuple[Any, bytes]]:
     """Yield None and the content of a member, which has at most as many bytes as its header states.
 
     Args:
-        settings: ``path`` of the archive, and ``number`` and ``name`` of the member.
         content: Not used.
+        path: Path of the archive.
+        number: Index of the member.
+        name: Name of the member in messages.
 
     Raises:
         UsageError: If the member is damaged, encrypted, or packed by another method than deflate.
     """
-    archive, name = _open_zip_file(settings["path"]), settings["name"]
-    member = archive.infolist()[settings["number"]]
+    archive = _open_zip_file(path)
+    member = archive.infolist()[number]
     if member.flag_bits & 1 or member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise UsageError(f"`{name}` must be compressed by deflate or not at all, and not encrypted")
     with convert_errors(f"`{name}` must be a complete file, got a damaged one"), archive.open(member) as file:
@@ -213,26 +219,28 @@ def zip_content(settings: dict[str, Any], content: bytes) -> Iterator[tuple[Any,
     yield None, found
 
 
-def json_cells(settings: dict[str, Any], content: bytes) -> Iterator[tuple[None, bytes]]:
+def json_cells(
+    content: bytes, name: str, limit: int, titles: list[str] | None, most_titles: int
+) -> Iterator[tuple[None, bytes]]:
     """Yield None and a JSON text: some cells of the object in a JSON file by title, or the kinds of all cells.
 
     Args:
-        settings: ``name`` of the file, ``limit`` of the memory of its objects in bytes, and the ``titles`` of the cells
-            or None for the kinds of the first ``most_titles``.
         content: Content of the file.
+        name: Name of the file in messages.
+        limit: Maximum memory of its objects in bytes.
+        titles: Titles of the cells. None for the kinds of all cells.
+        most_titles: Maximum number of kinds.
 
     Raises:
         UsageError: If the content is not an object.
     """
-    name, titles = settings["name"], settings["titles"]
     text = decode_text(content, "`json`", name)
-    check_json_objects(text, settings["limit"], "`json`", name)
+    check_json_objects(text, limit, "`json`", name)
     cells = parse_json(text, "`json`", name)
     if not isinstance(cells, dict):
         raise UsageError.about("json", f"must be an object, got {type(cells).__name__}")
     if titles is None:
-        first = islice(cells.items(), settings["most_titles"])
-        found: dict[str, Any] = {title: kind_of_cell(cell) for title, cell in first}
+        found: dict[str, Any] = {title: kind_of_cell(cell) for title, cell in islice(cells.items(), most_titles)}
     else:
         found = {title: cells[title] for title in titles if title in cells}
     yield None, json.dumps(found).encode()

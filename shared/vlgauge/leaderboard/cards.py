@@ -26,12 +26,13 @@ def merge_card(new: str, card: bytes, repository: str) -> str:
 
 
 # -- In a worker ------------------------------------------------------------------------------------------------------
-def merge_existing(settings: dict[str, Any], content: bytes) -> Iterator[tuple[None, bytes]]:
+def merge_existing(content: bytes, new: str, repository: str) -> Iterator[tuple[None, bytes]]:
     """Yield None and the merged card, a text in UTF-8.
 
     Args:
-        settings: ``repository``, the id on the Hub, and ``new``, the content of the card with new results.
         content: The present card.
+        new: Content of the card with the new results.
+        repository: Repository of the card in messages.
 
     Raises:
         UsageError: If a card cannot be read.
@@ -39,7 +40,7 @@ def merge_existing(settings: dict[str, Any], content: bytes) -> Iterator[tuple[N
     import yaml
     from huggingface_hub import ModelCard
 
-    repository, new = settings["repository"], cast(Any, ModelCard(settings["new"]).data)
+    added = cast(Any, ModelCard(new).data)
     try:
         card = ModelCard(content.decode("utf-8"))
     except (ValueError, RecursionError, yaml.YAMLError) as error:
@@ -47,7 +48,7 @@ def merge_existing(settings: dict[str, Any], content: bytes) -> Iterator[tuple[N
         raise UsageError(f"the card of {repository} must be readable, got one that fails with: {why}") from None
     own = cast(Any, card.data)
     results = list(own.eval_results or [])
-    for result in new.eval_results or []:
+    for result in added.eval_results or []:
         same = next((other for other in results if other.is_equal_except_value(result)), None)
         if same is None:
             results.append(result)
@@ -56,5 +57,5 @@ def merge_existing(settings: dict[str, Any], content: bytes) -> Iterator[tuple[N
                 f"the card of {repository} has {same.metric_value} for {result.metric_type} on "
                 f"{result.dataset_type}, not {result.metric_value}; take that out there first"
             )
-    own.eval_results, own.model_name = results, own.model_name or new.model_name
+    own.eval_results, own.model_name = results, own.model_name or added.model_name
     yield None, str(card).encode()

@@ -31,7 +31,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on
 
 
 def do(deed, content=b"abc", **how):
-    (part,) = run("sandbox_tasks:do", {"do": deed}, content, subject="`x`", **how)
+    (part,) = run("sandbox_tasks:do", {"deed": deed}, content, subject="`x`", **how)
     return part
 
 
@@ -273,7 +273,7 @@ def test_each_part_of_a_stream_has_its_bounds():
     assert [part.facts for part in count(20)] == list(range(20))  # 60 bytes in all
     with pytest.raises(SandboxError):
         list(stream("sandbox_tasks:count", {"n": 20}, subject="`x`", most_bytes=2))
-    parts = stream("sandbox_tasks:count", {"n": 3, "bad": 2, "do": "sleep"}, subject="`x`", most_bytes=9, seconds=0.2)
+    parts = stream("sandbox_tasks:count", {"n": 3, "bad": 2, "deed": "sleep"}, subject="`x`", most_bytes=9, seconds=0.2)
     assert [next(parts).facts, next(parts).facts] == [0, 1]
     with pytest.raises(SandboxError):
         next(parts)
@@ -295,9 +295,9 @@ def test_a_killed_parent_leaves_no_orphan():
 import sys, time
 from vlgauge.inputs.sandbox import run, workers
 workers.PYTHONPATH += {os.pathsep + str(HELPERS)!r}
-(part,) = run("sandbox_tasks:do", {{"do": "touch"}}, subject="x")
+(part,) = run("sandbox_tasks:do", {{"deed": "touch"}}, subject="x")
 print(part.facts["process"], part.facts["scratch"], flush=True)
-list(run("sandbox_tasks:do", {{"do": sys.argv[1]}}, subject="x"))
+list(run("sandbox_tasks:do", {{"deed": sys.argv[1]}}, subject="x"))
 time.sleep(60)
 """
     environment = {**os.environ, "PYTHONPATH": str(Path(vlgauge.__file__).parents[1])}
@@ -349,7 +349,7 @@ from vlgauge.inputs.sandbox import EvictedError, run, stream, workers
 workers.PYTHONPATH += {path!r}
 parts = stream("sandbox_tasks:count", {{"n": 3}}, subject="x", most_bytes=10)
 next(parts)
-(free,) = run("sandbox_tasks:do", {{"do": "touch"}}, subject="x")
+(free,) = run("sandbox_tasks:do", {{"deed": "touch"}}, subject="x")
 number = os.fork()
 if number == 0:
     try:
@@ -357,14 +357,14 @@ if number == 0:
         sys.exit(1)
     except EvictedError:
         pass
-    (own,) = run("sandbox_tasks:do", {{"do": "nothing"}}, b"abc", subject="x")
+    (own,) = run("sandbox_tasks:do", {{"deed": "nothing"}}, b"abc", subject="x")
     assert own.facts["process"] != free.facts["process"]
     sys.exit(7)
 _, status = os.waitpid(number, 0)
 assert os.waitstatus_to_exitcode(status) == 7, status
 assert [part.facts for part in parts] == [1, 2]
 assert os.path.isdir(free.facts["scratch"])
-(again,) = run("sandbox_tasks:do", {{"do": "nothing"}}, b"abc", subject="x")
+(again,) = run("sandbox_tasks:do", {{"deed": "nothing"}}, b"abc", subject="x")
 print("well", again.body.decode())
 """
 

@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterator
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
 # Otherwise `datasets` imports them, which takes memory.
@@ -45,43 +45,38 @@ class _ClosedLocalFiles(_ClosedFiles, LocalFileSystem):
     """Closed file system that `datasets` accepts as the one of its cache, which streaming does not use."""
 
 
-@cache
-def _close_other_protocols() -> None:
-    """Register the closed file systems in this process, which is a worker."""
-    for name in {*fsspec.available_protocols(), *fsspec.registry}.difference(_PROTOCOLS):
-        files = _ClosedLocalFiles if name in ("file", "local") else _ClosedFiles
-        fsspec.register_implementation(name, files, clobber=True)
-
-
-def configurations(settings: dict[str, Any], content: bytes) -> Iterator[tuple[list[str], bytes]]:
+def configurations(content: bytes, **dataset: Any) -> Iterator[tuple[list[str], bytes]]:
     """Yield once the names of the configurations, and no bytes.
 
     Args:
-        settings: Identity of the dataset and access to the Hub, as passed by `vlgauge.api.row_sources.hub`.
         content: Not used.
+        **dataset: ``identity``, ``revision`` and ``token``, as passed by `vlgauge.api.row_sources.hub`.
 
     Raises:
         UsageError: If the dataset cannot be found or read.
     """
-    with in_words(settings["identity"]):
-        yield _configurations(**_own(settings)), b""
+    with in_words(dataset["identity"]):
+        yield _configurations(**dataset), b""
 
 
-def splits(settings: dict[str, Any], content: bytes) -> Iterator[tuple[list[str], bytes]]:
+def splits(content: bytes, config: str, **dataset: Any) -> Iterator[tuple[list[str], bytes]]:
     """Yield once the names of the splits of a configuration, and no bytes.
 
     Args:
-        settings: Settings of `configurations`, and ``config``.
         content: Not used.
+        config: Name of the configuration.
+        **dataset: See `configurations`.
 
     Raises:
         UsageError: If the dataset cannot be found or read.
     """
-    with in_words(settings["identity"]):
-        yield list(_open_split(**_own(settings), config=settings["config"])[1]), b""
+    with in_words(dataset["identity"]):
+        yield list(_open_split(**dataset, config=config)[1]), b""
 
 
-def open_split(settings: dict[str, Any], content: bytes) -> Iterator[tuple[dict[str, Any], bytes]]:
+def open_split(
+    content: bytes, config: str | None, split: str | None, **dataset: Any
+) -> Iterator[tuple[dict[str, Any], bytes]]:
     """Yield the selected configuration and split, the kind of each column, and the number of rows.
 
     Returns:
@@ -90,14 +85,13 @@ def open_split(settings: dict[str, Any], content: bytes) -> Iterator[tuple[dict[
     Raises:
         UsageError: If the dataset cannot be read, or the configuration or split does not exist.
     """
-    with in_words(settings["identity"]):
-        config, split = settings["config"], settings["split"]
+    with in_words(dataset["identity"]):
         try:
-            config, there = _open_split(**_own(settings), config=config)
+            name, there = _open_split(**dataset, config=config)
         except UsageError:
             raise
         except ValueError:
-            known = sorted(_configurations(**_own(settings)), key=lambda name: name != "default")
+            known = sorted(_configurations(**dataset), key=lambda name: name != "default")
             if config in known or len(known) == 1:
                 raise
             got = short_repr(config) if config else "none"
@@ -114,11 +108,13 @@ def open_split(settings: dict[str, Any], content: bytes) -> Iterator[tuple[dict[
             kinds = {title: kind_of_cell(cell) for title, cell in next(iter(rows.take(1)), {}).items()}
         stated = (rows.info.splits or {}).get(split)
         n_rows = stated.num_examples if stated is not None else None
-        yield {"config": config, "split": split, "kinds": kinds, "n_rows": n_rows}, b""
+        yield {"config": name, "split": split, "kinds": kinds, "n_rows": n_rows}, b""
 
 
-def rows(settings: dict[str, Any], content: bytes) -> Iterator[tuple[int, bytes | memoryview]]:
-    """Yield columns of the rows from a start row up to a stop row, as Arrow streams.
+def rows(
+    content: bytes, config: str | None, split: str, titles: list[str], start: int, stop: int | None, **dataset: Any
+) -> Iterator[tuple[int, bytes | memoryview]]:
+    """Yield columns of the rows from row `start` up to row `stop`, as Arrow streams.
 
     Returns:
         Number of rows and an Arrow stream, per part.
@@ -126,16 +122,15 @@ def rows(settings: dict[str, Any], content: bytes) -> Iterator[tuple[int, bytes 
     Raises:
         UsageError: If the dataset cannot be read.
     """
-    with in_words(settings["identity"]):
-        there = _open_split(**_own(settings), config=settings["config"])[1]
-        chosen = there[settings["split"]].select_columns(settings["titles"])
-        chosen = chosen.skip(settings["start"]) if settings["start"] else chosen
-        left = None if settings["stop"] is None else settings["stop"] - settings["start"]
+    with in_words(dataset["identity"]):
+        chosen = _open_split(**dataset, config=config)[1][split].select_columns(titles)
+        chosen = chosen.skip(start) if start else chosen
+        left = None if stop is None else stop - start
         for whole in chosen.with_format("arrow").iter(batch_size=_ROWS):
             table = whole.slice(0, left)
             at_a_time = max(1, len(table) * _BYTES // max(1, table.nbytes))
-            for start in range(0, len(table), at_a_time):
-                (batch,) = table.slice(start, at_a_time).combine_chunks().to_batches()
+            for first in range(0, len(table), at_a_time):
+                (batch,) = table.slice(first, at_a_time).combine_chunks().to_batches()
                 if sum(map(python_bytes, batch.columns)) > _MOST_PYTHON_BYTES:
                     raise MemoryError
                 yield len(batch), arrow_stream(batch)
@@ -146,12 +141,6 @@ def rows(settings: dict[str, Any], content: bytes) -> Iterator[tuple[int, bytes 
 
 def _files_elsewhere() -> UsageError:
     return UsageError.about("dataset", "must have its data files in its repository, got a card with files elsewhere")
-
-
-def _own(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of every task, and close the file systems that no task needs."""
-    _close_other_protocols()
-    return {name: settings[name] for name in ("identity", "revision", "token")}
 
 
 def _configurations(identity: str, revision: str, token: str | bool) -> list[str]:
@@ -195,7 +184,10 @@ def _kind_of_feature(feature: Any) -> Kind:
 
 @lru_cache(maxsize=1)
 def _begin(identity: str, revision: str, token: str | bool) -> None:
-    """Check that the Hub responds, and clear the caches if the task before had another dataset or token."""
+    """Close other file systems, check that the Hub responds, and clear the caches of another dataset or token."""
+    for name in {*fsspec.available_protocols(), *fsspec.registry}.difference(_PROTOCOLS):
+        files = _ClosedLocalFiles if name in ("file", "local") else _ClosedFiles
+        fsspec.register_implementation(name, files, clobber=True)
     HfFileSystem.clear_instance_cache()
     shutil.rmtree(constants.HF_HOME, ignore_errors=True)
     _open_split.cache_clear()

@@ -15,16 +15,15 @@ _ROWS = 256
 Image.init()
 
 
-def decode(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
-    """Decode an image and yield its header, then bands of its rows. Without ``pixels``, the image is empty.
+def decode(content: bytes, path: str | None, place: str, *, pixels: bool, **how: Any) -> Iterator[_Part]:
+    """Decode an image and yield its header, then bands of its rows. Without `pixels`, the image is empty.
 
     Raises:
         LargeImageError: If the image is large and may not be.
         UsageError: If the image cannot be read or is too large.
     """
-    how = {name: settings[name] for name in ("convert", "max_pixels", "may_be_large")}
-    image, animated = decode_image({"bytes": content, "path": settings["path"]}, settings["place"], **how)
-    if not settings["pixels"]:
+    image, animated = decode_image({"bytes": content, "path": path}, place, **how)
+    if not pixels:
         image = Image.new("RGB", (0, 0))
     transparency = image.info.get("transparency")
     facts: dict[str, Any] = {"size": image.size, "mode": image.mode, "animated": animated, "palette": None}
@@ -39,11 +38,11 @@ def decode(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
         yield {"top": top, "n_rows": bottom - top}, band
 
 
-def head(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
+def head(content: bytes, path: str | None, place: str) -> Iterator[_Part]:
     """Yield size and mode of an image without decoding it.
 
     Raises:
         UsageError: If the image cannot be read or is too large.
     """
-    size, mode = read_head({"bytes": content, "path": settings["path"]}, settings["place"])
+    size, mode = read_head({"bytes": content, "path": path}, place)
     yield {"size": size, "mode": mode}, b""

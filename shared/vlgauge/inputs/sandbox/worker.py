@@ -1,7 +1,7 @@
 """Worker process of the sandbox, started as `python -P -m vlgauge.inputs.sandbox.worker MODULE`.
 
-A task names a function of the module. The function accepts settings (JSON) and the bytes of a file, and yields parts of
-its result, which are pairs of facts (JSON) and bytes.
+A task names a function of the module. The function accepts the bytes of a file and, as keyword arguments, settings
+(JSON). It yields parts of its result, which are pairs of facts (JSON) and bytes.
 """
 
 import os
@@ -55,7 +55,7 @@ def _run(functions: ModuleType, task: dict[str, Any], content: bytes, own_bytes:
     last: dict[str, Any] = {"end": None}
     _limit(*limits)
     try:
-        for facts, body in getattr(functions, task["function"])(task["settings"], content):
+        for facts, body in getattr(functions, task["function"])(content, **task["settings"]):
             send(answers, {"part": facts}, body)
             if task["is_stream"]:
                 _limit(*limits)

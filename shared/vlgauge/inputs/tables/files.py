@@ -128,21 +128,25 @@ _MOST_PER_BYTE, _MOST_ANYWAY = 6, 2**24
 _JSON_MEMORY = 192 * MEGABYTE
 
 
-def rows_of_file(settings: dict[str, Any], data: bytes) -> Iterator[tuple[None, bytes]]:
+def rows_of_file(
+    data: bytes, path: str, file_format: str, file_limits: Mapping[str, int]
+) -> Iterator[tuple[None, bytes]]:
     """Yield the rows of a table in chunks, as None and a JSON text.
 
     The text contains the common column names or None, the line numbers of CSV rows, and the cells of each row.
 
     Args:
-        settings: ``path`` and ``format`` of the file, and ``limits`` for `vlgauge.core.files.limits`.
         data: Content of the file.
+        path: Path of the file in messages.
+        file_format: Format of the file.
+        file_limits: Limits by name, for `vlgauge.core.files.limits`.
 
     Raises:
         UsageError: If the file is not valid or exceeds a limit.
     """
-    with limits(**settings["limits"]), use_sandbox():
-        rows = add_columns(READERS[settings["format"]](data, settings["path"]))
-    titles = list(rows[0]) if rows and settings["format"] in _TITLED else None
+    with limits(**file_limits), use_sandbox():
+        rows = add_columns(READERS[file_format](data, path))
+    titles = list(rows[0]) if rows and file_format in _TITLED else None
     for start in range(0, len(rows), _ROWS_AT_A_TIME):
         some = rows[start : start + _ROWS_AT_A_TIME]
         lines = [row.line for row in some if isinstance(row, CsvRow)]
@@ -156,7 +160,7 @@ _TITLED = ("csv", "tsv", "txt")
 
 def _read_sandboxed_rows(data: bytes, path: str, file_format: str) -> Rows:
     rows: Rows = []
-    settings = {"format": file_format, "path": path, "limits": vars(current_limits())}
+    settings = {"path": path, "file_format": file_format, "file_limits": vars(current_limits())}
     most = _MOST_PER_BYTE * len(data) + _MOST_ANYWAY
     subject = f"{name_of_rows()}, {path!r},"
     for part in run("vlgauge.inputs.tables.files:rows_of_file", settings, data, subject=subject, most_bytes=most):
@@ -180,19 +184,20 @@ def parse_json_file(data: bytes, path: str) -> Any:
     return parse_json(decode_text(data, FILE, path), FILE, path)
 
 
-def check_json(settings: dict[str, Any], data: bytes) -> Iterator[tuple[None, bytes]]:
+def check_json(data: bytes, path: str, limit: int) -> Iterator[tuple[None, bytes]]:
     """Parse JSON and yield None and no bytes.
 
     Args:
-        settings: ``path`` of the file for messages, and ``limit`` of the memory of its objects in bytes.
         data: Content of the file.
+        path: Path of the file in messages.
+        limit: Maximum memory of its objects in bytes.
 
     Raises:
         UsageError: If the content is not valid or exceeds the limit.
     """
-    text = decode_text(data, FILE, settings["path"])
-    check_json_objects(text, settings["limit"], FILE, settings["path"])
-    parse_json(text, FILE, settings["path"])
+    text = decode_text(data, FILE, path)
+    check_json_objects(text, limit, FILE, path)
+    parse_json(text, FILE, path)
     yield None, b""
 
 

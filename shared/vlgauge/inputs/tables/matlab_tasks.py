@@ -12,17 +12,17 @@ from vlgauge.core.errors import UsageError, convert_errors
 _MAX_DEPTH = 16
 
 
-def variables(settings: dict[str, Any], data: bytes) -> Iterator[tuple[None, bytes]]:
+def variables(data: bytes, path: str, names: list[str]) -> Iterator[tuple[None, bytes]]:
     """Yield None and the values of the variables as a single JSON list, in the order of their names.
 
     Args:
-        settings: ``path`` of the file for messages, and ``names`` of the variables.
         data: Content of the file.
+        path: Path of the file in messages.
+        names: Names of the variables.
 
     Raises:
         UsageError: If the file is damaged, or a variable is missing or has another type.
     """
-    path, names = settings["path"], settings["names"]
     file: Any = io.BytesIO(data)
     with convert_errors("must be a valid MATLAB file, got one", path):
         there = sorted(name for name, *_ in readers.whosmat(file))

@@ -17,13 +17,13 @@ _BYTES_PER_CHARACTER = 4
 _NUMBER, _VALUE, _DECIMAL, _LIST, _OBJECT = 32, 64, 128, 88, 200
 
 
-def batches(settings: dict[str, Any], data: bytes) -> Iterator[tuple[dict[str, Any], memoryview]]:
+def batches(data: bytes, **settings: Any) -> Iterator[tuple[dict[str, Any], memoryview]]:
     """Yield an empty dictionary and an Arrow stream per batch of rows, after all batches were found within the limits.
 
     Args:
-        settings: ``form`` ("Parquet" or "Arrow"), ``name`` and ``got`` for messages, and ``limit``, ``max_rows`` and
-            ``max_row``.
         data: Content of the file.
+        **settings: ``form`` ("Parquet" or "Arrow"), ``name`` and ``got`` for messages, and ``limit``, ``max_rows`` and
+            ``max_row``.
 
     Raises:
         UsageError: If the file is damaged or of another kind.
@@ -36,12 +36,12 @@ def batches(settings: dict[str, Any], data: bytes) -> Iterator[tuple[dict[str, A
         yield from (({}, arrow_stream(batch)) for batch in found)
 
 
-def metadata(settings: dict[str, Any], data: bytes) -> Iterator[tuple[None, bytes]]:
+def metadata(data: bytes, key: str) -> Iterator[tuple[None, bytes]]:
     """Yield None and the metadata of a Parquet file under a key. They are empty without the key, or if it is damaged.
 
     Args:
-        settings: ``key`` of the metadata.
         data: Content of the file.
+        key: Key of the metadata.
     """
     try:
         found = pq.read_metadata(pa.BufferReader(data)).metadata or {}
@@ -49,7 +49,7 @@ def metadata(settings: dict[str, Any], data: bytes) -> Iterator[tuple[None, byte
         raise
     except Exception:  # a damaged file can raise nearly any error
         found = {}
-    yield None, found.get(settings["key"].encode(), b"")
+    yield None, found.get(key.encode(), b"")
 
 
 def arrow_stream(batch: pa.RecordBatch) -> memoryview:
