@@ -365,15 +365,6 @@ def image_head(cell: Mapping[str, Any], place: str) -> tuple[tuple[int, int], st
     """
     if is_sandboxed():
         return sandboxed.read_head(cell, place)
-    return read_head(cell, place)
-
-
-def read_head(cell: Mapping[str, Any], place: str) -> tuple[tuple[int, int], str]:
-    """Read the header of a cell in this process, even if it is untrusted. See `image_head` for the result.
-
-    Raises:
-        UsageError: If the image cannot be read or is too large.
-    """
     # Pillow also reads the chunks after the pixels of a PNG file, which can be broken if the header is not.
     with open_image_file(cell, place) as image, _unreadable_refused(place, short_cell(cell)):
         turned = image.getexif().get(_ORIENTATION, 1) in (5, 6, 7, 8)

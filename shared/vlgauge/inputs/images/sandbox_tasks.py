@@ -5,9 +5,9 @@ from typing import Any, TypeAlias
 
 from PIL import Image
 
-from vlgauge.inputs.images.cells import decode_image, read_head
+from vlgauge.inputs.images.cells import decode_image, image_head
 
-_Part: TypeAlias = tuple[dict[str, Any], bytes]
+_Part: TypeAlias = tuple[Any, bytes]
 
 _ROWS = 256
 
@@ -25,9 +25,8 @@ def decode(content: bytes, path: str | None, place: str, *, pixels: bool, **how:
     image, animated = decode_image({"bytes": content, "path": path}, place, **how)
     if not pixels:
         image = Image.new("RGB", (0, 0))
-    transparency = image.info.get("transparency")
     facts: dict[str, Any] = {"size": image.size, "mode": image.mode, "animated": animated, "palette": None}
-    facts["transparency"] = transparency.hex() if isinstance(transparency, bytes) else transparency
+    facts["transparency"] = repr(image.info.get("transparency"))  # None, a number, or a tuple or bytes of them
     if image.mode in ("P", "PA"):
         mode = image.im.getpalettemode() if image.mode == "P" else "RGB"
         facts |= {"palette_mode": mode, "palette": image.im.getpalette(mode, mode).hex()}
@@ -35,7 +34,7 @@ def decode(content: bytes, path: str | None, place: str, *, pixels: bool, **how:
     for top in range(0, image.height, _ROWS):
         bottom = min(top + _ROWS, image.height)
         band = image.crop((0, top, image.width, bottom)).tobytes()
-        yield {"top": top, "n_rows": bottom - top}, band
+        yield (top, bottom - top), band
 
 
 def head(content: bytes, path: str | None, place: str) -> Iterator[_Part]:
@@ -44,5 +43,5 @@ def head(content: bytes, path: str | None, place: str) -> Iterator[_Part]:
     Raises:
         UsageError: If the image cannot be read or is too large.
     """
-    size, mode = read_head({"bytes": content, "path": path}, place)
-    yield {"size": size, "mode": mode}, b""
+    size, mode = image_head({"bytes": content, "path": path}, place)
+    yield (*size, mode), b""

@@ -1,6 +1,7 @@
 """Decoding of images in sandbox workers, which read the file and return pixels."""
 
 import os
+from ast import literal_eval
 from collections.abc import Generator, Mapping
 from contextlib import closing
 from typing import Any
@@ -46,13 +47,11 @@ def _decode(cell: Mapping[str, Any], place: str, **how: Any) -> tuple[Image.Imag
         image = Image.new(facts["mode"], facts["size"])
         if facts["palette"] is not None:
             image.putpalette(bytes.fromhex(facts["palette"]), facts["palette_mode"])
-        if (transparency := facts["transparency"]) is not None:
-            read: dict[type, Any] = {str: bytes.fromhex, list: tuple, int: int}
-            image.info["transparency"] = read[type(transparency)](transparency)
+        if (transparency := literal_eval(facts["transparency"])) is not None:
+            image.info["transparency"] = transparency
         # Paste bands to avoid a second copy of all pixels.
-        for part in parts:
-            size = (image.width, part.facts["n_rows"])
-            image.paste(Image.frombytes(image.mode, size, part.body), (0, part.facts["top"]))
+        for (top, n_rows), band in parts:
+            image.paste(Image.frombytes(image.mode, (image.width, n_rows), band), (0, top))
     return image, facts["animated"]
 
 
@@ -63,8 +62,8 @@ def read_head(cell: Mapping[str, Any], place: str) -> tuple[tuple[int, int], str
         UsageError: If the image cannot be read or is too large.
     """
     (part,) = _run("head", cell, place)
-    width, height = part.facts["size"]
-    return (width, height), part.facts["mode"]
+    width, height, mode = part.facts
+    return (width, height), mode
 
 
 def _run(task: str, cell: Mapping[str, Any], place: str, most_bytes: int = 0, **how: Any) -> Generator[Part]:

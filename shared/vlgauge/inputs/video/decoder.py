@@ -109,7 +109,7 @@ class VideoSource:
             ValueError: If the file cannot be read, or has too many or too large frames.
         """
         if self.is_sandboxed:
-            (part,) = self._run("extent")
+            (part,) = self._run("read_extent")
             return Extent(**part.facts)
         end: float | None = None
         count = cut = 0
@@ -164,13 +164,16 @@ class VideoSource:
 
         Yields:
             Index of a decoded frame, and None. After that, index and pixels of the same frame if it is wanted, upright
-            RGB of shape ``(height, width, 3)``. In a sandbox, None only for the last decoded frame.
+            RGB of shape ``(height, width, 3)``. In a sandbox, None only for the last decoded frame, and the iterator
+            must be consumed completely.
 
         Raises:
             ValueError: If the file changed, cannot be decoded, or has too many pixels.
         """
         if self.is_sandboxed:
-            yield from self._run_frames(wanted, room)
+            how = {"indices": sorted(wanted), "room": room}
+            for (index, *shape), body in self._run("decode_frames", int(room) + 3 * MAX_FRAME_PIXELS, **how):
+                yield index, np.frombuffer(body, np.uint8).reshape(shape) if body else None
             return
         for index, frame in self.frames():
             yield index, None
@@ -182,24 +185,10 @@ class VideoSource:
             if index == last:
                 return
 
-    def _run_frames(self, wanted: Collection[int], room: float) -> Iterator[tuple[int, npt.NDArray[np.uint8] | None]]:
-        """Decode frames in a worker. The iterator must be consumed completely."""
-        why = ""
-        most_bytes = int(room) + 3 * MAX_FRAME_PIXELS
-        for part in self._run("frames", most_bytes, indices=sorted(wanted), room=room):
-            if "index" in part.facts:
-                width, height = part.facts["size"]
-                yield part.facts["index"], np.frombuffer(part.body, np.uint8).reshape(height, width, 3)
-            else:
-                why = part.facts["why"]
-                yield part.facts["decoded"] - 1, None
-        if why:
-            raise UsageError(why)
-
     def _run(self, task: str, most_bytes: int = 0, **settings: Any) -> Iterator[Part]:
         n_bytes = check_file_size(self.path, self.place)
         return run(
-            f"vlgauge.inputs.video.sandbox_tasks:{task}",
+            f"{__name__}:{task}",
             {"place": self.place, "path": self.path, "digest": self.digest.hex(), **settings},
             subject=f"`{self.place}`",
             most_bytes=most_bytes + MEGABYTE,
@@ -260,6 +249,36 @@ class VideoSource:
             raise UsageError.about(self.place, f"must be a readable video, got {self.path!r} ({why})") from error
 
 
+# -- In a worker ------------------------------------------------------------------------------------------------------
+def read_extent(content: bytes, path: str, place: str, digest: str) -> Iterator[tuple[dict[str, Any], bytes]]:
+    """Yield the extent of a video.
+
+    Raises:
+        UsageError: If the video cannot be read.
+    """
+    yield vars(VideoSource(path, place, bytes.fromhex(digest)).extent()), b""
+
+
+def decode_frames(
+    content: bytes, path: str, place: str, digest: str, *, indices: list[int], room: float
+) -> Iterator[tuple[tuple[int, ...], bytes | memoryview]]:
+    """Decode some frames and yield index, shape and pixels of each, then the index of the last decoded frame.
+
+    Raises:
+        UsageError: If the video cannot be read up to the last frame.
+    """
+    source, last = VideoSource(path, place, bytes.fromhex(digest)), -1
+    try:
+        for last, pixels in source.selected_frames(set(indices), indices[-1], room):
+            if pixels is not None:
+                yield (last, *pixels.shape), pixels.data.cast("B")
+    except ValueError:
+        yield (last,), b""
+        raise
+    yield (last,), b""
+
+
+# -- Frames -----------------------------------------------------------------------------------------------------------
 def upright_pixels(frame: Any, place: str) -> np.ndarray:
     """Convert a decoded frame to pixels, rotated according to the file.
 
