@@ -77,7 +77,10 @@ class CsvRow(dict[str, Any]):
     """Row with the number of its last line in the file, for messages. Row 0 is in line 2, below the header."""
 
     __slots__ = ("line",)
-    line: int
+
+    def __init__(self, cells: Mapping[str, Any], line: int) -> None:
+        super().__init__(cells)
+        self.line = line
 
 
 def row_place(row: Mapping[str, Any], number: int) -> str:
@@ -166,7 +169,7 @@ def _read_sandboxed_rows(data: bytes, path: str, file_format: str) -> Rows:
     for part in run("vlgauge.inputs.tables.files:rows_of_file", settings, data, subject=subject, most_bytes=most):
         titles, lines, cells = json.loads(part.body)
         some = cells if titles is None else [dict(zip(titles, row, strict=True)) for row in cells]
-        rows += [_with_line(row, line) for row, line in zip(some, lines, strict=True)] if lines else some
+        rows += [CsvRow(row, line) for row, line in zip(some, lines, strict=True)] if lines else some
     return rows
 
 
@@ -199,12 +202,6 @@ def check_json(data: bytes, path: str, limit: int) -> Iterator[tuple[None, bytes
     check_json_objects(text, limit, FILE, path)
     parse_json(text, FILE, path)
     yield None, b""
-
-
-def _with_line(row: dict[str, Any], line: int) -> CsvRow:
-    placed = CsvRow(row)
-    placed.line = int(line)
-    return placed
 
 
 class MissingColumnError(UsageError):
@@ -469,9 +466,7 @@ def _csv_row(titles: list[str], cells: list[str], number: int, line: int) -> Csv
     if len(cells) != len(titles):
         got = f"{len(cells)} for {len(titles)} in row {number}, line {line}"
         raise UsageError(f"{name_of_rows()} must have as many cells as column names, got {got}")
-    row = CsvRow((title, _cell(cell)) for title, cell in zip(titles, cells, strict=True))
-    row.line = line
-    return row
+    return CsvRow({title: _cell(cell) for title, cell in zip(titles, cells, strict=True)}, line)
 
 
 def _cell(cell: str) -> str | list[str]:
