@@ -5,6 +5,7 @@ import os
 
 import pytest
 from hub_data_sets import TOKEN, Repository
+from idle_workers import stop_idle
 from made_data_sets import COLOURS, COMMITS, N_ROWS, card_of, draw_png, files, hostile_rows
 
 from vlgauge.api.row_sources import Origin, RowLimits, RowReader, guess_titles, skip_reasons
@@ -12,7 +13,7 @@ from vlgauge.api.row_sources import hub as hub_rows
 from vlgauge.core.errors import NetworkError
 from vlgauge.families.base.columns import References, Story, Text
 from vlgauge.families.base.video_columns import OneImage
-from vlgauge.inputs.sandbox import stop_idle, workers
+from vlgauge.inputs.sandbox import workers
 
 pytestmark = pytest.mark.streaming
 

@@ -4,8 +4,9 @@ import os
 from pathlib import Path
 
 import pytest
+from idle_workers import stop_idle
 
-from vlgauge.inputs.sandbox import stop_idle, workers
+from vlgauge.inputs.sandbox import workers
 
 HELPERS = Path(__file__).resolve().parents[2] / "helpers"
 

@@ -17,12 +17,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from idle_workers import stop_idle
 
 import vlgauge
 from vlgauge.core.errors import NetworkError, UsageError
 from vlgauge.core.files import FileLimitError
 from vlgauge.inputs.images import sandboxed
-from vlgauge.inputs.sandbox import EvictedError, SandboxError, messages, run, stop_idle, stream, use_sandbox, workers
+from vlgauge.inputs.sandbox import EvictedError, SandboxError, messages, run, stream, use_sandbox, workers
 from vlgauge.inputs.tables.parquet import parquet_rows
 
 HELPERS = Path(__file__).resolve().parents[2] / "helpers"

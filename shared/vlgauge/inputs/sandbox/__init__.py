@@ -8,7 +8,7 @@ the user of this process.
 """
 
 from vlgauge.inputs.sandbox.setting import is_sandboxed, use_sandbox
-from vlgauge.inputs.sandbox.workers import MEGABYTE, EvictedError, Part, SandboxError, run, start, stop_idle, stream
+from vlgauge.inputs.sandbox.workers import MEGABYTE, EvictedError, Part, SandboxError, run, start, stream
 
 __all__ = [
     "MEGABYTE",
@@ -18,7 +18,6 @@ __all__ = [
     "is_sandboxed",
     "run",
     "start",
-    "stop_idle",
     "stream",
     "use_sandbox",
 ]

@@ -238,14 +238,6 @@ def start(module: str, environment: Mapping[str, str] | None = None) -> None:
             _add(_free, _Worker(key), _MOST_FREE)
 
 
-def stop_idle() -> None:
-    """End the workers without a task."""
-    with _guard:
-        ended, _free[:] = _free[:], []
-    for worker in ended:
-        worker.end()
-
-
 def _task(
     function: str, settings: Mapping[str, Any], memory: int, seconds: float | None, *, is_stream: bool
 ) -> dict[str, Any]:
