@@ -199,6 +199,8 @@ class HubRows:
         Raises:
             ValueError: If the path is outside of the dataset, or the file is missing or larger than `most_bytes`.
         """
+        from huggingface_hub import HfFileSystem
+
         root = self._data_set.root
         inside = path.removeprefix(root)
         if not path.startswith(root) or posixpath.normpath(inside) != inside or inside.startswith("../"):
@@ -207,7 +209,8 @@ class HubRows:
             raise UsageError("an image or video must be a file of the dataset itself, got one within an archive")
         with in_words(self._data_set.id):
             try:
-                with _files(self._data_set).open(path) as stream:
+                # Do not cache the file system, because the token belongs to a user.
+                with HfFileSystem(token=self._data_set.token, skip_instance_cache=True).open(path) as stream:
                     content: bytes = stream.read(most_bytes + 1)
             except FileNotFoundError as error:
                 raise UsageError(
@@ -216,13 +219,6 @@ class HubRows:
         if len(content) > most_bytes:
             raise UsageError(f"an image or video must be a file of at most {most_bytes:,} bytes, got a larger one")
         return content
-
-
-def _files(data_set: Pinned) -> Any:
-    from huggingface_hub import HfFileSystem
-
-    # Do not cache the file system, because the token belongs to a user.
-    return HfFileSystem(token=data_set.token, skip_instance_cache=True)
 
 
 def _check_reachable() -> None:
