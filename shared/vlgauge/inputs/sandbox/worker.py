@@ -30,22 +30,21 @@ def main(module: str) -> None:
     for descriptor in (0, 1, 2):  # printed output must not mix with the answers
         os.dup2(nothing, descriptor)
     functions = import_module(module)
-    waiting: queue.SimpleQueue[tuple[dict[str, Any], bytes]] = queue.SimpleQueue()
+    waiting: queue.SimpleQueue[tuple[int, dict[str, Any], bytes]] = queue.SimpleQueue()
     threading.Thread(target=_receive_all, args=(tasks, waiting), daemon=True).start()
-    own_bytes = _address_space()
-    send(answers, {})
     while True:
-        task, content = waiting.get()
+        own_bytes, task, content = waiting.get()
         send(answers, {})
         _run(functions, task, content, own_bytes, answers)
 
 
-def _receive_all(tasks: IO[bytes], waiting: "queue.SimpleQueue[tuple[dict[str, Any], bytes]]") -> None:
+def _receive_all(tasks: IO[bytes], waiting: "queue.SimpleQueue[tuple[int, dict[str, Any], bytes]]") -> None:
     """Receive tasks, and end this process with its parent, even during a task."""
+    own_bytes = _address_space()
     try:
         while True:
-            waiting.put(receive(tasks))
-    except EOFError:
+            waiting.put((own_bytes, *receive(tasks)))
+    except (EOFError, MemoryError):  # a new worker has no limit of memory yet
         shutil.rmtree(os.environ["TMPDIR"], ignore_errors=True)
         os._exit(0)
 

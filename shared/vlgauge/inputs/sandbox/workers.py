@@ -74,7 +74,7 @@ class _Worker:
     """
 
     def __init__(self, key: tuple[str, ...]) -> None:
-        self.key, self.is_late, self.is_ready = key, False, False
+        self.key, self.is_late = key, False
         module, *more = key
         try:
             self.scratch = scratch = tempfile.mkdtemp(prefix="vlgauge-sandbox-")
@@ -103,23 +103,6 @@ class _Worker:
         self.tasks, self.answers = self.process.stdin, self.process.stdout
         self.end = weakref.finalize(self, _end, self.process, scratch)
         _workers.add(self)
-
-    def wait_until_ready(self) -> None:
-        """Wait until the worker has finished its imports.
-
-        Raises:
-            UsageError: If it does not start.
-        """
-        if not self.is_ready:
-            try:
-                with self.deadline(_START_SECONDS):
-                    receive(self.answers)
-            except (EOFError, OSError):
-                self.end()
-                raise UsageError(
-                    f"{_NO_START}; close other programs if there is not enough memory, and try again"
-                ) from None
-            self.is_ready = True
 
     @contextmanager
     def deadline(self, seconds: float) -> Iterator[None]:
@@ -156,7 +139,7 @@ def run(
     subject: str,
     most_bytes: int = MEGABYTE,
     memory: int = MEMORY,
-    seconds: float | None = None,
+    seconds: float = SECONDS,
 ) -> Generator[Part]:
     """Run a task in a worker and yield the parts of its result, which must be consumed immediately.
 
@@ -170,7 +153,7 @@ def run(
         subject: Name of the file in messages, such as ``"`images[0]`"``.
         most_bytes: Maximum total size of all parts, in bytes.
         memory: Memory limit in bytes, in addition to the memory of the worker after its imports.
-        seconds: CPU time limit in seconds. The default is `SECONDS`.
+        seconds: CPU time limit in seconds.
 
     Raises:
         SandboxError: If the worker exceeded its memory or time, or ended.
@@ -180,7 +163,7 @@ def run(
     module, _, function = task.partition(":")
     request = _task(function, settings, memory, seconds, is_stream=False)
     with _turns:
-        worker = _begin_task((module,), request, content, subject)
+        worker = _begin_task((module,), request, content)
         with _keep_worker(worker), worker.deadline(_wall_clock(request["seconds"])):
             yield from _parts(worker, request, subject, most_bytes)
 
@@ -192,7 +175,7 @@ def stream(
     subject: str,
     most_bytes: int,
     memory: int = MEMORY,
-    seconds: float | None = None,
+    seconds: float = SECONDS,
     environment: Mapping[str, str] | None = None,
 ) -> Iterator[Part]:
     """Run a task in a worker that waits while each part is consumed, with separate limits for each part.
@@ -203,7 +186,7 @@ def stream(
         subject: Name of the file in messages, such as ``"`images[0]`"``.
         most_bytes: Maximum size of a part, in bytes.
         memory: Memory limit in bytes, in addition to the memory of the worker after its imports.
-        seconds: CPU time limit of a part in seconds. The default is `SECONDS`.
+        seconds: CPU time limit of a part in seconds.
         environment: Environment variables of the worker in addition to the default ones.
 
     Raises:
@@ -214,7 +197,7 @@ def stream(
     """
     module, _, function = task.partition(":")
     request = _task(function, settings, memory, seconds, is_stream=True)
-    worker = _begin_task(_key(module, environment), request, b"", subject)
+    worker = _begin_task(_key(module, environment), request)
     with _keep_worker(worker):
         parts = _parts(worker, request, subject, most_bytes)
         while True:
@@ -239,10 +222,10 @@ def start(module: str, environment: Mapping[str, str] | None = None) -> None:
 
 
 def _task(
-    function: str, settings: Mapping[str, Any], memory: int, seconds: float | None, *, is_stream: bool
+    function: str, settings: Mapping[str, Any], memory: int, seconds: float, *, is_stream: bool
 ) -> dict[str, Any]:
-    task = {"function": function, "settings": dict(settings), "memory": memory, "is_stream": is_stream}
-    return task | {"seconds": SECONDS if seconds is None else seconds}
+    limits = {"memory": memory, "seconds": seconds}
+    return {"function": function, "settings": dict(settings), "is_stream": is_stream, **limits}
 
 
 def _wall_clock(seconds: float) -> float:
@@ -250,36 +233,31 @@ def _wall_clock(seconds: float) -> float:
 
 
 def _begin_task(
-    key: tuple[str, ...], task: Mapping[str, Any], content: bytes | bytearray | memoryview, subject: str
+    key: tuple[str, ...], task: Mapping[str, Any], content: bytes | bytearray | memoryview = b""
 ) -> _Worker:
-    """Send a task to a worker that confirms it before it reads the content.
+    """Send a task to a worker that confirms it after its imports, before it reads the content.
 
-    A kept worker may have ended since its last task, which says nothing about the content, so a new one gets the task.
+    A kept worker may have ended since its last task, so the task is sent to another one.
+
+    Raises:
+        UsageError: If a new worker does not start.
     """
-    worker, is_kept = _free_worker(key)
-    try:
-        return _send_task(worker, task, content)
-    except (EOFError, OSError, UsageError):
-        if is_kept and not worker.is_late:
-            worker = _Worker(key)
-            with suppress(EOFError, OSError):
-                return _send_task(worker, task, content)
-        elif not worker.is_ready:
+    while True:
+        worker, is_kept = _free_worker(key)
+        try:
+            with worker.deadline(_START_SECONDS):
+                send(worker.tasks, task, content)
+                receive(worker.answers, 0)
+            return worker
+        except (EOFError, OSError):
+            worker.end()
+            if not is_kept:
+                raise UsageError(
+                    f"{_NO_START}; close other programs if there is not enough memory, and try again"
+                ) from None
+        except BaseException:
+            worker.end()
             raise
-    raise _create_exceeded(task, subject)
-
-
-def _send_task(worker: _Worker, task: Mapping[str, Any], content: bytes | bytearray | memoryview) -> _Worker:
-    """Send a task and wait for its confirmation. End the worker if this fails."""
-    try:
-        worker.wait_until_ready()
-        with worker.deadline(_wall_clock(task["seconds"])):
-            send(worker.tasks, task, content)
-            receive(worker.answers, 0)
-    except BaseException:
-        worker.end()
-        raise
-    return worker
 
 
 def _create_exceeded(task: Mapping[str, Any], subject: str) -> SandboxError:
@@ -337,8 +315,7 @@ def _free_worker(key: tuple[str, ...]) -> tuple[_Worker, bool]:
         worker = next((one for one in reversed(_free) if one.key == key), None)
         if worker is not None:
             _free.remove(worker)
-    # The process may have ended since its last task, or its folder may have been removed.
-    if worker is None or worker.process.poll() is not None or not os.path.isdir(worker.scratch):
+    if worker is None or not os.path.isdir(worker.scratch):
         return _Worker(key), False
     return worker, True
 
