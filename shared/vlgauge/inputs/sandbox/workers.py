@@ -133,13 +133,13 @@ def _end(process: "subprocess.Popen[bytes]", scratch: str) -> None:
 # -- Tasks ------------------------------------------------------------------------------------------------------------
 def run(
     task: str,
-    settings: Mapping[str, Any],
+    settings: dict[str, Any],
     content: bytes | bytearray | memoryview = b"",
     *,
     subject: str,
     most_bytes: int = MEGABYTE,
     memory: int = MEMORY,
-    seconds: float = SECONDS,
+    seconds: float | None = None,
 ) -> Generator[Part]:
     """Run a task in a worker and yield the parts of its result, which must be consumed immediately.
 
@@ -153,7 +153,7 @@ def run(
         subject: Name of the file in messages, such as ``"`images[0]`"``.
         most_bytes: Maximum total size of all parts, in bytes.
         memory: Memory limit in bytes, in addition to the memory of the worker after its imports.
-        seconds: CPU time limit in seconds.
+        seconds: CPU time limit in seconds. The default is `SECONDS`.
 
     Raises:
         SandboxError: If the worker exceeded its memory or time, or ended.
@@ -161,21 +161,22 @@ def run(
         OSError: If the function raised one.
     """
     module, _, function = task.partition(":")
-    request = _task(function, settings, memory, seconds, is_stream=False)
+    seconds = SECONDS if seconds is None else seconds
+    request = {"function": function, "settings": settings, "memory": memory, "seconds": seconds, "is_stream": False}
     with _turns:
         worker = _begin_task((module,), request, content)
-        with _keep_worker(worker), worker.deadline(_wall_clock(request["seconds"])):
+        with _keep_worker(worker), worker.deadline(_wall_clock(seconds)):
             yield from _parts(worker, request, subject, most_bytes)
 
 
 def stream(
     task: str,
-    settings: Mapping[str, Any],
+    settings: dict[str, Any],
     *,
     subject: str,
     most_bytes: int,
     memory: int = MEMORY,
-    seconds: float = SECONDS,
+    seconds: float | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Iterator[Part]:
     """Run a task in a worker that waits while each part is consumed, with separate limits for each part.
@@ -186,7 +187,7 @@ def stream(
         subject: Name of the file in messages, such as ``"`images[0]`"``.
         most_bytes: Maximum size of a part, in bytes.
         memory: Memory limit in bytes, in addition to the memory of the worker after its imports.
-        seconds: CPU time limit of a part in seconds.
+        seconds: CPU time limit of a part in seconds. The default is `SECONDS`.
         environment: Environment variables of the worker in addition to the default ones.
 
     Raises:
@@ -196,12 +197,13 @@ def stream(
         OSError: If the function raised one.
     """
     module, _, function = task.partition(":")
-    request = _task(function, settings, memory, seconds, is_stream=True)
+    seconds = SECONDS if seconds is None else seconds
+    request = {"function": function, "settings": settings, "memory": memory, "seconds": seconds, "is_stream": True}
     worker = _begin_task(_key(module, environment), request)
     with _keep_worker(worker):
         parts = _parts(worker, request, subject, most_bytes)
         while True:
-            with worker.deadline(_wall_clock(request["seconds"])):
+            with worker.deadline(_wall_clock(seconds)):
                 part = next(parts, None)
             if part is None:
                 return
@@ -219,13 +221,6 @@ def start(module: str, environment: Mapping[str, str] | None = None) -> None:
     if not any(one.key == key for one in _free):
         with suppress(OSError, UsageError):  # reported by the task
             _add(_free, _Worker(key), _MOST_FREE)
-
-
-def _task(
-    function: str, settings: Mapping[str, Any], memory: int, seconds: float, *, is_stream: bool
-) -> dict[str, Any]:
-    limits = {"memory": memory, "seconds": seconds}
-    return {"function": function, "settings": dict(settings), "is_stream": is_stream, **limits}
 
 
 def _wall_clock(seconds: float) -> float:
