@@ -29,8 +29,6 @@ def in_words(identity: str) -> Iterator[None]:
     except Exception as error:
         if type(error).__name__ == "DatasetNotFoundError":  # from `datasets`, which only workers import
             raise _describe_closed(identity, is_gated="is a gated dataset" in str(error)) from error
-        if isinstance(error, RuntimeError) and "script" in str(error):
-            raise UsageError.about("dataset", f"must have data files, got {identity!r}, which is a script") from error
         if (failed := _network_error(error, identity)) is not None:
             raise failed from error
         # `datasets` names its files by their paths in the folder of the worker.
