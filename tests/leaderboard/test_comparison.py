@@ -734,6 +734,8 @@ def test_counts_that_are_not_those_of_the_scores_are_refused(change, message):
             r"^`rovist_nr_scores of a`.*got 2.*1 rows",
         ),
         ({"a": made_run([1]), "b": made_run([1])}, {"baseline": "A"}, r"^`baseline`.*got 'A'"),
+        ({"a": made_run([1]), "b": made_run([1])}, {"baseline": 3}, r"^`baseline`.*got 3; known are a, b"),
+        ({"a": made_run([1]), "b": made_run([1])}, {"baseline": ["a"]}, r"^`baseline`.*got \['a'\]"),
         (
             {"a": made_run([1, 2]), "b": made_run([1, 2])},
             {"groups": {"0": "x"}},

@@ -257,7 +257,11 @@ def read_annotations(annotations: Any) -> Rows:
     Raises:
         ValueError: If the annotations are neither an existing file nor in the format of COCO or a dictionary of
             captions.
+        TypeError: If they are neither a path nor a dictionary.
     """
+    if not isinstance(annotations, (str, PathLike, Mapping)):
+        got = type(annotations).__name__
+        raise UsageTypeError.about("annotations", f"must be the path of a file or a dictionary, got {got}")
     if not isinstance(annotations, Mapping):
         check_rows_file(annotations)
         return read_rows(fspath(annotations))

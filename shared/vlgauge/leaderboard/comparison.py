@@ -13,7 +13,7 @@ import numpy.typing as npt
 from vlgauge import stats
 from vlgauge.core.catalog import score_facts
 from vlgauge.core.errors import UsageError
-from vlgauge.core.validation import check_choice, check_int, nearest, warn
+from vlgauge.core.validation import check_choice, check_int, nearest, short_repr, warn
 from vlgauge.families.aggregation import CountBasedMetric, corpus_counts, find_counts, score_bounds, value_of_rows
 from vlgauge.leaderboard.common_rows import Scores, common_rows, describe_undefined, rank_names, worst_values
 from vlgauge.leaderboard.joined_runs import (
@@ -228,8 +228,9 @@ def compare(
     """
     if len(runs) < 2:
         raise UsageError.about("runs", f"must have at least two systems, got {len(runs)}")
-    if baseline is not None and baseline not in runs:
-        raise UsageError.about("baseline", f"must be one of the systems, got {baseline!r}", nearest(baseline, runs))
+    if baseline is not None and baseline not in list(runs):
+        got = short_repr(baseline)
+        raise UsageError.about("baseline", f"must be one of the systems, got {got}", nearest(str(baseline), runs))
     check_choice("family", family, FAMILIES)
     check_resampling(level, 1 if resamples is None else resamples)
     check_int("seed", seed, 0)
