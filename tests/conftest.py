@@ -159,7 +159,7 @@ def libraries_are_searched_once():
 def plain_models_outlive_a_file():
     """Restore models that a test file removed from the pool to test their loading."""
     plain = ("english", "punkt", "sentence", "tokens")
-    before = {key: encoder for key, encoder in pool._encoders.items() if key[0] in plain}
+    before = {key: encoder for key, encoder in pool.encoders.items() if key[0] in plain}
     yield
     for key, encoder in before.items():
         pool.get(key, lambda encoder=encoder: encoder)

@@ -409,7 +409,7 @@ for folder in json.loads(FOLDERS):
     except (ImportError, OSError) as error:
         print(" ".join(str(error).split()))
     attempts.clear()
-    assert pool.info() == []
+    assert pool.encoders == {}
 """
 
 

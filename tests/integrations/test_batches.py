@@ -27,7 +27,7 @@ from vlgauge.models.judges.served import ServedJudge
 def forget():
     """Forget all features, so that every image and text is encoded again."""
     process_memory.clear()
-    for encoder in pool._encoders.values():
+    for encoder in pool.encoders.values():
         if store := getattr(encoder, "store", None):
             store.clear()
 

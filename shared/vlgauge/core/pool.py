@@ -15,10 +15,13 @@ class EncoderPool:
 
     Keys consist of resolved values (family, digest of the files, device and so on), so that different names of the same
     files share one entry. Threads that request the same key build the encoder once, without blocking other keys.
+
+    Attributes:
+        encoders: Encoders by key.
     """
 
     def __init__(self) -> None:
-        self._encoders: dict[Key, Any] = {}
+        self.encoders: dict[Key, Any] = {}
         self._building: dict[Key, threading.Lock] = {}
         self._guard = threading.Lock()
 
@@ -36,20 +39,16 @@ class EncoderPool:
         with self._guard:
             lock = self._building.setdefault(key, threading.Lock())
         with lock:
-            encoder = self._encoders.get(key)
+            encoder = self.encoders.get(key)
             if encoder is None:
                 if what:
                     announce(f"Loading {what}")
-                encoder = self._encoders[key] = build()
+                encoder = self.encoders[key] = build()
             return encoder
 
     def unload(self) -> None:
         """Remove all encoders from the pool. Metrics in use keep their references."""
-        self._encoders.clear()
-
-    def info(self) -> list[dict[str, Any]]:
-        """Return one entry per encoder: ``key``, and size in ``bytes`` (None if unknown)."""
-        return [{"key": key, "bytes": getattr(one, "n_bytes", None)} for key, one in list(self._encoders.items())]
+        self.encoders.clear()
 
     def _after_fork(self) -> None:
         # Create new locks, because locks held by threads of the parent process are never released in the child.

@@ -180,11 +180,6 @@ class AllLayersEncoder:
         numbers = (self.n_layers,)
         self._record = np.dtype([("first", "f4", shape), ("means", "f8", numbers), ("spreads", "f8", numbers)])
 
-    @property
-    def n_bytes(self) -> int:
-        """Size of the weights and of the cached features in bytes."""
-        return sum(p.numel() * p.element_size() for p in self.model.parameters()) + self.store.total
-
     def tensors(self) -> dict[str, Any]:
         """Return the state dict of the model: tensors by name."""
         return dict(self.model.state_dict())

@@ -34,11 +34,6 @@ class Seq2Seq:
         # Fast tokenizers are not thread-safe while padding ("Already borrowed").
         self._lock = threading.Lock()
 
-    @property
-    def n_bytes(self) -> int:
-        """Size of the weights in bytes."""
-        return sum(p.numel() * p.element_size() for p in self._model.parameters())
-
     def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the token ids of each text, without truncation. The last one is the end token."""
         with self._lock:

@@ -259,10 +259,10 @@ def test_the_name_travels_to_other_processes(name):
 
 
 def tokens_by_threads(name, captions):
-    before = pool.info()
+    before = list(pool.encoders)
     with ThreadPoolExecutor(8) as threads:
         found = list(threads.map(lambda text: open_tokenizer(name)(text), captions))
-    return before, found, sum(entry["key"] == ("tokenizer", name) for entry in pool.info())
+    return before, found, ("tokenizer", name) in pool.encoders
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs fork")
@@ -293,7 +293,7 @@ def test_jieba_writes_no_files_logs_nothing_and_ignores_words_of_the_user(tmp_pa
     import jieba
 
     level = logging.getLogger("jieba").level
-    monkeypatch.setattr(pool, "_encoders", {})
+    monkeypatch.setattr(pool, "encoders", {})
     jieba.add_word("在草地上奔跑")
     assert "在草地上奔跑" not in open_tokenizer("zh")("一只棕色的狗在草地上奔跑")
     assert logging.getLogger("jieba").level == level

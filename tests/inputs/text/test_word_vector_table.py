@@ -57,7 +57,6 @@ def test_the_table_has_the_rows_of_the_text(text, tables, monkeypatch):
     assert len(everything) == N_WORDS
     assert np.array_equal(everything["w17"], expected["w17"])
     assert opened(text).rows(["none"]) == {}
-    assert again.n_bytes == N_WORDS * (WIDTH * 4 + 24)  # requested rows, and the entries
 
 
 def test_words_are_looked_up_as_in_a_small_file_which_leaves_nothing_behind(text, tables, monkeypatch):

@@ -353,7 +353,7 @@ def test_metrics_with_one_model_load_it_once(tmp_path):
     folder = str(tiny_judges.llava(tmp_path, seed=4))
     first, second = (vlgauge.load("fleur", model=folder, device="cpu", variant=v) for v in ("released", "renormalised"))
     assert first.judge() is second.judge()
-    assert sum(first.judge().identity in entry["key"] for entry in pool.info()) == 1
+    assert sum(first.judge().identity in key for key in pool.encoders) == 1
 
 
 # -- the demo model ----------------------------------------------------------------------------------------------------

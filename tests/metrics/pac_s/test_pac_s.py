@@ -170,7 +170,7 @@ def test_rows_on_disk_give_the_same(load, adapters, base, tmp_path):
 def test_building_waits_for_the_first_compute(load, adapters):
     pool.unload()
     load(checkpoint=adapters[0])
-    assert pool.info() == []
+    assert pool.encoders == {}
 
 
 @pytest.mark.parametrize("config", ["image", "video"])

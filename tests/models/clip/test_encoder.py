@@ -248,15 +248,13 @@ def test_unloading_frees_what_was_remembered(weights):
     encoder = clip_encoder(TINY, weights=weights, device="cpu")
     encoder.image_hidden(lazy_images_of())
     scope, model = encoder._scope, weakref.ref(encoder.model)
-    assert process_memory.bytes_of(scope) == 8 * 128 * 4
-    assert encoder.n_bytes == (4_070_081 + 8 * 128) * 4
-    assert [entry["bytes"] for entry in pool.info()] == [encoder.n_bytes]
+    assert [key[0] for key in process_memory._values].count(scope) == 8
     pool.unload()
     assert model() is not None
     del encoder
     gc.collect()
     assert model() is None
-    assert process_memory.bytes_of(scope) == 0
+    assert scope not in [key[0] for key in process_memory._values]
 
 
 def test_the_encoder_fits_the_protocol(tiny):

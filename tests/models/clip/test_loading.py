@@ -102,7 +102,7 @@ def test_names_and_copies_of_one_file_meet_in_one_encoder(weights, tmp_path):
     encoder = clip_encoder(TINY, weights=weights, device="cpu")
     assert clip_encoder(TINY, weights=str(copy), device="cpu") is encoder
     assert encoder.identity == f"tiny-quickgelu@{sha256_of(weights)[:8]}"
-    assert len(pool.info()) == 1
+    assert len(pool.encoders) == 1
     assert clip_encoder(TINY, weights=weights, device="cpu", dtype="bfloat16") is not encoder
 
 

@@ -29,11 +29,9 @@ def refusal(folder, **settings):
 def test_a_model_is_loaded_once(model):
     first, second = judge_of(model, device="cpu"), judge_of(str(model), device="cpu")
     assert first is second
-    assert judge_of(model, device="cpu", dtype="bfloat16") is not first
-    assert [entry["bytes"] for entry in pool.info() if first.identity in entry["key"]] == [
-        first.n_bytes,
-        first.n_bytes // 2,
-    ]
+    half = judge_of(model, device="cpu", dtype="bfloat16")
+    assert [judge.model.dtype for judge in (first, half)] == [torch.float32, torch.bfloat16]
+    assert sum(first.identity in key for key in pool.encoders) == 2
 
 
 def test_it_is_named_by_all_its_files(model):
@@ -215,7 +213,7 @@ def test_pickles_of_clip_t5_are_read_without_running_them(tmp_path):
     state = load_file(folder / "model.safetensors")
     (folder / "model.safetensors").unlink()
     torch.save(state, folder / "pytorch_model.bin")
-    assert judge_of(folder, tower=tower, device="cpu").n_bytes > 0
+    assert judge_of(folder, tower=tower, device="cpu")
     state.pop("mm_projector.2.bias")
     torch.save(state, folder / "pytorch_model.bin")
     assert "which fails with" in refusal(folder, tower=tower)

@@ -69,11 +69,6 @@ class WordTable:
         self._path = path
         self._keys, self._rows, self._checks = (np.ascontiguousarray(entries[name]) for name in _ENTRY.names or ())
 
-    @property
-    def n_bytes(self) -> int:
-        """Size of the entries in bytes."""
-        return self._keys.nbytes + self._rows.nbytes + self._checks.nbytes
-
     def rows(self, words: Collection[str]) -> dict[str, npt.NDArray[np.float32]]:
         """Return the vectors of the words that the table has.
 

@@ -147,12 +147,6 @@ class WordVectorFile:
         self._reading = threading.Lock()
 
     @property
-    def n_bytes(self) -> int:
-        """Size of the cached rows and of the index of the table in bytes."""
-        rows = sum(row.nbytes for row in self._known.values() if row is not None)
-        return rows + (self._table.n_bytes if self._table else 0)
-
-    @property
     def table_path(self) -> Path:
         """Path of the table of a large file in the cache folder."""
         return cache_folder() / "word_vectors" / f"{self.path.name}-{self.sha256[:16]}{SUFFIX}"

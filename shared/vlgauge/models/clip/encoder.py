@@ -72,11 +72,6 @@ class ClipEncoder:
         weakref.finalize(towers, process_memory.forget, self._scope).atexit = False
 
     @property
-    def n_bytes(self) -> int:
-        """Size of the weights and of the cached features in bytes."""
-        return self._towers.n_bytes + process_memory.bytes_of(self._scope)
-
-    @property
     def model(self) -> torch.nn.Module:
         """The torch module in evaluation mode. It must not be changed."""
         return self._towers.model

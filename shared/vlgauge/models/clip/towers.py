@@ -50,11 +50,6 @@ class ClipTowers:
             self.stream = torch.float16
             _halve(self.model)
 
-    @property
-    def n_bytes(self) -> int:
-        """Size of the weights in bytes."""
-        return sum(p.numel() * p.element_size() for p in self.model.parameters())
-
     def image(self, squares: Sequence[np.ndarray], head: Any = None) -> np.ndarray:
         """Encode images, without the projection except for a ResNet, whose outputs are pooled and projected.
 

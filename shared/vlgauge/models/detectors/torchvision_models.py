@@ -35,7 +35,6 @@ class TorchvisionDetector:
 
     def __init__(self, name: str, path: Path, device: str) -> None:
         self.identity = f"{name}@{sha256_of(path)[:8]}"
-        self.n_bytes = path.stat().st_size
         self.known: dict[bytes, tuple[Any, Any]] = {}
         self._model = _build_module(name, path).eval().requires_grad_(False).to(device)
         self._device = device

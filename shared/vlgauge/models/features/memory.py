@@ -37,12 +37,6 @@ class MemoryStore(LRUCache[Hashable, np.ndarray]):
             if isinstance(key, tuple) and key[0] == scope:
                 self.pop(key)
 
-    def bytes_of(self, scope: Hashable) -> int:
-        """Return the size of the features whose key is a tuple that begins with the scope, in bytes."""
-        with self._lock:
-            known = list(self._values.items())
-        return sum(vector.nbytes for key, vector in known if isinstance(key, tuple) and key[0] == scope)
-
     def clear_after_fork(self) -> None:
         """Remove all features in a forked process, where the lock may be locked forever."""
         self._lock = threading.RLock()

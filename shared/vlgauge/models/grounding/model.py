@@ -114,12 +114,6 @@ class GroundingModel:
         self.vectors = vectors
         self._encoder = encoder
 
-    @property
-    def n_bytes(self) -> int:
-        """Size of the weights and of the cached features in bytes."""
-        heads = sum(matrix.nbytes for matrix in vars(self.heads).values())
-        return heads + (getattr(self._encoder, "n_bytes", 0) or 0)
-
     def regions(self, images: Sequence[LazyImage], *, batch_size: int = 64, progress: Progress = None) -> Floats:
         """Return L2-normalized embeddings of regions, shape ``(n_images, d)``."""
         return self.heads.image(self._encoder.image_hidden(images, batch_size=batch_size, progress=progress))

@@ -135,12 +135,6 @@ class VisionEncoder:
         self._scope = object()
         self._forward = threading.Lock()
 
-    @property
-    def n_bytes(self) -> int:
-        """Size of the weights and of the cached features in bytes."""
-        weights = sum(p.numel() * p.element_size() for p in self._model.parameters())
-        return weights + process_memory.bytes_of(self._scope)
-
     def image_hidden(
         self, images: Sequence[LazyImage], *, batch_size: int = 64, progress: Progress = None
     ) -> np.ndarray:

@@ -118,11 +118,6 @@ class LoadedJudge:
         self._lock = threading.Lock()
 
     @property
-    def n_bytes(self) -> int:
-        """Size of the weights in bytes."""
-        return sum(p.numel() * p.element_size() for p in self._model.parameters())
-
-    @property
     def model(self) -> torch.nn.Module:
         """The torch module. It must not be changed except for training through this judge."""
         return self._model

@@ -86,11 +86,6 @@ class LoadedScorer:
         # Fast tokenizers are not thread-safe while truncating ("Already borrowed").
         self._lock = threading.Lock()
 
-    @property
-    def n_bytes(self) -> int:
-        """Size of the weights and of the cached logits in bytes."""
-        return sum(p.numel() * p.element_size() for p in self._model.parameters()) + self.store.total
-
     def label_index(self, label: int | str) -> int:
         """Return the index of a class given by index or name.
 

@@ -159,11 +159,6 @@ class SentenceEncoder:
         # Fast tokenizers are not thread-safe while padding ("Already borrowed").
         self._forward = threading.Lock()
 
-    @property
-    def n_bytes(self) -> int:
-        """Size of the weights and of the cached embeddings in bytes."""
-        return sum(p.numel() * p.element_size() for p in self._model.parameters()) + self.store.total
-
     def encode(self, texts: Sequence[str], *, batch_size: int = 64, progress: Progress = None) -> np.ndarray:
         """Encode texts.
 
