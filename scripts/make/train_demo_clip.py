@@ -95,24 +95,12 @@ def check_options(parser: argparse.ArgumentParser, options: argparse.Namespace) 
         if not (options.folder if options.evaluate else options.folder.parent).is_dir():
             parser.error(f"`--folder` must be a folder or be in one, got {str(options.folder)!r}")
         return
-    other = [name for name in ("scenes", "steps", "batch", "rate", "seed") if _is_other(parser, options, name)]
+    settings = ("scenes", "steps", "batch", "rate", "seed")
+    other = [name for name in settings if getattr(options, name) != parser.get_default(name)]
     if other and not options.evaluate:
         parser.error(
             f"`--folder` must be given with --{other[0]}, or the shipped demo model would be replaced by another one"
         )
-
-
-def keep_trained(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    """Exit with a message if the folder already contains a model."""
-    try:
-        keep_finished("--folder", (options.folder / WEIGHTS, options.folder / RECORD), overwrite=options.overwrite)
-    except ValueError as error:
-        parser.error(str(error))
-
-
-def _is_other(parser: argparse.ArgumentParser, options: argparse.Namespace, name: str) -> bool:
-    """Return whether an option differs from the training of the shipped model."""
-    return bool(getattr(options, name) != parser.get_default(name))
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -130,10 +118,12 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     check_options(parser, options)
     options.folder = options.folder or demo_file().parent
-    if not options.evaluate:
-        keep_trained(parser, options)
     torch.set_num_threads(options.threads)
     if not options.evaluate:
+        try:
+            keep_finished("--folder", (options.folder / WEIGHTS, options.folder / RECORD), overwrite=options.overwrite)
+        except ValueError as error:
+            parser.error(str(error))
         write_model(options.folder, *train_clip(options))
     print(table(figures(demo_state(options.folder / WEIGHTS))))
 
