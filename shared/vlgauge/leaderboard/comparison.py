@@ -8,24 +8,23 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from vlgauge import stats
-from vlgauge.core.catalog import score_facts
 from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import check_choice, check_int, nearest, short_repr, warn
-from vlgauge.families.aggregation import CountBasedMetric, corpus_counts, find_counts, score_bounds, value_of_rows
-from vlgauge.leaderboard.common_rows import Scores, common_rows, describe_undefined, rank_names, worst_values
-from vlgauge.leaderboard.joined_runs import (
-    check_set_sizes,
-    common_signature,
-    join_rows,
-    labels_in_order,
-    labels_of_runs,
-    scores_in_order,
+from vlgauge.families.aggregation import value_of_rows
+from vlgauge.leaderboard.common_rows import (
+    JoinedScores,
+    Noise,
+    RowDifferences,
+    Scores,
+    describe_undefined,
+    rank_names,
+    worst_values,
 )
+from vlgauge.leaderboard.joined_runs import join_rows, join_scores, labels_in_order, labels_of_runs
 from vlgauge.leaderboard.runs import Run
-from vlgauge.leaderboard.tested_systems import Noise, RowDifferences, Tested, compute_tests
+from vlgauge.leaderboard.tested_systems import Tested, compute_tests
 from vlgauge.stats.drawing import check_resampling
 from vlgauge.stats.significance import check_enough_resamples
 
@@ -243,8 +242,8 @@ def compare(
     keys, orders = join_rows(runs)
     labels = labels_of_runs(runs, keys) if groups is None else labels_in_order(groups, keys)
     how: dict[str, Any] = {"level": level, "resamples": resamples or stats.LEAST_SAMPLES, "seed": seed}
-    joined = [_join(metric, runs, orders, keys) for metric in metrics]
-    tested = [_test_metric(one, names, labels, test_resamples, how) for one in joined]
+    joined = [join_scores(metric, runs, orders, keys) for metric in metrics]
+    tested = [compute_tests(one, names, labels, test_resamples, how) for one in joined]
     every = _correct_pairs(joined, tested, names, family, level)
     with_baseline = [pair for pair in names if pair[1] == baseline]
     pairs = every if baseline is None else _correct_pairs(joined, tested, with_baseline, family, level)
@@ -258,88 +257,13 @@ def compare(
     )
 
 
-@dataclass(frozen=True)
-class _Joined:
-    """Scores of all systems by one metric, and the rows that every system defines, in a fixed order."""
-
-    metric: str
-    kind: str
-    signature: str
-    scores: Scores
-    counts: Mapping[str, npt.NDArray[np.float64]] | None
-    rows: Sequence[int]
-    keys: Sequence[str]
-
-    @property
-    def higher_is_better(self) -> bool:
-        return score_facts(self.metric).higher_is_better
-
-    @property
-    def counted(self) -> CountBasedMetric | None:
-        return find_counts(self.metric, self.signature)
-
-    @cached_property
-    def known(self) -> Scores:
-        """Score or sum of counts of each row, by name of the system. NaN if the system does not define the row."""
-        return _get_known(self.scores, self.counts)
-
-    @cached_property
-    def noise(self) -> Noise:
-        is_noise = self.counted and self.counted.is_noise
-        return {name: is_noise(own).tolist() for name, own in (self.counts or {}).items()} if is_noise else {}
-
-    @cached_property
-    def row_differences(self) -> RowDifferences:
-        return RowDifferences(self.scores, self.noise)
-
-
-def _join(metric: str, runs: Mapping[str, Run], orders: Mapping[str, Sequence[int]], keys: Sequence[str]) -> _Joined:
-    signature = common_signature(metric, runs)
-    counted = find_counts(metric, signature)
-    if counted is None and score_facts(metric).compares_sets:
-        check_set_sizes(metric, runs, orders)
-    scores = {name: scores_in_order(metric, name, run, orders[name], len(keys)) for name, run in runs.items()}
-    counts = None
-    if counted is not None:
-        counts = {name: corpus_counts(metric, run, f"runs[{name!r}]")[orders[name]] for name, run in runs.items()}
-    rows = common_rows(metric, _get_known(scores, counts), keys)
-    for name, own in (counts or {}).items():
-        if math.isnan(value_of_rows(counted, own[rows])):
-            raise UsageError.about(
-                "runs",
-                f"must have a value of {metric} for every system, {name} has none on the {len(rows)} rows that are "
-                "defined for every system, because all counts are zero",
-                f"leave {name} out",
-            )
-    return _Joined(metric, "score" if counted is None else "corpus", signature, scores, counts, rows, keys)
-
-
-def _get_known(scores: Scores, counts: Mapping[str, npt.NDArray[np.float64]] | None) -> Scores:
-    # A caption without an object has no CHAIR_i, but its counts of 0 are included in CHAIR_i of the corpus.
-    return scores if counts is None else {name: own.sum(axis=1).tolist() for name, own in counts.items()}
-
-
-def _test_metric(
-    joined: _Joined,
-    names: Sequence[tuple[str, str]],
-    labels: Sequence[object] | None,
-    test_resamples: int,
-    how: Mapping[str, Any],
-) -> Tested:
-    """Return values, tests and intervals over the rows that every system defines."""
-    groups = None if labels is None else [labels[row] for row in joined.rows]
-    rows = {name: np.asarray(own)[joined.rows] for name, own in (joined.counts or joined.scores).items()}
-    of_tests = {"resamples": test_resamples, "seed": how["seed"], "groups": groups}
-    bounds = score_bounds(joined.metric, joined.signature)
-    return compute_tests(rows, names, joined.counted, bounds, of_tests, {**how, "groups": groups})
-
-
 def _compare_metric(
-    joined: _Joined, tested: Tested, every: Sequence[SystemPair], pairs: tuple[SystemPair, ...]
+    joined: JoinedScores, tested: Tested, every: Sequence[SystemPair], pairs: tuple[SystemPair, ...]
 ) -> MetricComparison:
-    worst = worst_values(joined.metric, joined.kind, joined.scores)
-    notes = describe_undefined(joined.metric, joined.known, tested.values, worst)
-    kinds = (joined.metric, joined.kind, joined.higher_is_better, joined.signature, len(joined.rows))
+    worst = worst_values(joined)
+    notes = describe_undefined(joined, tested.values, worst)
+    value = "score" if joined.counted is None else "corpus"
+    kinds = (joined.metric, value, joined.higher_is_better, joined.signature, len(joined.rows))
     systems = _systems(joined, tested, every, worst)
     silent = {name: sum(math.isnan(own[row]) for row in joined.rows) for name, own in joined.scores.items()}
     return MetricComparison(*kinds, systems, pairs, notes, joined.scores, joined.noise, tuple(joined.keys), silent)
@@ -361,7 +285,7 @@ def rows_that_differ(compared: MetricComparison, pair: SystemPair, limit: int) -
 
 
 def _correct_pairs(
-    joined: Sequence[_Joined],
+    joined: Sequence[JoinedScores],
     tested: Sequence[Tested],
     names: Sequence[tuple[str, str]],
     family: str,
@@ -382,7 +306,7 @@ def _correct_pairs(
 
 
 def _pair(
-    joined: _Joined, tested: Tested, names: tuple[str, str], adjusted: float, n_tests: int, level: float
+    joined: JoinedScores, tested: Tested, names: tuple[str, str], adjusted: float, n_tests: int, level: float
 ) -> SystemPair:
     (test, interval), higher = tested.pairs[names], joined.higher_is_better
     too_few = not stats.can_be_significant(test.n_differing, n_tests, level)
@@ -405,7 +329,7 @@ def _ends(interval: stats.Interval | None) -> tuple[float | None, float | None, 
 
 
 def _systems(
-    joined: _Joined, tested: Tested, pairs: Sequence[SystemPair], worst: Mapping[str, float | None]
+    joined: JoinedScores, tested: Tested, pairs: Sequence[SystemPair], worst: Mapping[str, float | None]
 ) -> tuple[System, ...]:
     order = rank_names(tested.values, joined.higher_is_better)
     groups = rank_groups(order, [(pair.first, pair.second) for pair in pairs if pair.better is not None])
@@ -414,8 +338,8 @@ def _systems(
     for name in order:
         mine = tuple(number for number, members in enumerate(groups, 1) if name in members)
         low, high, few = _ends(tested.intervals[name])
-        counts = len(joined.rows), sum(map(math.isnan, joined.known[name]))
-        own = value_of_rows(joined.counted, np.asarray((joined.counts or joined.scores)[name]))
+        counts = len(joined.rows), joined.undefined[name]
+        own = value_of_rows(joined.counted, joined.values[name])
         bold = 1 in mine and name in decided
         systems.append(System(name, tested.values[name], low, high, *counts, own, worst[name], mine, bold, few))
     return tuple(systems)

@@ -3,12 +3,14 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from vlgauge.core.catalog import metric_of_score
+import numpy as np
+
+from vlgauge.core.catalog import metric_of_score, score_facts
 from vlgauge.core.errors import UsageError
 from vlgauge.core.results import mean_of_defined, row_keys
 from vlgauge.core.signatures import describe_differences, parse_signature
 from vlgauge.core.validation import short_repr, warn
-from vlgauge.families.aggregation import find_counts
+from vlgauge.families.aggregation import corpus_counts, find_counts, value_of_rows
 from vlgauge.families.set_sizes import (
     OPTION,
     are_bound,
@@ -17,6 +19,7 @@ from vlgauge.families.set_sizes import (
     sizes_used,
     without_sizes,
 )
+from vlgauge.leaderboard.common_rows import JoinedScores
 from vlgauge.leaderboard.runs import Run, groups_of_run, numbers
 from vlgauge.stats.drawing import is_unlabeled
 
@@ -131,7 +134,43 @@ def check_labels_agree(found: Mapping[str, Mapping[str, str]]) -> dict[str, str]
     return labels
 
 
-def common_signature(metric: str, runs: Mapping[str, Run]) -> str:
+def join_scores(
+    metric: str, runs: Mapping[str, Run], orders: Mapping[str, Sequence[int]], keys: Sequence[str]
+) -> JoinedScores:
+    """Return the scores of all systems by a metric, in the order of the joined rows.
+
+    Args:
+        metric: Name of the metric.
+        runs: Scores by name of the system.
+        orders: Indices of the rows of each system, from `join_rows`.
+        keys: Keys of the rows.
+
+    Raises:
+        ValueError: If scores, counts or signatures are missing, invalid or not comparable, no row is defined for every
+            system, or a system has only counts of 0 in these rows.
+    """
+    signature = _common_signature(metric, runs)
+    counted = find_counts(metric, signature)
+    if counted is None and score_facts(metric).compares_sets:
+        _check_set_sizes(metric, runs, orders)
+    scores = {name: _scores_in_order(metric, name, run, orders[name], len(keys)) for name, run in runs.items()}
+    if counted is None:
+        values = {name: np.array(own) for name, own in scores.items()}
+    else:
+        values = {name: corpus_counts(metric, run, f"runs[{name!r}]")[orders[name]] for name, run in runs.items()}
+    joined = JoinedScores(metric, signature, keys, scores, counted, values)
+    for name, own in values.items():
+        if math.isnan(value_of_rows(counted, own[joined.rows])):
+            raise UsageError.about(
+                "runs",
+                f"must have a value of {metric} for every system, {name} has none on the {len(joined.rows)} rows that "
+                "are defined for every system, because all counts are zero",
+                f"leave {name} out",
+            )
+    return joined
+
+
+def _common_signature(metric: str, runs: Mapping[str, Run]) -> str:
     """Return the signature that all systems have in common.
 
     Raises:
@@ -149,7 +188,7 @@ def common_signature(metric: str, runs: Mapping[str, Run]) -> str:
     return signature if len(set(found.values())) == 1 else comparable_signature(signature)
 
 
-def check_set_sizes(metric: str, runs: Mapping[str, Run], orders: Mapping[str, Sequence[int]]) -> None:
+def _check_set_sizes(metric: str, runs: Mapping[str, Run], orders: Mapping[str, Sequence[int]]) -> None:
     """Check that the caption sets of each row have equal sizes in every system. Warn if the sizes are unknown.
 
     Raises:
@@ -198,7 +237,7 @@ def _unequal(metric: str, sizes: Mapping[str, Sequence[tuple[int, ...]]], first:
     )
 
 
-def scores_in_order(metric: str, name: str, run: Run, order: Sequence[int], n_rows: int) -> tuple[float, ...]:
+def _scores_in_order(metric: str, name: str, run: Run, order: Sequence[int], n_rows: int) -> tuple[float, ...]:
     """Return the scores of a system in the order of the joined rows.
 
     Raises:
