@@ -22,9 +22,9 @@ from vlgauge.leaderboard import read_records
 from vlgauge.leaderboard.record_groups import record_groups
 from vlgauge.leaderboard.record_tables import records_table
 from vlgauge.leaderboard.table import (
+    PLAIN,
     Numbers,
     latex_text,
-    mean_text,
     pair_pvalue_text,
     systems_table,
     title,
@@ -119,8 +119,8 @@ def test_tables_of_papers_have_the_numbers_names_and_caveats_of_the_comparison(f
             assert latex_text(told) in latex
             assert told in markdown.replace("\\", "")
         for one in compared.systems:
-            assert mean_text(one.value, one.low, one.high) in markdown
-            assert latex_text(mean_text(one.value, one.low, one.high)).replace("-", "$-$") in latex
+            assert PLAIN.text(one.value, one.low, one.high) in markdown
+            assert latex_text(PLAIN.text(one.value, one.low, one.high)).replace("-", "$-$") in latex
 
 
 def test_the_report_and_the_page_say_what_the_tables_say(files, found, tmp_path):

@@ -18,7 +18,7 @@ from vlgauge.families.aggregation import (
     row_counts,
 )
 from vlgauge.leaderboard.runs import RowGroups
-from vlgauge.leaderboard.table import Cell, Table, mean_text
+from vlgauge.leaderboard.table import PLAIN, Cell, Table
 from vlgauge.stats import FEW_MARK, FEW_NOTE
 
 CONFIDENCE = 0.95  # also the level of the intervals that metrics compute
@@ -148,7 +148,7 @@ def numbers_table(results: Mapping[str, Mapping[str, Any]], groups: RowGroups | 
         if isinstance(one.value, int) or one.low is None:
             value = to_cell(one.value)
         else:
-            value = mean_text(one.value, one.low, one.high, few=one.few)
+            value = PLAIN.text(one.value, one.low, one.high, few=one.few)
         n = "" if one.rows is None else f"{one.rows.n}"
         n += f" of {one.rows.n + one.rows.undefined}" if one.rows and one.rows.undefined else ""
         named = number_title(one.name, signature=signature, higher_is_better=higher)

@@ -19,7 +19,7 @@ from vlgauge.families.aggregation import number_title
 from vlgauge.inputs.tables.files import Rows, make_paths_absolute, read_rows, take_column
 from vlgauge.leaderboard import read_run
 from vlgauge.leaderboard.runs import labels_of, numbers
-from vlgauge.leaderboard.table import Cell, Table, few_notes, mean_text, render
+from vlgauge.leaderboard.table import PLAIN, Cell, Table, few_notes, render
 from vlgauge.stats import RESAMPLES
 from vlgauge.stats.rating_agreement import COEFFICIENTS, PVALUE_NOTE, Agreement, agreement
 
@@ -153,7 +153,7 @@ def as_table(
             correlation = one.correlations[coefficient]
             ends = (correlation.low, correlation.high)
             interval = (None, None) if math.isnan(ends[0]) else ends
-            cells.append(Cell(mean_text(correlation.value, *interval, few=one.is_of_few), right=True))
+            cells.append(Cell(PLAIN.text(correlation.value, *interval, few=one.is_of_few), right=True))
         tested = one.correlations["tau_b"]
         cells.append(Cell(pvalue_text(tested.pvalue, least=tested.least_pvalue), right=True))
         rows.append([*cells, Cell(str(one.n), right=True)])

@@ -18,7 +18,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.progress import progress_bar
 from vlgauge.core.results import format_value, mean_of_defined, to_table
 from vlgauge.inputs.tables.files import Rows, read_rows, take_column
-from vlgauge.leaderboard.table import mean_text
+from vlgauge.leaderboard.table import Numbers
 from vlgauge.models.sentences.model import MINILM
 from vlgauge.research.studies.central_captions import CentralCaption, central_captions, central_captions_by_chance
 from vlgauge.research.studies.mauve_against_humans import MauveRow, mauve_against_humans
@@ -214,7 +214,7 @@ def _print_lengths(found: Sequence[CentralCaption | None], chance: Sequence[Cent
         interval = bootstrap_interval(numbers, seed=seed)
         is_of_few |= interval is not None and interval.of_few
         low, high = (interval.low, interval.high) if interval else (None, None)
-        text = mean_text(mean_of_defined(numbers), low, high, digits=2, few=bool(interval and interval.of_few))
+        text = Numbers(2).text(mean_of_defined(numbers), low, high, few=bool(interval and interval.of_few))
         print(f"{words}: {text}, {len(pairs)} images{left_out}")
     if is_of_few:
         print(f"{FEW_MARK} {FEW_NOTE}")

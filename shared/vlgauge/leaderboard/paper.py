@@ -16,6 +16,7 @@ from vlgauge.leaderboard.table import (
     latex_text,
     own_values,
     title,
+    value_cell,
 )
 
 PERCENT = Numbers(digits=1, scale=100.0)
@@ -28,14 +29,11 @@ def paper_table(comparison: RunComparison, numbers: Numbers = PERCENT) -> Table:
     Systems of the first rank group are bold. See `vlgauge.leaderboard.table.systems_table`.
     """
     header = ["System", *(title(compared, spoken=True) for compared in comparison.metrics)]
-    rows = []
-    for first in comparison.metrics[0].systems:
-        cells = [Cell(first.name)]
-        for compared in comparison.metrics:
-            one = next(own for own in compared.systems if own.name == first.name)
-            cells.append(Cell(numbers.text(one.value, one.low, one.high, few=one.few), one.bold, right=True))
-        rows.append(cells)
-    return Table(header, rows, notes=[*_sentences(comparison, numbers), *signatures(comparison)])
+    rows = {system.name: [Cell(system.name)] for system in comparison.metrics[0].systems}
+    for compared in comparison.metrics:
+        for system in compared.systems:
+            rows[system.name].append(value_cell(system, numbers))
+    return Table(header, [*rows.values()], notes=[*_sentences(comparison, numbers), *signatures(comparison)])
 
 
 def signatures(comparison: RunComparison) -> list[str]:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -13,7 +13,7 @@ from vlgauge.families.set_sizes import are_of_one_size, comparable_signature, si
 from vlgauge.leaderboard.comparison import System
 from vlgauge.leaderboard.record import Record
 from vlgauge.leaderboard.record_groups import LEVEL, RECORD_DIGITS, RecordGroups, column_of, table_of
-from vlgauge.leaderboard.table import Cell, Table, each_by_itself, few_notes, groups_text, mean_text, render
+from vlgauge.leaderboard.table import Cell, Numbers, Table, each_by_itself, few_notes, groups_text, render, value_cell
 from vlgauge.stats import FEW
 
 _COUNTS = ("n", "undefined")
@@ -193,8 +193,7 @@ class _TableColumn:
         if record is None:
             return [Cell("-", right=True), *groups]
         one, link = self.systems[row], record.source.url if record.source else ""
-        text = mean_text(one.value, one.low, one.high, digits=RECORD_DIGITS, few=one.few)
-        return [Cell(text, one.bold, right=True, link=link), *groups]
+        return [replace(value_cell(one, Numbers(RECORD_DIGITS)), link=link), *groups]
 
 
 def _describe_bold(columns: Sequence[_TableColumn]) -> str:

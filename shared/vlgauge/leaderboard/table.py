@@ -41,10 +41,11 @@ class Numbers:
     intervals: bool = True
 
     def text(self, value: float, low: float | None = None, high: float | None = None, *, few: bool = False) -> str:
-        """Return a number with its interval as text. See `mean_text`."""
-        if low is None or high is None or not self.intervals:
-            return mean_text(self.scale * value, digits=self.digits)
-        return mean_text(self.scale * value, self.scale * low, self.scale * high, self.digits, few=few)
+        """Return a number with its interval as text, with a mark if the interval has few rows."""
+        has_ends = low is not None and high is not None and self.intervals
+        shown = [number for number in (value, low, high) if number is not None] if has_ends else [value]
+        text, *ends = (f"{self.scale * number:z.{self.digits}f}" for number in shown)
+        return f"{text} [{', '.join(ends)}]{FEW_MARK if few else ''}" if ends else text
 
     @property
     def notes(self) -> list[str]:
@@ -106,27 +107,23 @@ def systems_table(comparison: RunComparison, numbers: Numbers = PLAIN) -> Table:
     system, and is not bold.
     """
     header = ["system"]
+    rows = {system.name: [Cell(system.name)] for system in comparison.metrics[0].systems}
     counts = [_count_text(comparison, compared) for compared in comparison.metrics]
-    is_one = len(set(counts)) == 1
-    for compared in comparison.metrics:
-        further = _describe_missing(compared, compared.systems[0], numbers)
-        header += [title(compared), "group", *further, *([] if is_one else ["n"])]
-    rows = []
-    for first in comparison.metrics[0].systems:
-        cells = [Cell(first.name)]
-        for compared, count in zip(comparison.metrics, counts, strict=True):
-            system = next(one for one in compared.systems if one.name == first.name)
-            text = numbers.text(system.value, system.low, system.high, few=system.few)
-            cells += [Cell(text, system.bold, right=True)]
-            further = _describe_missing(compared, system, numbers)
-            further_cells = [groups_text(system), *further.values(), *([] if is_one else [count])]
-            cells += [Cell(text, right=True) for text in further_cells]
-        rows.append([*cells, *([Cell(counts[0], right=True)] if is_one else [])])
-    has_bold = any(system.bold for compared in comparison.metrics for system in compared.systems)
-    header += ["n"] if is_one else []
-    return Table(
-        header, rows, notes=[*numbers.notes, *_notes(comparison, numbers)], bold="the first group" if has_bold else ""
-    )
+    for number, (compared, count) in enumerate(zip(comparison.metrics, counts, strict=True), 1):
+        # Equal numbers of rows are in one column at the end.
+        n = {"n": count} if len(set(counts)) > 1 or number == len(counts) else {}
+        further: dict[str, str] = {}
+        for system in compared.systems:
+            further = {"group": groups_text(system), **_describe_missing(compared, system, numbers), **n}
+            rows[system.name] += [value_cell(system, numbers), *(Cell(text, right=True) for text in further.values())]
+        header += [title(compared), *further]
+    bold = "the first group" if any(cell.bold for row in rows.values() for cell in row) else ""
+    return Table(header, [*rows.values()], notes=[*numbers.notes, *_notes(comparison, numbers)], bold=bold)
+
+
+def value_cell(system: System, numbers: Numbers) -> Cell:
+    """Return the cell with the value of a system and its interval, which is bold in the first rank group."""
+    return Cell(numbers.text(system.value, system.low, system.high, few=system.few), system.bold, right=True)
 
 
 def _count_text(comparison: RunComparison, compared: MetricComparison) -> str:
@@ -271,7 +268,7 @@ def differences_table(
         key = comparison.ids[row]
         first, second = (compared.scores[name][row] for name in names)
         better = pair.first if (first > second) == compared.higher_is_better else pair.second
-        scores = [Cell(mean_text(value), right=True) for value in (first, second, first - second)]
+        scores = [Cell(PLAIN.text(value), right=True) for value in (first, second, first - second)]
         rows.append([Cell(key), *scores, Cell(better), *(Cell(texts[name][key]) for name in columns)])
     what = f"Rows in which {pair.first} and {pair.second} differ most by {title(compared, of_row=True)}"
     header = ["id", *names, "difference", "better", *(f"text of {name}" for name in columns)]
@@ -289,14 +286,6 @@ def title(compared: MetricComparison, *, spoken: bool = False, of_row: bool = Fa
     called = score_title(compared.metric) if spoken else ""
     higher, signature = compared.higher_is_better, compared.signature
     return number_title(compared.metric, called=called, signature=signature, of_row=of_row, higher_is_better=higher)
-
-
-def mean_text(
-    value: float, low: float | None = None, high: float | None = None, digits: int = 4, *, few: bool = False
-) -> str:
-    """Return a number with its interval as text, with a mark if the interval has few rows."""
-    value_text, *ends = (f"{number:z.{digits}f}" for number in (value, low, high) if number is not None)
-    return f"{value_text} [{', '.join(ends)}]{FEW_MARK if few else ''}" if ends else value_text
 
 
 def few_notes(few: Iterable[bool]) -> list[str]:
