@@ -20,6 +20,7 @@ from vlgauge.core.validation import check_choice
 from vlgauge.families.base import Metric
 from vlgauge.inputs.tables.files import TABLE_ENDINGS, Rows, read_rows, take_column
 from vlgauge.leaderboard import read_run
+from vlgauge.leaderboard.runs import scores_in
 from vlgauge_workbench import bundled_systems as systems
 from vlgauge_workbench.compare_snippets import Asked
 from vlgauge_workbench.compared_systems import Compared, SystemRows, compare_systems
@@ -425,8 +426,7 @@ def _check_kept(contents: Mapping[str, Any], wanted: Sequence[str]) -> None:
 
 def _metrics_in(run: Mapping[str, Any]) -> list[str]:
     """Return the metrics whose scores a file has."""
-    names = [key.removesuffix("_signature") for key in run if key.endswith("_signature")]
-    return [name for name in names if f"{name}_scores" in run]
+    return [name for name in scores_in(run) if f"{name}_scores" in run]
 
 
 def _check_limits(given: Mapping[str, SystemRows], n_metrics: int, most_rows: int) -> None:

@@ -19,6 +19,7 @@ from vlgauge.core.signatures import DEMO_NUMBERS, uses_demo_model
 from vlgauge.core.validation import check_choice, nearest
 from vlgauge.families.aggregation import find_counts, number_title, row_counts
 from vlgauge.leaderboard.comparison import MetricComparison, RunComparison
+from vlgauge.leaderboard.runs import scores_in
 from vlgauge.leaderboard.table import the_test
 from vlgauge.stats.rating_agreement import coefficient
 
@@ -80,8 +81,7 @@ class _Column:
 
 def _columns(scored: SystemScores, only: Sequence[str] | None) -> list[_Column]:
     run = scored.run()
-    signed = [key.removesuffix("_signature") for key in run if key.endswith("_signature")]
-    found = {name: _Column(name, run[f"{name}_scores"], str(run[f"{name}_signature"])) for name in signed}
+    found = {name: _Column(name, run[f"{name}_scores"], str(run[f"{name}_signature"])) for name in scores_in(run)}
     if only is None:
         return [found[name] for name in scored.results]
     for name in only:

@@ -17,7 +17,7 @@ from vlgauge.core.validation import is_missing, short_repr
 from vlgauge.families.set_sizes import add_set_sizes, sample_captions
 from vlgauge.inputs.tables.files import Rows, make_paths_absolute, name_of_rows
 from vlgauge.leaderboard.joined_runs import check_labels_agree
-from vlgauge.leaderboard.runs import Run, count_set_sizes, labels_of
+from vlgauge.leaderboard.runs import Run, count_set_sizes, labels_of, scores_in
 
 if TYPE_CHECKING:
     from vlgauge.families.base import Metric
@@ -129,7 +129,7 @@ def check_known_scores(names: Sequence[str], runs: Mapping[str, Run]) -> None:
         ValueError: If a system lacks a score. The message lists the scores that it has.
     """
     for system, run in runs.items():
-        known = [key.removesuffix("_signature") for key in run if key.endswith("_signature")]
+        known = scores_in(run)
         if lacking := [name for name in names if name not in known]:
             raise UsageError(f"{system} must have a score {lacking[0]!r} to be compared, has {', '.join(known)}")
 

@@ -17,7 +17,7 @@ from vlgauge.core.validation import short_repr
 from vlgauge.leaderboard.record import Dataset, Model, Record, RecordSource
 from vlgauge.leaderboard.recorded_scores import Checked, scores_of_records
 from vlgauge.leaderboard.records import append_records, read_records
-from vlgauge.leaderboard.runs import Run, read_run
+from vlgauge.leaderboard.runs import Run, read_run, scores_in
 
 ENDINGS = (".jsonl",)
 _SHOWN_MODELS = 5  # models named in a message
@@ -160,10 +160,8 @@ def record_results(run: Run, metrics: Iterable[str], options: argparse.Namespace
     names = names_in(options.record_scores) or list(metrics)
     for name in names:
         if f"{name}_signature" not in run or f"{name}_scores" not in run:
-            there = [key.removesuffix("_signature") for key in run if key.endswith("_signature")]
-            raise UsageError(
-                f"--record-scores must be scores of the result, got {name!r}; there are {', '.join(there)}"
-            )
+            there = ", ".join(scores_in(run))
+            raise UsageError(f"--record-scores must be scores of the result, got {name!r}; there are {there}")
     added = append_records(options.record, _records(run, names, options))
     listed = ", ".join(record.metric for record in added) or "nothing, because all records exist already"
     sys.stderr.write(f"recorded in {printable(options.record)}: {listed}\n")

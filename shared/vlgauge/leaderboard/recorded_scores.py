@@ -18,7 +18,7 @@ from vlgauge.core.signatures import describe_differences
 from vlgauge.families.aggregation import corpus_interval, corpus_value, find_counts, row_counts
 from vlgauge.leaderboard.joined_runs import is_same_mean
 from vlgauge.leaderboard.record import Record
-from vlgauge.leaderboard.runs import Run, groups_of_run, numbers
+from vlgauge.leaderboard.runs import Run, groups_of_run, numbers, scores_in
 
 MOST_SAMPLES = 100_000
 _UNLIKE = "the file is of another model or other rows, or one of the two was modified; score again and add a new record"
@@ -162,7 +162,7 @@ def scores_of_records(records: Sequence[Record], runs: Mapping[str, Sequence[Run
         for run in own:
             of_run = [
                 one
-                for metric in [key.removesuffix("_signature") for key in run if key.endswith("_signature")]
+                for metric in scores_in(run)
                 if (one := _match([r for r in records if (r.model.id, r.metric) == (model, metric)], run))
             ]
             if not of_run:

@@ -38,12 +38,13 @@ def read_run(path: str, metrics: Sequence[str]) -> dict[str, Any] | None:
     """
     if path == STDIN:
         return None
-    run = _of_json(path) if Path(path).suffix.lower() == ".json" else _of_table(path)
+    ending = Path(path).suffix.lower()
+    run = _of_json(path) if ending == ".json" else _of_table(path, ending)
     if run is None:
         return None
     for name in metrics:
         if f"{name}_scores" not in run or f"{name}_signature" not in run:
-            there = ", ".join(key.removesuffix("_signature") for key in run if key.endswith("_signature")) or "none"
+            there = ", ".join(scores_in(run)) or "none"
             raise UsageError(
                 f"FILE must contain the scores of {name} and their signature, {path!r} has scores of: {there}"
             )
@@ -55,35 +56,32 @@ def _of_json(path: str) -> dict[str, Any] | None:
     return content if isinstance(content, dict) and isinstance(content.get("ids"), list) else None
 
 
-def _of_table(path: str) -> dict[str, Any] | None:
-    other_values = _read_other_values(path)
-    if other_values is None:
+def _of_table(path: str, ending: str) -> dict[str, Any] | None:
+    data, place = None, path
+    if ending == ".parquet":
+        data = read_bytes(path, FILE)
+        stored = parquet_metadata(data, "vlgauge", FILE, path) or None
+    else:
+        place = f"{path}{SIDECAR}"
+        stored = read_bytes(place, FILE) if ending in WITH_SIDECAR and Path(place).is_file() else None
+    # Without metadata, a damaged file is reported when the caller reads its rows.
+    other_values = parse_json_file(stored, place) if stored is not None else None
+    if not isinstance(other_values, dict) or not scores_in(other_values):
         return None
-    rows: Sequence[Mapping[str, Any]] = read_rows(path)
-    if Path(path).suffix.lower() == ".csv":
+    rows: Sequence[Mapping[str, Any]] = read_rows(path, data=data)
+    if ending == ".csv":
         rows = [{as_kept(title): as_kept(cell) for title, cell in row.items()} for row in rows]
-    titles = [title for title in rows[0] if title != "id"]
     run: dict[str, Any] = {"ids": [row.get("id") for row in rows], **other_values}
-    for title in titles:
+    for title in [title for title in rows[0] if title != "id"]:
         # A column contains scores of examples if the values outside of the table contain its mean.
         name = f"{title}_scores" if title in other_values else title
         run[name] = [row.get(title) for row in rows]
     return run
 
 
-def _read_other_values(path: str) -> dict[str, Any] | None:
-    if Path(path).suffix.lower() == ".parquet":
-        content = _metadata(path)
-    elif Path(path).suffix.lower() in WITH_SIDECAR and Path(f"{path}{SIDECAR}").is_file():
-        content = parse_json_file(read_bytes(f"{path}{SIDECAR}", FILE), f"{path}{SIDECAR}")
-    else:
-        return None
-    return content if isinstance(content, dict) and any(key.endswith("_signature") for key in content) else None
-
-
-def _metadata(path: str) -> Any:
-    stored = parquet_metadata(read_bytes(path, FILE), "vlgauge", FILE, path)
-    return parse_json_file(stored, path) if stored else None  # without it, reading the rows reports a damaged file
+def scores_in(run: Run) -> list[str]:
+    """Return the names of the scores that have a signature in a file of scores."""
+    return [key.removesuffix("_signature") for key in run if key.endswith("_signature")]
 
 
 def numbers(name: str, cells: Sequence[Any], keys: Sequence[str]) -> list[float]:

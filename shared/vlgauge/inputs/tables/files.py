@@ -88,12 +88,13 @@ def row_place(row: Mapping[str, Any], number: int) -> str:
     return f"row {number} (line {row.line})" if isinstance(row, CsvRow) else f"row {number}"
 
 
-def read_rows(path: str, file_format: str | None = None) -> Rows:
+def read_rows(path: str, file_format: str | None = None, *, data: bytes | None = None) -> Rows:
     """Read the rows of a file, or of standard input for ``"-"`` (JSONL by default).
 
     Args:
         path: File whose extension determines the format: .jsonl, .json, .csv, .tsv, .parquet, .txt or .xlsx.
         file_format: Format, if the extension does not determine it.
+        data: Content of the file. None to read it.
 
     Raises:
         ValueError: If the format is unknown, a line is malformed (the message names it), there are no rows, or the file
@@ -112,7 +113,7 @@ def read_rows(path: str, file_format: str | None = None) -> Rows:
         raise UsageError(f"{name_of_rows()} must end in one of {', '.join(READERS)}, got {path!r}{hint}")
     if chosen in _TRUSTED and is_sandboxed():
         raise UsageError(f"{name_of_rows()} must be CSV, JSON or Parquet if it is untrusted, got {path!r}")
-    data = read_bytes(path, name_of_rows())
+    data = read_bytes(path, name_of_rows()) if data is None else data
     if is_sandboxed() and chosen != "parquet":
         rows = _read_sandboxed_rows(data, path, chosen)
     else:
