@@ -258,7 +258,11 @@ def test_directions_are_those_of_numbers_of_the_metric(name):
 def test_a_named_range_gives_another_score_its_bounds():
     wanted = {"spider": (0, 6), "spider_cider": (0, 10), "spider_spice": (0, 2), "chair_s": (0, 1)}
     wanted |= {"trm": (0, 4 / 3), "trm_separate": (0, 8 / 3)}
+    # An excess over the null mean may be negative.
+    wanted |= {"trm_excess": (-4 / 3, 4 / 3), "trm_separate_excess": (-8 / 3, 8 / 3)}
+    wanted |= {"mmd_bert_excess": (None, None), "frechet_bert_excess": (None, None)}
     assert {name: catalog.score_facts(name).bounds for name in wanted} == wanted
+    assert catalog.score_facts("mmd_bert_excess").bounds_for({"estimator": "biased"}) == (None, None)
 
 
 def test_other_scores_have_the_title_and_range_that_their_metric_names():

@@ -284,7 +284,7 @@ def score_facts(name: str) -> MetricFacts:
     own_range = known.get(name, "")
     facts = replace(facts, name=name, is_mean=True, score_range=own_range, bounds_with=ends)
     facts = replace(facts, higher_is_better=directions[name])
-    return replace(facts, bounds=parse_bounds(own_range)) if own_range else facts
+    return replace(facts, bounds=parse_bounds(own_range), bounds_with=()) if own_range else facts
 
 
 def direction_of(name: str) -> bool | None:
