@@ -115,10 +115,12 @@ def _tasks(options: argparse.Namespace) -> dict[str | None, Task]:
 def _judge_scores(task: Task, metrics: Sequence[Any], options: argparse.Namespace) -> JudgedTask:
     """Return the scores of a task and their evaluation.
 
-    A metric that requires references is left out if the rows have none. If it is the only one, it is kept and raises an
-    error itself.
+    A metric that requires references is left out if the rows have none. If nothing else is requested for the only
+    table, it is kept and raises an error itself.
     """
     readable = [metric for metric in metrics if "references" in task.columns or not _needs_references(metric)]
+    if not (readable or scoring.LENGTH in _names(options) or _has_several_tables(options)):
+        readable = list(metrics)
     found = scoring.read_released_scores(task)
     found += [scoring.length_scores(task.columns)] if scoring.LENGTH in _names(options) else []
     if options.scores:
@@ -183,15 +185,18 @@ def _check(options: argparse.Namespace) -> None:
         for name in name_list(",".join(_names(options))):
             if name != scoring.LENGTH:
                 metric_folder(name)
-    several = options.references is not None and len(options.references) > 1
     for option in ("plot", "scores", "write_rows"):
-        if getattr(options, option) and several != (option == "plot"):
+        if getattr(options, option) and _has_several_tables(options) != (option == "plot"):
             numbers = "several numbers" if option == "plot" else "one number"
             raise UsageError(f"--{option.replace('_', '-')} requires --references of {numbers}")
     sources = [*options.data, *([options.scores] if options.scores else [])]
     check_target(options.output, sources)
     check_target(options.write_rows, sources, "--write-rows", (".jsonl",))
     check_figure_file(options.plot, sources)
+
+
+def _has_several_tables(options: argparse.Namespace) -> bool:
+    return options.references is not None and len(options.references) > 1
 
 
 def _check_rules(options: argparse.Namespace, known: Sequence[str]) -> None:

@@ -134,6 +134,8 @@ def test_command(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "length - dsg_mplug" in out
     assert out.split()[:6] == ["metric", "spearman", "tau_b", "rows", "captions", "undefined"]
+    assert main(["protocol", "dsg_tifa160", folder, "--metric", "cider"]) == 2
+    assert "got cider, which requires references" in capsys.readouterr().err
     (tmp_path / ANSWERS["dsg_mplug"]).unlink()
     assert main(["protocol", "dsg_tifa160", folder]) == 2
     assert "and --write-rows is required" in capsys.readouterr().err
