@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from vlgauge.api.row_sources import RowReader, SkippedRow
+from vlgauge.api.row_sources import RowReader
 from vlgauge.api.scored import SystemScores
 from vlgauge.api.systems import GivenSystem, runs_of, score_systems
-from vlgauge.core.errors import UsageError
+from vlgauge.core.errors import UsageError, in_python, naming_arguments
 from vlgauge.core.results import INTERVAL, row_keys
 from vlgauge.explain import Explanation, explain
 from vlgauge.explain.plots import Axis
@@ -72,28 +72,31 @@ def compare_systems(metrics: Sequence[Metric], given: Mapping[str, SystemRows]) 
     Raises:
         UsageError: If the systems have different rows, or no row can be scored.
     """
-    skipped: list[SkippedRow] = []
-    for rows in given.values():
+    reasons: dict[str, str] = {}
+    for name, rows in given.items():
         if isinstance(rows, RowReader):
             rows.read(rows.source.n_rows or 0)
-            skipped += rows.left_out
+            for key, one in zip(row_keys(one.id for one in rows.left_out), rows.left_out, strict=True):
+                reasons.setdefault(key, f"{name}: {without_folders(one.reason)}")
     keys, _ = join_rows({name: {"ids": _all_ids(one)} for name, one in given.items()})
-    reasons: dict[str, str] = {}
-    for key, one in zip(row_keys(one.id for one in skipped), skipped, strict=True):
-        reasons.setdefault(key, without_folders(one.reason))
     left_out = [(key, reasons[key]) for key in keys if key in reasons]
     kept = [key for key in keys if key not in reasons]
     if not kept:
         raise UsageError(left_out[0][1])
     systems = {name: _select(one, kept) for name, one in given.items()}
     names = [metric.name for metric in metrics]
-    with warnings.catch_warnings(record=True) as caught, rows_called("`Files`"):
+    with warnings.catch_warnings(record=True) as caught, rows_called("`Files`"), naming_arguments(_name_field):
         warnings.simplefilter("always", UserWarning)
         scored = score_systems(systems, metrics, {}, details=True)
         comparison = compare(runs_of(systems, scored), names)
     drawn = [_describe_sample(name, systems[name], one) for name, one in scored.items()]
     notes = list(dict.fromkeys([*filter(None, drawn), *notes_of(caught)]))
     return Compared(comparison, scored, left_out, notes, given)
+
+
+def _name_field(name: str, value: object, is_setting: bool) -> str:
+    """Return the label of the field for the column of ids, and Python notation for all other arguments."""
+    return "`Column: id`" if name == "id" else in_python(name, value, is_setting)
 
 
 def _describe_sample(name: str, system: GivenSystem, scored: SystemScores) -> str:

@@ -256,7 +256,7 @@ def test_a_row_that_one_system_lacks_a_caption_for_is_left_out_of_all(tmp_path, 
     rows = [{"mine": a, "yours": b, "references": r} for a, b, r in zip(first, [*second[:3], None], refs, strict=True)]
     found = shown("rouge_l", [written(tmp_path / "x.jsonl", rows)], ["mine", "yours"], references="references")
     assert "3 of 4 rows were compared" in page_of(found)
-    assert "`predictions` is required" in page_of(found)
+    assert "yours: `predictions` is required" in page_of(found)
     assert "Rows were skipped" in compare_snippets(found.asked)["Python"].why_not
 
 
@@ -340,7 +340,7 @@ def test_titles_and_metrics_are_guessed_and_an_id_is_no_caption(tmp_path):
         ),
         (
             ["greedy.jsonl", "changed.jsonl"],
-            r"^`Files` must have the same references.*'scene-01'",
+            r"^`Files` must have the same references.*'scene-01'.*pass a column of ids, `Column: id`$",
         ),
         (["greedy.jsonl", "other/greedy.jsonl"], r"^`Files`.*'greedy\.jsonl'"),
         (["greedy.jsonl", "untitled.jsonl"], r"^`Columns: predictions`.*select one"),
