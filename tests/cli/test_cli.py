@@ -168,7 +168,7 @@ def test_mmd_bert_on_the_examples(capsys):
             "--set must name a distance that a command can compute, got 'precomputed', which requires "
             "`distances` of `compute` in Python$",
         ),
-        (["score", "rovist_nr", "rows.dat"], "FILE must end in one of jsonl, json, csv, tsv, parquet, txt"),
+        (["score", "rovist_nr", "rows.dat"], "FILE must end in one of jsonl.* txt, xlsx or tar, or be a folder, got"),
         (
             ["score", "rovist_nr", "rows.jsonl"],
             "the column 'predictions' in every row, got row 0 with: id, text, other",

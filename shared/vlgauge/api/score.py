@@ -20,7 +20,7 @@ from vlgauge.api.score_suite import (
 )
 from vlgauge.api.scored import SelectedRows, score_columns
 from vlgauge.api.scores import Scores
-from vlgauge.api.tables import TABLES, GivenTable, check_free_titles, check_rows_file, read_given_rows
+from vlgauge.api.tables import OTHER_SOURCES, TABLES, GivenTable, check_free_titles, check_rows_file, read_given_rows
 from vlgauge.core.catalog import metric_folder
 from vlgauge.core.errors import UsageError, UsageTypeError
 from vlgauge.core.files import first_repeated
@@ -145,7 +145,7 @@ def score(
             if suite is None:
                 loaded = load(())  # report unknown names before the rows are read
             wanted = [*(titles[name] or name for name in COLUMNS), id or "id", "image_id", *filter(None, [by_title])]
-            given = read_given_rows(rows, wanted, skip=skip, limit=limit)
+            given = read_given_rows(rows, wanted, skip=skip, limit=limit, others=OTHER_SOURCES)
             if annotations is not None:
                 captions = references_by_id(read_annotations(annotations), "`annotations`")
                 given = replace(given, rows=join_references(given.rows, captions, "`annotations`"))

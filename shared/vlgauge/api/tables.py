@@ -13,6 +13,9 @@ from vlgauge.core.validation import short_repr, suggest_word
 from vlgauge.inputs.tables.caption_files import add_columns, rows_of_object
 from vlgauge.inputs.tables.files import Rows, read_rows, split_titles
 
+OTHER_SOURCES = " or tar, or be a folder"
+"""Inputs of `vlgauge.score` other than tables, as an end of the list of their extensions."""
+
 TABLES = "a DataFrame, an Arrow table, a datasets.Dataset, a list of dicts or the path of a file"
 
 
@@ -35,8 +38,10 @@ class GivenTable:
     file: str | None = None
 
 
-def read_given_rows(rows: Any, wanted: Iterable[str | None], *, skip: int = 0, limit: int | None = None) -> GivenTable:
-    """Return the rows of a table of any supported type.
+def read_given_rows(
+    rows: Any, wanted: Iterable[str | None], *, skip: int = 0, limit: int | None = None, others: str = ""
+) -> GivenTable:
+    """Return the rows of a table of any supported type. See `read_rows` for `others`.
 
     Raises:
         ValueError: If two columns have the same name, or there are no rows.
@@ -44,7 +49,7 @@ def read_given_rows(rows: Any, wanted: Iterable[str | None], *, skip: int = 0, l
     """
     titles = [title for title in wanted if title]
     chosen = slice(skip, None if limit is None else skip + limit)
-    given = _read_given(rows, titles, chosen)
+    given = _read_given(rows, titles, chosen, others)
     if (twice := first_repeated([*map(str, given.titles)])) is not None:
         raise UsageError.about(
             "rows", f"must have each column once, got {twice!r} more than once", "rename or drop one of them"
@@ -56,10 +61,10 @@ def read_given_rows(rows: Any, wanted: Iterable[str | None], *, skip: int = 0, l
     return given
 
 
-def _read_given(rows: Any, wanted: Sequence[str], chosen: slice) -> GivenTable:
+def _read_given(rows: Any, wanted: Sequence[str], chosen: slice, others: str) -> GivenTable:
     if isinstance(rows, (str, PathLike)):
         file = fspath(rows)
-        found = read_rows(file)[chosen]
+        found = read_rows(file, others=others)[chosen]
         return _of_dicts(found, file)
     if (pandas := sys.modules.get("pandas")) is not None and isinstance(rows, pandas.DataFrame):
         return _of_pandas(rows.iloc[chosen], wanted)

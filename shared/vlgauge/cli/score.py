@@ -16,6 +16,7 @@ from vlgauge.api.columns import COLUMNS, read_columns, row_groups, row_ids
 from vlgauge.api.computing import load_metrics
 from vlgauge.api.numbers import CONFIDENCE, summary
 from vlgauge.api.scored import SelectedRows, SystemScores, score_columns
+from vlgauge.api.tables import OTHER_SOURCES
 from vlgauge.cli import ray_scoring, scoring
 from vlgauge.cli.drawing import check_figure_file, write_figure
 from vlgauge.cli.inputs import MOST_DIGITS, add_row_options, at_least, declare, digits, is_source, level, scale
@@ -149,7 +150,9 @@ def run(options: argparse.Namespace) -> int:
         if options.annotations is not None:
             raise UsageError(f"--annotations requires a table of rows, got {file!r}")
     check_record_options(options, file)
-    rows = scoring.join_annotations(read_rows(file, options.input_format), options) if source is None else []
+    rows: Rows = []
+    if source is None:
+        rows = scoring.join_annotations(read_rows(file, options.input_format, others=OTHER_SOURCES), options)
     human = None
     if suite is not None:
         titles = {*(rows[0] if source is None else score_suite.columns_of_source(source))}

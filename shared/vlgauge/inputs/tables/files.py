@@ -88,13 +88,14 @@ def row_place(row: Mapping[str, Any], number: int) -> str:
     return f"row {number} (line {row.line})" if isinstance(row, CsvRow) else f"row {number}"
 
 
-def read_rows(path: str, file_format: str | None = None, *, data: bytes | None = None) -> Rows:
+def read_rows(path: str, file_format: str | None = None, *, data: bytes | None = None, others: str = "") -> Rows:
     """Read the rows of a file, or of standard input for ``"-"`` (JSONL by default).
 
     Args:
         path: File whose extension determines the format: .jsonl, .json, .csv, .tsv, .parquet, .txt or .xlsx.
         file_format: Format, if the extension does not determine it.
         data: Content of the file. None to read it.
+        others: Other inputs that the caller accepts, as an end of the list of extensions in messages.
 
     Raises:
         ValueError: If the format is unknown, a line is malformed (the message names it), there are no rows, or the file
@@ -110,7 +111,7 @@ def read_rows(path: str, file_format: str | None = None, *, data: bytes | None =
         # Files of settings have no option for the format.
         option = "; or specify the format with --input-format" * (name_of_rows() in (FILE, "`rows`"))
         hint = "; save the sheet as CSV" if chosen in _SHEETS else option
-        raise UsageError(f"{name_of_rows()} must end in one of {', '.join(READERS)}, got {path!r}{hint}")
+        raise UsageError(f"{name_of_rows()} must end in one of {', '.join(READERS)}{others}, got {path!r}{hint}")
     if chosen in _TRUSTED and is_sandboxed():
         raise UsageError(f"{name_of_rows()} must be CSV, JSON or Parquet if it is untrusted, got {path!r}")
     data = read_bytes(path, name_of_rows()) if data is None else data
