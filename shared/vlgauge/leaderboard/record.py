@@ -73,15 +73,6 @@ def _build_check(kind: type[Any]) -> Check:
     return lambda name, value: _build(kind, name, value)
 
 
-def _confidence(name: str, value: Any) -> Any:
-    found = _build(Confidence, name, value)
-    if found.low > found.high or not 0 < found.level < 1:
-        raise InvalidRecordError(
-            f"`{name}` must have its low end first and a level between 0 and 1, got {short_repr(value)}"
-        )
-    return found
-
-
 # A lone surrogate cannot be written to a file.
 _text = _must_be(
     "a string", lambda value: isinstance(value, str) and value.strip() and not re.search("[\ud800-\udfff]", value)
@@ -235,7 +226,7 @@ class Record:
     title: str = field(metadata={"check": _text})
     version: str = field(metadata={"check": _text})
     value: float = field(metadata={"check": _number})
-    ci: Confidence | None = field(metadata={"check": _or_null(_confidence)})
+    ci: Confidence | None = field(metadata={"check": _or_null(_build_check(Confidence))})
     n: int = field(metadata={"check": _count})
     undefined: int = field(metadata={"check": _count})
     higher_is_better: bool = field(metadata={"check": _direction})
@@ -329,6 +320,11 @@ def _check_numbers(record: Record) -> None:
         )
     if ci is None:
         return
+    if ci.low > ci.high or not 0 < ci.level < 1:
+        raise InvalidRecordError(
+            "`ci` must have its low end first and a level between 0 and 1, got "
+            f"{ci.low:g} to {ci.high:g} at {ci.level:g}"
+        )
     if not ci.low - _ROUNDING <= record.value <= ci.high + _ROUNDING:
         raise InvalidRecordError(
             f"`value` must be in its interval, {ci.low:.6g} to {ci.high:.6g}, got {record.value:.6g}"
