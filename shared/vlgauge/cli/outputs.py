@@ -13,12 +13,9 @@ from vlgauge.core.files import STDIN
 from vlgauge.core.optional_dependencies import importing
 from vlgauge.core.results import SIDECAR, printable, to_json
 from vlgauge.core.writing import resolve_target, write
-from vlgauge.leaderboard.run_files import RESULT_ENDINGS, TABLES, WITH_SIDECAR, run_files
+from vlgauge.leaderboard.run_files import RESULT_ENDINGS, TABLES, WITH_SIDECAR, is_formula, run_files
 
 JSON = (".json",)
-
-# Spreadsheets evaluate cells that begin with one of these characters.
-_FORMULA = ("=", "+", "-", "@")
 
 
 def check_target(
@@ -115,6 +112,7 @@ def write_result(target: str, record: Mapping[str, Any]) -> None:
     ending = Path(target).suffix.lower()
     for added, content in run_files(record, ending).items():
         write_output(f"{target}{added}", content)
-    if ending == ".csv" and any(isinstance(one, str) and one.startswith(_FORMULA) for one in record["ids"]):
-        signs = " ".join(_FORMULA)
-        sys.stderr.write(f"{target} has ids that begin with one of {signs}, which spreadsheets interpret as formulas\n")
+    if ending == ".csv" and any(isinstance(one, str) and is_formula(one) for one in record["ids"]):
+        sys.stderr.write(
+            f"{target} has ids that spreadsheets would interpret as formulas; they begin with ' in the file\n"
+        )

@@ -84,16 +84,16 @@ def _csv_cell(cell: Any) -> str:
         return ""
     if not isinstance(cell, str):
         return repr(cell)
-    text = f"'{cell}" if _is_formula(cell) else cell
+    text = f"'{cell}" if is_formula(cell) else cell
     return '"' + text.replace('"', '""') + '"' if _DIVIDES.search(text) else text
 
 
 def as_kept(cell: Any) -> Any:
     """Return the original value of a cell that may have been escaped for spreadsheets. Only strings can change."""
-    return cell[1:] if isinstance(cell, str) and cell.startswith("'") and _is_formula(cell[1:]) else cell
+    return cell[1:] if isinstance(cell, str) and cell.startswith("'") and is_formula(cell[1:]) else cell
 
 
-def _is_formula(text: str) -> bool:
+def is_formula(text: str) -> bool:
     """Return whether a spreadsheet interprets a string as a formula, with or without leading apostrophes.
 
     Numbers are not formulas.
