@@ -88,7 +88,7 @@ def compare_systems(metrics: Sequence[Metric], given: Mapping[str, SystemRows]) 
     with warnings.catch_warnings(record=True) as caught, rows_called("`Files`"), naming_arguments(_name_field):
         warnings.simplefilter("always", UserWarning)
         scored = score_systems(systems, metrics, {}, details=True)
-        comparison = compare(runs_of(systems, scored), names)
+        comparison = compare(runs_of(systems, scored, names), names)
     drawn = [_describe_sample(name, systems[name], one) for name, one in scored.items()]
     notes = list(dict.fromkeys([*filter(None, drawn), *notes_of(caught)]))
     return Compared(comparison, scored, left_out, notes, given)

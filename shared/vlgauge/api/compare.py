@@ -15,7 +15,6 @@ from vlgauge.api.score_suite import check_suite, choose_compared
 from vlgauge.api.scores import Scores
 from vlgauge.api.systems import (
     GivenSystem,
-    check_known_scores,
     labels_of_systems,
     long_systems,
     runs_of,
@@ -132,8 +131,7 @@ def compare(
             how: dict[str, Any] = {"config": config, "profile": profile, "progress": progress}
             loaded = load_metrics(chosen, **how) if suite is not None else prepare_metrics(loaded_of, **how)
         scored = score_systems(systems, loaded, titles, seed=seed, grouped=groups is not None)
-        runs = runs_of(systems, scored)
-        check_known_scores(names, runs)
+        runs = runs_of(systems, scored, names)
         tests: dict[str, Any] = {"family": family, "level": level, "resamples": resamples, "seed": seed}
         found = statistics.compare(runs, names, baseline=baseline, groups=_labels(systems, groups), **tests)
 

@@ -122,18 +122,6 @@ def long_systems(rows: Rows, ids: Sequence[Any], column: str, file: str | None =
     return {name: GivenSystem(one, rows=found, file=file) for name, (found, one) in own.items()}
 
 
-def check_known_scores(names: Sequence[str], runs: Mapping[str, Run]) -> None:
-    """Check that all systems have the named scores.
-
-    Raises:
-        ValueError: If a system lacks a score. The message lists the scores that it has.
-    """
-    for system, run in runs.items():
-        known = scores_in(run)
-        if lacking := [name for name in names if name not in known]:
-            raise UsageError(f"{system} must have a score {lacking[0]!r} to be compared, has {', '.join(known)}")
-
-
 def labels_of_systems(systems: Mapping[str, GivenSystem], title: str, option: str) -> dict[str, str]:
     """Return the label of each row in a column of the rows of the systems. Empty if all systems have scores only.
 
@@ -151,9 +139,20 @@ def labels_of_systems(systems: Mapping[str, GivenSystem], title: str, option: st
     return check_labels_agree(found) if found else {}
 
 
-def runs_of(systems: Mapping[str, GivenSystem], scored: Mapping[str, SystemScores]) -> dict[str, Run]:
-    """Return the scores of every system, in the order of the systems."""
-    return {name: scored[name].run() if name in scored else one.run or {} for name, one in systems.items()}
+def runs_of(
+    systems: Mapping[str, GivenSystem], scored: Mapping[str, SystemScores], names: Sequence[str]
+) -> dict[str, Run]:
+    """Return the scores of every system, in the order of the systems.
+
+    Raises:
+        ValueError: If a system lacks one of the named scores. The message lists the scores that it has.
+    """
+    runs = {name: scored[name].run() if name in scored else one.run or {} for name, one in systems.items()}
+    for system, run in runs.items():
+        known = scores_in(run)
+        if lacking := [name for name in names if name not in known]:
+            raise UsageError(f"{system} must have a score {lacking[0]!r} to be compared, has {', '.join(known)}")
+    return runs
 
 
 def _check_same(columns: Mapping[str, Mapping[str, Any]], systems: Mapping[str, GivenSystem]) -> None:

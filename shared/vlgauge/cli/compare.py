@@ -12,7 +12,6 @@ from vlgauge.api.score_suite import choose_compared, choose_metrics, find_suite
 from vlgauge.api.scored import SystemScores
 from vlgauge.api.systems import (
     GivenSystem,
-    check_known_scores,
     labels_of_systems,
     long_systems,
     runs_of,
@@ -107,8 +106,7 @@ def run(options: argparse.Namespace) -> None:
         scores = list(settings)
     join_rows({name: {"ids": file.ids} for name, file in files.items()})  # check the IDs before scoring
     scored = _score_systems(files, settings, options)
-    runs = runs_of(files, scored)
-    check_known_scores(scores, runs)
+    runs = runs_of(files, scored, scores)
     baseline = next((name for name, file in files.items() if options.baseline == file.file), options.baseline)
     how = {name: getattr(options, name) for name in ("family", "level", "resamples", "seed")}
     comparison = compare(runs, scores, baseline=baseline, groups=_groups(files, options), **how)
