@@ -82,11 +82,12 @@ def records_table(
         parted.setdefault(record.metric, {}).setdefault(comparable_signature(record.signature), []).append(record)
     if not split_signatures:
         _check_one_signature(parted)
-    columns = [
-        _TableColumn(signature, {_row(record): record for record in own}, known)
-        for signatures in parted.values()
-        for signature, own in signatures.items()
-    ]
+    columns = []
+    for signatures in parted.values():
+        for signature, own in signatures.items():
+            by_row = {_row(record): record for record in own}
+            compared = {row: known.systems[one.key] for row, one in by_row.items() if one.key in known.systems}
+            columns.append(_TableColumn(signature, by_row, compared))
     chosen = by if by in parted else next(iter(parted))
     sorting = next(column for column in columns if column.first.metric == chosen)
     rows = _rank_rows(records, sorting)
@@ -97,7 +98,7 @@ def records_table(
         header.append(f"{column.title}{mark}")
         notes.append(f"{mark.strip()} {column.signature}".strip())
         unranked |= {header[-1]: f"No rank by {column.first.title}{mark}: {column.fault}."} if column.fault else {}
-        header += ["group"] if column.is_grouped else []
+        header += ["group"] if column.compared else []
         of_groups += [f"{mark.strip()} {note}".strip() for note in known.notes.get(column_of(column.first), ())]
     names = _names(records)
     lines = [
@@ -110,12 +111,12 @@ def records_table(
         for row, rank in rows.items()
     ]
     notes += few_notes(one.few for column in columns for one in column.systems.values())
-    n_tested = sum(column.is_grouped for column in columns)
+    n_tested = sum(bool(column.compared) for column in columns)
     of_groups += [f"{each_by_itself(n_tested, LEVEL)}."] if n_tested > 1 else []
     said = [_summary(records), *unranked.values(), *of_groups, *notes]
     bold = _describe_bold(columns) if any(cell.bold for line in lines for cell in line) else ""
     if len(sorting.records) > 1 and not sorting.fault:
-        untested = "" if any(column.is_grouped for column in columns) else "; differences are not tested"
+        untested = "" if n_tested else "; differences are not tested"
         order = f"#: the order by {sorting.first.title}{untested}"
         bold, said = (f"{bold}; {order}", said) if bold else ("", [f"{order}.", *said])
     link = f"{_HUB}/datasets/{records[0].dataset.id}"
@@ -129,12 +130,12 @@ class _TableColumn:
     Attributes:
         signature: Signature without the fields that do not affect scores.
         records: Records by row of the table.
-        known: Results of the comparison of their scores.
+        compared: Compared systems by row of the table, of the records whose row scores were compared.
     """
 
     signature: str
     records: Mapping[_Row, Record]
-    known: RecordGroups
+    compared: Mapping[_Row, System]
 
     @property
     def first(self) -> Record:
@@ -147,15 +148,10 @@ class _TableColumn:
             one.metric, called=one.title, signature=one.signature, higher_is_better=one.higher_is_better
         )
 
-    @cached_property
+    @property
     def is_tested(self) -> bool:
         """Whether the scores of the rows of every record were compared."""
-        return all(record.key in self.known.systems for record in self.records.values())
-
-    @cached_property
-    def is_grouped(self) -> bool:
-        """Whether the scores of the rows of at least one record were compared."""
-        return any(record.key in self.known.systems for record in self.records.values())
+        return len(self.compared) == len(self.records)
 
     @cached_property
     def fault(self) -> str:
@@ -172,13 +168,13 @@ class _TableColumn:
         return ""
 
     @cached_property
-    def systems(self) -> dict[_Row, System]:
+    def systems(self) -> Mapping[_Row, System]:
         """Displayed values: over the rows of all models if they were compared, otherwise from the records.
 
         Bold values are those of the first rank group, or the best of several values.
         """
         if self.is_tested:
-            return {row: self.known.systems[record.key] for row, record in self.records.items()}
+            return self.compared
         values = [record.value for record in self.records.values()]
         top = max(values) if self.first.higher_is_better else min(values)
         is_ranked = len(values) > 1 and not self.fault
@@ -186,10 +182,8 @@ class _TableColumn:
 
     def cells(self, row: _Row) -> list[Cell]:
         """Return the cells of a row: its value, and its rank group if the column has rank groups."""
-        record, groups = self.records.get(row), []
-        if self.is_grouped:
-            known = None if record is None else self.known.systems.get(record.key)
-            groups = [Cell(groups_text(known) if known else "-", right=True)]
+        record, system = self.records.get(row), self.compared.get(row)
+        groups = [Cell(groups_text(system) if system else "-", right=True)] if self.compared else []
         if record is None:
             return [Cell("-", right=True), *groups]
         one, link = self.systems[row], record.source.url if record.source else ""
@@ -252,9 +246,7 @@ def _rank_rows(records: Sequence[Record], sorting: _TableColumn) -> dict[_Row, s
         return {row: "-" for row in [*sorting.records, *map(_row, records)]}
     values = {row: one.value for row, one in sorting.systems.items()}
     ordered = sorted(values, key=values.__getitem__, reverse=sorting.first.higher_is_better)
-    first: dict[float, int] = {}  # first position of each value
-    for place, row in enumerate(ordered, 1):
-        first.setdefault(values[row], place)
+    first = {values[row]: place for place, row in reversed([*enumerate(ordered, 1)])}  # first position of each value
     ranks = {row: str(first[values[row]]) for row in ordered}
     return ranks | {_row(record): "-" for record in records if _row(record) not in ranks}
 

@@ -127,12 +127,10 @@ def _interval_fault(record: Record, run: Run, called: str) -> str:
     expected = {"method": ci.method, "samples": ci.resamples, "seed": ci.seed, "groups": ci.groups}
     if lacking := [name for name, value in expected.items() if value is None]:
         return f"the record does not contain its {' and '.join(lacking)}"
-    assert ci.resamples is not None
-    assert ci.seed is not None
     groups = groups_of_run(run) if ci.grouped_by is not None else None
     if is_grouped(record, run) and (groups is None or groups.name != ci.grouped_by):
         return f"{ci.groups} groups of rows were resampled, which are unknown for scores"
-    if not 1 <= ci.resamples <= MOST_SAMPLES:
+    if not 1 <= (ci.resamples or 0) <= MOST_SAMPLES:
         return f"it is of {ci.resamples} samples, the maximum is {MOST_SAMPLES:,}"
     how: dict[str, Any] = {"level": ci.level, "resamples": ci.resamples, "seed": ci.seed}
     found = corpus_interval(record.metric, run, groups=None if groups is None else groups.labels, **how)
