@@ -293,15 +293,12 @@ def _correct_pairs(
 ) -> list[tuple[SystemPair, ...]]:
     """Return the pairs for each metric, corrected for the number of tests in the family."""
     pvalues = [[own.pairs[pair][0].pvalue for pair in names] for own in tested]
-    if family == "all":
-        whole = iter(stats.holm([pvalue for own in pvalues for pvalue in own]))
-        adjusted = [[next(whole) for _ in own] for own in pvalues]
-    else:
-        adjusted = [stats.holm(own) for own in pvalues]
+    families = [list(itertools.chain.from_iterable(pvalues))] if family == "all" else pvalues
+    adjusted = itertools.chain.from_iterable(map(stats.holm, families))
     n_tests = len(names) * (len(joined) if family == "all" else 1)
     return [
-        tuple(_pair(one, own, pair, pvalue, n_tests, level) for pair, pvalue in zip(names, corrected, strict=True))
-        for one, own, corrected in zip(joined, tested, adjusted, strict=True)
+        tuple(_pair(one, own, pair, next(adjusted), n_tests, level) for pair in names)
+        for one, own in zip(joined, tested, strict=True)
     ]
 
 
