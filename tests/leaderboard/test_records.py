@@ -197,7 +197,7 @@ def of_score(name, title):
         (changed(value=math.inf), "`value` must be a finite number, got inf"),
         (changed(value=True), "`value` must be a finite number, got True"),
         (changed(ci__low=math.nan), "`ci.low` must be a finite number, got nan"),
-        (changed(ci__low=1.1), "`ci` must have its low end first and a level between 0 and 1"),
+        (changed(ci__low=0.75, ci__high=0.25), "`ci` must have its low end first and a level between 0 and 1"),
         (changed(n=-1), "`n` must be an integer of at least 0, got -1"),
         (changed(higher_is_better=1), "`higher_is_better` must be true or false, got 1"),
         (changed(profile="demo"), "`profile` must be paper or embedded, got 'demo'"),
