@@ -12,6 +12,7 @@ from made_runs import bleu_run, made_run
 
 from vlgauge.cli import main
 from vlgauge.cli.outputs import write_result
+from vlgauge.core import files as core_files
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import FileLimitError, limits
 from vlgauge.inputs.sandbox import use_sandbox
@@ -19,7 +20,7 @@ from vlgauge.inputs.tables import files, parquet
 from vlgauge.leaderboard import Dataset, Model, read_run, record_of
 from vlgauge.leaderboard.exporters import dataset_card, results_repository
 from vlgauge.leaderboard.recorded_scores import check_scores, scores_digest, scores_of_records
-from vlgauge.leaderboard.run_files import RESULT_ENDINGS
+from vlgauge.leaderboard.run_files import RESULT_ENDINGS, WITH_SIDECAR
 from vlgauge.leaderboard.score_files import run_of_file, score_file
 
 MODEL = Model("org/teller", "Teller")
@@ -46,6 +47,15 @@ def test_the_digest_is_of_ids_and_scores_whatever_their_order():
         made_run([0.5], ids="b"),
     ):
         assert scores_digest(other, "rovist_nr") != scores_digest(run, "rovist_nr")
+
+
+@pytest.mark.parametrize("ending", RESULT_ENDINGS)
+def test_a_file_of_scores_is_read_once(tmp_path, monkeypatch, ending):
+    path, opened, usual = str(tmp_path / f"scores{ending}"), [], core_files.open_file
+    write_result(path, made_run(SCORES) | {"rovist_nr": 0.40625})
+    monkeypatch.setattr(core_files, "open_file", lambda *words: opened.append(words[0]) or usual(*words))
+    assert read_run(path, ["rovist_nr"])
+    assert sorted(opened) == [path, *([f"{path}.json"] if ending in WITH_SIDECAR else [])]
 
 
 @pytest.mark.parametrize("metric", ["rovist_nr", "bleu"])
