@@ -210,6 +210,13 @@ def test_a_kept_worker_that_ends_before_its_task_is_replaced_once(monkeypatch, i
     assert len(sent) == 2
 
 
+@linux
+def test_a_file_above_the_memory_limit_of_the_last_task_gets_a_new_worker():
+    first = do("nothing", memory=64 * 2**20).facts["process"]
+    part = do("nothing", bytes(200 * 2**20), memory=2**30, most_bytes=2**28)
+    assert (part.facts["n"], part.facts["process"] != first) == (200 * 2**20, True)
+
+
 @pytest.mark.parametrize("deed", ["die", "nothing"])
 def test_a_task_is_sent_again_only_if_it_did_not_begin(monkeypatch, deed):
     do("nothing")
