@@ -18,7 +18,7 @@ from folders import ROOT
 
 import vlgauge
 from vlgauge.cli import main
-from vlgauge.core.errors import MissingExtraError, UsageError
+from vlgauge.core.errors import MissingExtraError, NetworkError, UsageError, is_of_user
 from vlgauge.core.run_locks import exclusive_run
 from vlgauge.integrations import ray as of_ray
 from vlgauge.integrations.batches import RowScorer
@@ -52,7 +52,7 @@ def test_a_ray_that_does_not_start_is_one_sentence(address, where):
         patch.object(ray, "is_initialized", lambda: False),
         patch.object(ray, "init", side_effect=Exception("timed\nout")),
         patch.object(ray, "shutdown"),
-        pytest.raises(ConnectionError, match=message),
+        pytest.raises(NetworkError, match=message),
         of_ray.session(address, 1, 0),
     ):
         pass
@@ -80,10 +80,11 @@ def test_a_cluster_at_whose_door_nobody_listens_is_one_sentence_at_once(scheme):
         with (
             patch.object(ray, "is_initialized", lambda: False),
             patch.object(ray, "init", side_effect=AssertionError("asked")),
-            pytest.raises(ConnectionError, match=f"'{re.escape(address)}'"),
+            pytest.raises(NetworkError, match=f"'{re.escape(address)}'") as caught,
             of_ray.session(address, 1, 0),
         ):
             pass
+    assert is_of_user(caught.value)
 
 
 @pytest.fixture
@@ -172,8 +173,9 @@ def test_a_row_that_always_kills_its_worker_ends_the_run_and_costs_no_row_that_w
     message = r"died.*\.1"
     scorer = RowScorer("rovist_nr", sentences=watched_splitter(tmp_path))
     (tmp_path / "kill 33").touch()
-    with patch.object(of_ray, "_RESTARTS", 0), pytest.raises(ChildProcessError, match=message):
+    with patch.object(of_ray, "_RESTARTS", 0), pytest.raises(of_ray.DeadWorkerError, match=message) as caught:
         score_files(scorer, files, tmp_path / "kept", **how)
+    assert is_of_user(caught.value)
     (tmp_path / "kill 33").unlink()
     seen(tmp_path)
     kept = of_ray.ScoredBatches(tmp_path / "kept", json.loads((tmp_path / "kept" / "run.json").read_text()))

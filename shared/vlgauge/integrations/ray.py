@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from vlgauge.checkpoints.hub.listening import check_listening
 from vlgauge.core import errors
-from vlgauge.core.errors import UsageError
+from vlgauge.core.errors import NetworkError, UsageError
 from vlgauge.core.files import limit_unpacked_size, read_bytes
 from vlgauge.core.optional_dependencies import importing
 from vlgauge.core.progress import Progress, progress_bar
@@ -52,6 +52,10 @@ _LOOPBACK = "127.0.0.1"
 # Ray replaces 127.0.0.1 with the network address unless this is set in its processes and at its import.
 _ON_LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 _OWN_ENVIRONMENT = {**_ON_LOOPBACK, "RAY_AUTH_MODE": "disabled"}
+
+
+class DeadWorkerError(UsageError, ChildProcessError):
+    """Raised if a worker of Ray died repeatedly or could not be started."""
 
 
 def score_files(
@@ -97,7 +101,8 @@ def score_files(
         ImportError: If Ray is not installed.
         ValueError: If a file, an id, a row or a number is invalid, the files change during scoring, or the cluster has
             too few CPUs or GPUs.
-        ChildProcessError: If workers died repeatedly. Scored batches are kept.
+        DeadWorkerError: If workers died repeatedly. Scored batches are kept.
+        NetworkError: If Ray does not start or does not respond.
     """
     workers, batch_rows = check_int("workers", workers, 1), check_int("batch_rows", batch_rows, 1)
     check_float("cpus", cpus, "a positive number", 1e-6)
@@ -116,7 +121,7 @@ def score_files(
                 record = _score(rows, _pool_options(workers, cpus, gpus), folder, run, names, progress)
             except ray.exceptions.RayError as error:
                 why = " ".join(str(error).split())[:300]
-                raise ChildProcessError(
+                raise DeadWorkerError(
                     f"a worker died ({_RESTARTS + 1} tries) or could not be started; error from Ray: {why}; scored "
                     f"rows are kept in {str(folder)!r}, and the same command continues from there"
                 ) from None
@@ -185,7 +190,7 @@ def session(address: str | None, cpus: float, gpus: float) -> Iterator[None]:
         gpus: Number of GPUs that the workers need.
 
     Raises:
-        ConnectionError: If Ray does not start or does not respond.
+        NetworkError: If Ray does not start or does not respond.
         ValueError: If the cluster has too few CPUs or GPUs.
     """
     ray = import_ray()
@@ -200,7 +205,7 @@ def session(address: str | None, cpus: float, gpus: float) -> Iterator[None]:
             except Exception as error:  # Ray has no specific exception for this
                 why = " ".join(str(error).split())[:300]
                 where = "on this machine" if address is None else f"with the cluster at {address!r}"
-                raise ConnectionError(
+                raise NetworkError(
                     f"Ray could not be started {where}: {why}; check that it is running, or omit --engine ray"
                 ) from error
         there = ray.cluster_resources()
