@@ -92,7 +92,7 @@ def pytest_collection_modifyitems(items):
 
 # Marker -> minimum package versions of its tests, which an installation may lack.
 NEWER = {
-    "streaming": {"datasets": "4.8", "huggingface_hub": "1.0"},
+    "streaming": {"datasets": "5.0", "huggingface_hub": "1.0"},
     "fetching": {"huggingface_hub": "1.0"},
     "sending": {"huggingface_hub": "1.4"},
 }

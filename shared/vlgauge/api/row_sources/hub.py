@@ -222,7 +222,8 @@ class HubRows:
 
 
 def _check_reachable() -> None:
-    check_version("datasets", "4.8", "reading rows of the Hub")  # earlier versions cannot open `hf://` paths
+    # Versions before 4.8 cannot open `hf://` paths, and 4.8 returns rows that should be skipped.
+    check_version("datasets", "5.0", "reading rows of the Hub")
     if (why := unreachable()) is not None:
         raise NetworkError(f"datasets of the Hub cannot be read, because {why}")
 
