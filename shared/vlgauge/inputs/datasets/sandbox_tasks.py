@@ -1,5 +1,6 @@
 """Worker tasks that open datasets of the Hub with `datasets`, which streams them without decoding or running code."""
 
+import gc
 import os
 import shutil
 from collections.abc import Iterator
@@ -191,5 +192,8 @@ def _begin(identity: str, revision: str, token: str | bool) -> None:
     HfFileSystem.clear_instance_cache()
     shutil.rmtree(constants.HF_HOME, ignore_errors=True)
     _open_split.cache_clear()
+    # A stream of the previous dataset that is collected during a request would wait for the lock of httpx 0.28, which
+    # the request holds.
+    gc.collect()
     # `datasets` would report a failed request as a missing file.
     HfApi(token=token).dataset_info(identity, revision=revision)
