@@ -341,6 +341,7 @@ REFUSED = {
     "both": ({"a": FRAME, "b": FRAME}, {"system": "model"}, r"^`system`.*`rows`"),
     "baseline": (FRAME, {"predictions": ["ours", "base"], "baseline": "bas"}, "`base`"),
     "annotations": ({"ours": FRAME, "base": FRAME}, {"annotations": 3}, "^`annotations`.*got int$"),
+    "no annotations": ({"ours": FRAME, "base": FRAME}, {"annotations": "lost.json"}, "^`annotations`.*'lost.json'"),
     "in one": ({"ours": FRAME, "base": 3}, {"predictions": "ours"}, r"`rows`.*DataFrame"),
     "groups": (
         {"a": {"ids": [1], "rouge_l_scores": [1.0]}, "b": {"ids": [1], "rouge_l_scores": [0.5]}},

@@ -263,7 +263,7 @@ def read_annotations(annotations: Any) -> Rows:
         got = type(annotations).__name__
         raise UsageTypeError.about("annotations", f"must be the path of a file or a dictionary, got {got}")
     if not isinstance(annotations, Mapping):
-        check_rows_file(annotations)
+        check_rows_file(annotations, "annotations")
         return read_rows(fspath(annotations))
     rows = rows_of_object(annotations)
     if rows is None:

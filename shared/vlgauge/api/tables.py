@@ -101,8 +101,12 @@ def _holds_objects(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(one, Mapping) for one in value)
 
 
-def check_rows_file(rows: Any) -> None:
+def check_rows_file(rows: Any, argument: str = "rows") -> None:
     """Check that a path exists.
+
+    Args:
+        rows: Path, or any other value, which is not checked.
+        argument: Name of the argument in messages.
 
     Raises:
         FileNotFoundError: If it does not. The message lists similar file names in the folder.
@@ -112,7 +116,8 @@ def check_rows_file(rows: Any) -> None:
     path = Path(rows)
     names = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
     hint = suggest_word(path.name, names) or f"pass its path relative to {Path.cwd()}, or an absolute path"
-    raise MissingFileError.about("rows", f"must be the path of an existing file, got {short_repr(fspath(rows))}", hint)
+    problem = f"must be the path of an existing file, got {short_repr(fspath(rows))}"
+    raise MissingFileError.about(argument, problem, hint)
 
 
 def _of_dicts(rows: Rows, file: str | None = None) -> GivenTable:
