@@ -47,6 +47,7 @@ def test_predictions_are_scored_and_joined(files, capsys):
     record = compared(capsys, "rovist_nr", "plain.jsonl", "same.jsonl", "--rows-that-differ", "1")
     assert record["n_rows"] == 3
     (metric,) = record["metrics"]
+    assert not {"ids", "scores", "noise"} & {*record, *metric}  # one value per row
     assert [one["name"] for one in metric["systems"]] == ["plain", "same"]
     (pair,) = metric["pairs"]
     assert (pair["wins"], pair["losses"], pair["pvalue"]) == (3, 0, 0.25)

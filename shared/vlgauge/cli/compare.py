@@ -236,7 +236,7 @@ def as_record(comparison: RunComparison, limit: int) -> dict[str, Any]:
     record = {"n_rows": len(comparison.ids)} | plain(comparison)
     del record["ids"]
     for compared, metric_record in zip(comparison.metrics, record["metrics"], strict=True):
-        del metric_record["scores"], metric_record["noise"]
+        del metric_record["ids"], metric_record["scores"], metric_record["noise"]
         for pair, pair_record in zip(compared.pairs, metric_record["pairs"], strict=True) if limit else ():
             pair_record["rows_that_differ"] = [
                 {"id": comparison.ids[row]} | {name: compared.scores[name][row] for name in (pair.first, pair.second)}
