@@ -27,8 +27,9 @@ _LEFT_OPEN = (
 
 def pytest_collection_modifyitems(items):
     """Ignore objects that Gradio left open, which the garbage collector may find during any test."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
+    here = str(Path(__file__).parent)
+    for item in items:  # of all folders: comparing the parents of 13,000 paths takes 0.16 s
+        if str(item.path).startswith(here):
             item.add_marker(pytest.mark.filterwarnings(_LEFT_OPEN))
 
 
