@@ -217,6 +217,29 @@ def test_a_file_above_the_memory_limit_of_the_last_task_gets_a_new_worker():
     assert (part.facts["n"], part.facts["process"] != first) == (200 * 2**20, True)
 
 
+@linux
+def test_a_file_that_a_new_worker_cannot_hold_is_named(monkeypatch, tmp_path):
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nulimit -v 500000\nexec {sys.executable} "$@"\n', encoding="utf-8")
+    python.chmod(0o755)
+    stop_idle()
+    monkeypatch.setattr(sys, "executable", str(python))
+    assert do("nothing").body == b"abc"
+    stop_idle()
+    with pytest.raises(SandboxError, match=r"^`x` cannot be read within 512 MB"):
+        do("nothing", bytes(600_000_000))
+
+
+def test_a_worker_removes_its_own_folder_only(tmp_path):
+    scratch, other = tmp_path / "scratch", tmp_path / "other"
+    scratch.mkdir()
+    other.mkdir()
+    words = [sys.executable, "-P", "-m", "vlgauge.inputs.sandbox.worker", "json", str(scratch)]
+    environment = {**os.environ, "TMPDIR": str(other), "PYTHONPATH": workers.PYTHONPATH}
+    subprocess.run(words, stdin=subprocess.DEVNULL, env=environment, check=True, timeout=60)
+    assert [path.name for path in tmp_path.iterdir()] == ["other"]
+
+
 @pytest.mark.parametrize("deed", ["die", "nothing"])
 def test_a_task_is_sent_again_only_if_it_did_not_begin(monkeypatch, deed):
     do("nothing")

@@ -7,6 +7,9 @@ import json
 from collections.abc import Mapping
 from typing import IO, Any
 
+OUT_OF_MEMORY = 3
+"""Exit code of a worker that has too little memory for the content of a file."""
+
 _LONGEST_HEAD = 2**24
 
 

@@ -1,7 +1,8 @@
-"""Worker process of the sandbox, started as `python -P -m vlgauge.inputs.sandbox.worker MODULE`.
+"""Worker process of the sandbox, started as `python -P -m vlgauge.inputs.sandbox.worker MODULE SCRATCH`.
 
 A task names a function of the module. The function accepts the bytes of a file and, as keyword arguments, settings
-(JSON). It yields parts of its result, which are pairs of facts (JSON) and bytes.
+(JSON). It yields parts of its result, which are pairs of facts (JSON) and bytes. The folder SCRATCH is removed when the
+process ends with its parent.
 """
 
 import os
@@ -17,13 +18,18 @@ from types import ModuleType
 from typing import IO, Any
 
 from vlgauge.core.errors import UsageError
-from vlgauge.inputs.sandbox.messages import receive, send
+from vlgauge.inputs.sandbox.messages import OUT_OF_MEMORY, receive, send
 
 _LONGEST_MESSAGE = 2000  # maximum characters of an error message
 
 
-def main(module: str) -> None:
-    """Run tasks until the parent process ends."""
+def main(module: str, scratch: str) -> None:
+    """Run tasks until the parent process ends.
+
+    Args:
+        module: Name of the module of the functions.
+        scratch: Folder for temporary files, which is removed at the end.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles interrupts
     tasks, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -31,22 +37,29 @@ def main(module: str) -> None:
         os.dup2(nothing, descriptor)
     functions = import_module(module)
     waiting: queue.SimpleQueue[tuple[int, dict[str, Any], bytes]] = queue.SimpleQueue()
-    threading.Thread(target=_receive_all, args=(tasks, waiting), daemon=True).start()
+    threading.Thread(target=_receive_all, args=(tasks, waiting, scratch), daemon=True).start()
     while True:
         own_bytes, task, content = waiting.get()
         send(answers, {})
         _run(functions, task, content, own_bytes, answers)
 
 
-def _receive_all(tasks: IO[bytes], waiting: "queue.SimpleQueue[tuple[int, dict[str, Any], bytes]]") -> None:
+def _receive_all(
+    tasks: IO[bytes], waiting: "queue.SimpleQueue[tuple[int, dict[str, Any], bytes]]", scratch: str
+) -> None:
     """Receive tasks, and end this process with its parent, even during a task."""
-    own_bytes = _address_space()
+    code = 1
     try:
+        own_bytes = _address_space()
         while True:
             waiting.put((own_bytes, *receive(tasks)))
-    except (EOFError, MemoryError):  # a new worker has no limit of memory yet
-        shutil.rmtree(os.environ["TMPDIR"], ignore_errors=True)
-        os._exit(0)
+    except EOFError:
+        code = 0
+    except MemoryError:  # a new worker has no limit of its own yet
+        code = OUT_OF_MEMORY
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+        os._exit(code)
 
 
 def _run(functions: ModuleType, task: dict[str, Any], content: bytes, own_bytes: int, answers: IO[bytes]) -> None:
@@ -94,4 +107,4 @@ def _limit(address_space: int, file_bytes: int, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from vlgauge.core.errors import UsageError
-from vlgauge.inputs.sandbox.messages import receive, send
+from vlgauge.inputs.sandbox.messages import OUT_OF_MEMORY, receive, send
 
 MEGABYTE = 2**20
 MEMORY = 512 * MEGABYTE
@@ -88,7 +88,7 @@ class _Worker:
         environment |= {"HF_HOME": os.path.join(scratch, "hub"), **dict(one.split("=", 1) for one in more)}
         try:
             self.process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "vlgauge.inputs.sandbox.worker", module],
+                [sys.executable, "-P", "-m", "vlgauge.inputs.sandbox.worker", module, scratch],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -164,7 +164,7 @@ def run(
     seconds = SECONDS if seconds is None else seconds
     request = {"function": function, "settings": settings, "memory": memory, "seconds": seconds, "is_stream": False}
     with _turns:
-        worker = _begin_task((module,), request, content)
+        worker = _begin_task((module,), request, subject, content)
         with _keep_worker(worker), worker.deadline(_wall_clock(seconds)):
             yield from _parts(worker, request, subject, most_bytes)
 
@@ -199,7 +199,7 @@ def stream(
     module, _, function = task.partition(":")
     seconds = SECONDS if seconds is None else seconds
     request = {"function": function, "settings": settings, "memory": memory, "seconds": seconds, "is_stream": True}
-    worker = _begin_task(_key(module, environment), request)
+    worker = _begin_task(_key(module, environment), request, subject)
     with _keep_worker(worker):
         parts = _parts(worker, request, subject, most_bytes)
         while True:
@@ -228,13 +228,14 @@ def _wall_clock(seconds: float) -> float:
 
 
 def _begin_task(
-    key: tuple[str, ...], task: Mapping[str, Any], content: bytes | bytearray | memoryview = b""
+    key: tuple[str, ...], task: Mapping[str, Any], subject: str, content: bytes | bytearray | memoryview = b""
 ) -> _Worker:
     """Send a task to a worker that confirms it after its imports, before it reads the content.
 
     A kept worker may have ended since its last task, so the task is sent to another one.
 
     Raises:
+        SandboxError: If a new worker has too little memory for the content.
         UsageError: If a new worker does not start.
     """
     while True:
@@ -246,6 +247,8 @@ def _begin_task(
             return worker
         except (EOFError, OSError):
             worker.end()
+            if not is_kept and worker.process.returncode == OUT_OF_MEMORY:
+                raise _create_exceeded(task, subject) from None
             if not is_kept:
                 raise UsageError(
                     f"{_NO_START}; close other programs if there is not enough memory, and try again"
