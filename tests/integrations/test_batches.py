@@ -13,6 +13,7 @@ from apart_cases import CASES, EMBEDDED, captioned, clips, drawn, sets, stories
 
 import vlgauge
 from vlgauge.core import catalog
+from vlgauge.core.errors import UsageTypeError
 from vlgauge.core.pool import pool
 from vlgauge.families.aggregation import COUNTED
 from vlgauge.families.base.parts import PartialResult
@@ -178,8 +179,12 @@ def test_the_row_that_a_metric_refuses_is_named():
 
 
 def test_a_batch_of_another_kind_is_refused():
-    with pytest.raises(TypeError, match=r"^`batch`.*pandas"):
-        RowScorer("bleu").score_rows([1, 2])
+    scorer = RowScorer("bleu")
+    with pytest.raises(UsageTypeError, match=r"^`batch`.*pandas"):
+        scorer.score_rows([1, 2])
+    for one in (scored(), [3], [None], "scored.parquet"):
+        with pytest.raises(UsageTypeError, match=r"^`batch`.*pandas"):
+            scorer.combine(one)
 
 
 def scored(**changes):

@@ -211,8 +211,8 @@ class RowScorer:
         names: list[Any] = []
         partials: list[PartialResult] = []
         for batch in scored:
-            own = list(map(check_id, _cells(batch, self.id)))
             titles = [title for title in _titles(batch) if title not in (self.id, OF_BATCH)]
+            own = list(map(check_id, _cells(batch, self.id)))
             columns = {title: list(map(_read_cell, _cells(batch, title))) for title in titles}
             partials.append(PartialResult(len(own), columns))
             partials += [_restore(cell) for cell in _cells(batch, OF_BATCH) if isinstance(cell, str)]
