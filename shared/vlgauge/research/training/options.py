@@ -55,7 +55,9 @@ def add_run_options(parser: argparse.ArgumentParser, recipe: Recipe) -> None:
     """
     for setting in fields(recipe):
         default = getattr(recipe, setting.name)
-        how = {"type": type(default), "metavar": "X", "help": "default: %(default)s", **setting.metadata}
+        kind = setting.metadata.get("type", type(default))
+        metavar = "N" if kind is int else "X"
+        how = {"type": kind, "metavar": metavar, "help": "default: %(default)s", **setting.metadata}
         parser.add_argument(f"--{setting.name.replace('_', '-')}", default=default, **how)
     parser.add_argument("--device", default="auto", help="device of torch (default: auto)")
     parser.add_argument("--half", action="store_true", help="store the weights in float16")
