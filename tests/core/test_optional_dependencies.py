@@ -75,7 +75,7 @@ def test_what_only_some_calls_need_is_said_by_them():
     with patch.object(optional_dependencies, "version", return_value="1.3.9"):
         with pytest.raises(MissingExtraError, match=r"huggingface_hub.*1\.4.*1\.3\.9"):
             eval_results([])
-        with pytest.raises(MissingExtraError, match=r"4\.8.*1\.3\.9"):
+        with pytest.raises(MissingExtraError, match=r"5\.0.*1\.3\.9"):
             hub.search("words")
 
 
