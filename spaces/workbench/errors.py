@@ -13,6 +13,7 @@ import gradio as gr
 from gradio.utils import get_upload_folder
 
 from vlgauge.core.errors import UsageError, describe, is_of_user
+from vlgauge.core.files import FileLimitError
 from vlgauge.inputs.sandbox import use_sandbox
 
 LONGEST_SENTENCE = 1000
@@ -95,6 +96,8 @@ def without_folders(text: str) -> str:
 
 
 def _in_words_of(error: BaseException, labels: Mapping[str, str]) -> str:
+    if isinstance(error, FileLimitError) and error.excess:
+        return error.excess
     if not isinstance(error, UsageError) or error.argument is None:
         return describe(error)
     name, *positions = error.argument.replace("]", "").split("[")

@@ -87,7 +87,13 @@ _LIMITS: ContextVar[Limits] = ContextVar("limits", default=Limits())  # noqa: B0
 
 
 class FileLimitError(UsageError):
-    """Raised if a file exceeds a limit."""
+    """Raised if a file exceeds a limit.
+
+    Attributes:
+        excess: The message without the last part, how to raise the limit, which users of a served page cannot do.
+    """
+
+    excess: str = ""
 
 
 def limits(**chosen: int | None) -> AbstractContextManager[None]:
@@ -128,10 +134,13 @@ def refuse(name: str, limit: int, what: str, option: str, got: object) -> NoRetu
     Raises:
         FileLimitError: Always.
     """
-    raise FileLimitError(
-        f"{name} must have at most {limit:,} {what}, got more in {str(got)!r}; raise the limit with "
-        f"--{option.replace('_', '-')}, or in Python with vlgauge.core.files.limits({option}=...)"
+    excess = f"{name} must have at most {limit:,} {what}, got more in {str(got)!r}"
+    error = FileLimitError(
+        f"{excess}; raise the limit with --{option.replace('_', '-')}, or in Python with "
+        f"vlgauge.core.files.limits({option}=...)"
     )
+    error.excess = excess
+    raise error
 
 
 def is_address(text: str) -> bool:

@@ -111,7 +111,8 @@ def read_rows(path: str, file_format: str | None = None, *, data: bytes | None =
         # Files of settings have no option for the format.
         option = "; or specify the format with --input-format" * (name_of_rows() in (FILE, "`rows`"))
         hint = "; save the sheet as CSV" if chosen in _SHEETS else option
-        raise UsageError(f"{name_of_rows()} must end in one of {', '.join(READERS)}{others}, got {path!r}{hint}")
+        known = ", ".join(one for one in READERS if one not in _TRUSTED or not is_sandboxed())
+        raise UsageError(f"{name_of_rows()} must end in one of {known}{others}, got {path!r}{hint}")
     if chosen in _TRUSTED and is_sandboxed():
         raise UsageError(f"{name_of_rows()} must be CSV, JSON or Parquet if it is untrusted, got {path!r}")
     data = read_bytes(path, name_of_rows()) if data is None else data
