@@ -37,13 +37,13 @@ def settled(monkeypatch):
 @pytest.fixture
 def hashed(monkeypatch):
     """Names of the files that were hashed."""
-    names, digest = [], files.hashlib.file_digest
+    names, open_file = [], files.open_file
 
-    def noted(file, kind):
-        names.append(Path(file.name).name)
-        return digest(file, kind)
+    def noted(path):
+        names.append(path.name)
+        return open_file(path)
 
-    monkeypatch.setattr(files.hashlib, "file_digest", noted)
+    monkeypatch.setattr(files, "open_file", noted)
     return names
 
 
@@ -90,6 +90,13 @@ def test_only_what_rests_is_settled(tmp_path, monkeypatch):
     assert not state._replace(changed_ns=state.changed_ns + 10**18).is_settled  # a clock in the future
     assert not state._replace(written_ns=state.changed_ns, changed_ns=0).is_settled
     assert state._replace(changed_ns=state.changed_ns - 10**10).is_settled
+
+
+def test_the_digest_of_a_file_that_grows_has_an_end(tmp_path, monkeypatch):
+    path = rested(tmp_path / "a.bin", b"one, two")
+    state = files.FileState.of(path)._replace(n_bytes=3)
+    monkeypatch.setattr(files.FileState, "of", lambda path: state)
+    assert files.sha256_of(path) == hashlib.sha256(b"one").hexdigest()
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="has no device without an end")

@@ -44,6 +44,20 @@ def test_only_regular_files_are_opened(tmp_path, monkeypatch, make, kind):
         files.read_bytes("it", "FILE")
 
 
+@pytest.mark.parametrize("read", [files.read_bytes, lambda path: list(files.unpack(path))])
+def test_a_file_that_waits_for_data_is_refused(tmp_path, monkeypatch, read):
+    path = tmp_path / "kmsg"
+    os.mkfifo(path)
+    # Like a file of the kernel, a pipe with a writer but no data waits. Unlike it, it does not count as regular.
+    monkeypatch.setattr(files.stat, "S_ISREG", lambda mode: True)
+    writer = os.open(path, os.O_RDWR)
+    try:
+        with pytest.raises(ValueError, match=r"regular file, got one that waits for data: '.*kmsg'"):
+            read(path)
+    finally:
+        os.close(writer)
+
+
 def test_a_file_that_opens_but_cannot_be_read_is_named(tmp_path, monkeypatch):
     class InvalidResponseError(io.BytesIO):
         def fileno(self):

@@ -11,12 +11,14 @@ from typing import NamedTuple
 from vlgauge.checkpoints import hub
 from vlgauge.checkpoints.hub import NOT_FOUND, Announcer, host_of, unreachable
 from vlgauge.core.errors import NetworkError, WeightsNotFoundError
+from vlgauge.core.files import open_file
 from vlgauge.core.lru_cache import LRUCache
 from vlgauge.core.progress import announce, with_size
 
 # Age after which changes of a file are detectable, in nanoseconds. A file written more recently could be rewritten with
 # the same timestamps, because file system clocks are coarse and differ between machines.
 _SETTLED_NS = 2_000_000_000
+_CHUNK = 2**20
 
 
 class FileState(NamedTuple):
@@ -57,7 +59,10 @@ def cache_folder() -> Path:
 def sha256_of(path: Path) -> str:
     """Compute the SHA-256 hex digest of a file, cached as long as the state of the file does not change.
 
+    At most the size of the file is read, so that a file that grows has an end.
+
     Raises:
+        ValueError: If the file waits for data, like a file of the kernel.
         OSError: If the file does not exist, or is not a regular file and may be endless.
     """
     state = FileState.of(path)
@@ -66,8 +71,12 @@ def sha256_of(path: Path) -> str:
         if not path.is_file():
             raise OSError(errno.EINVAL, "must be a regular file, got a folder, a pipe or a device", str(path))
         is_settled = state.is_settled
-        with path.open("rb") as file:
-            known = hashlib.file_digest(file, "sha256").hexdigest()
+        digest, left = hashlib.sha256(), state.n_bytes
+        with open_file(path) as file:
+            while left > 0 and (piece := file.read(min(_CHUNK, left))):
+                digest.update(piece)
+                left -= len(piece)
+        known = digest.hexdigest()
         if is_settled:
             _DIGESTS.put(state, known)
     return known

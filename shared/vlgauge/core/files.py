@@ -5,6 +5,7 @@ Messages name a file by its argument, such as FILE or `idf`, and include the lin
 
 import csv
 import gzip
+import io
 import json
 import os
 import re
@@ -170,8 +171,27 @@ def existing_file(argument: str, path: Any, expected: str = "an existing file", 
     return file
 
 
+class _NeverBlockingFile(io.FileIO):
+    """File whose `readinto`, and thus `read` of a buffer around it, raises an error instead of waiting for data."""
+
+    def __init__(self, path: FilePath, name: str) -> None:
+        waiting = getattr(os, "O_NONBLOCK", 0)
+        super().__init__(path, "rb", opener=lambda file, flags: os.open(file, flags | waiting))
+        self._got = f"{name} must be a regular file, got one that waits for data: {os.fspath(path)!r}"
+
+    def readinto(self, buffer: Any) -> int:
+        """Read into a buffer, and return the number of bytes."""
+        n_bytes = super().readinto(buffer)
+        # Files of the kernel count as regular, but may wait like a pipe.
+        if n_bytes is None:
+            raise UsageError(f"{self._got}; save it as a file first")
+        return n_bytes
+
+
 def open_file(path: FilePath, name: str = "`path`") -> IO[bytes]:
     """Open a regular file. Pipes and devices are rejected, because reading them may never end.
+
+    Reading never blocks. If the file has no data yet, it raises a `UsageError`.
 
     Raises:
         ValueError: If the path is invalid, or is not a regular file.
@@ -185,8 +205,7 @@ def open_file(path: FilePath, name: str = "`path`") -> IO[bytes]:
         kind = _KINDS.get(stat.S_IFMT(status.st_mode), "a device")
         raise UsageError(f"{name} must be a regular file, got {kind}: {os.fspath(path)!r}; save it as a file first")
     # Do not block on a pipe that replaced the file since the check.
-    waiting = getattr(os, "O_NONBLOCK", 0)
-    return open(path, "rb", buffering=_CHUNK, opener=lambda file, flags: os.open(file, flags | waiting))
+    return io.BufferedReader(_NeverBlockingFile(path, name), _CHUNK)
 
 
 def read_bytes(path: FilePath, name: str = "`path`") -> bytes:
