@@ -14,7 +14,9 @@ from PIL import Image
 from tiny_clip import IMAGES, TINY, tiny_state, write_tiny
 
 import vlgauge
+from vlgauge.checkpoints import files
 from vlgauge.core.errors import UsageError
+from vlgauge.inputs.sandbox import use_sandbox
 
 GOOD = IMAGES / "syn_224.png"
 CLIP = IMAGES / "syn_clip.mp4"
@@ -110,6 +112,25 @@ def test_images_that_are_no_files(clip_s, tolerant, tmp_path):
         for metric in (clip_s, tolerant):
             with pytest.raises(ValueError, match=rf"`images\[1\]` .*{re.escape(message)}"):
                 metric.compute(predictions=["a dog"] * 2, images=[GOOD, image])
+
+
+@pytest.mark.parametrize("sandbox", [False, True])
+def test_an_empty_file_is_never_opened(clip_s, tolerant, tmp_path, monkeypatch, sandbox):
+    """Files of the kernel also have no size, and reading them may block."""
+    (tmp_path / "empty.png").touch()
+    rows = {"predictions": ["a dog"] * 2, "images": [GOOD, tmp_path / "empty.png"]}
+    open_file = files.open_file
+
+    def open_full(path):
+        assert os.stat(path).st_size
+        return open_file(path)
+
+    monkeypatch.setattr(files, "open_file", open_full)
+    with use_sandbox(sandbox):
+        with pytest.raises(ValueError, match=r"^`images\[1\]` must be an image file, got '.*', which is empty"):
+            clip_s.compute(**rows)
+        with pytest.warns(UserWarning, match="1 of 2 images could"):
+            assert tolerant.compute(**rows)["clip_s_undefined"] == 1
 
 
 def test_file_that_vanishes_before_it_is_scored(clip_s, tolerant, tmp_path):

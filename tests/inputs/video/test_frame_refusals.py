@@ -174,7 +174,7 @@ def unreadable(folder, mp4):
 def test_what_is_no_video_is_refused(name, unreadable):
     with pytest.raises(ValueError, match=rf"^`videos\[0\]`.*{name}\.m"):
         video_frames(unreadable[name])
-    cells = [video_cell(unreadable[name], "videos[0]")]
+    cells = [video_cell(unreadable[name], "videos[0]", may_be_missing=True)]
     assert video_images(cells, on_error="nan") == [None]
     with pytest.raises(ValueError, match=r"^`videos\[0\]`.*readable"):
         video_images(cells)

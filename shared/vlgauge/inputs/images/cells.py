@@ -1,5 +1,6 @@
 """Conversion of images from all supported inputs to undecoded cells, and safe decoding of cells."""
 
+import errno
 import io
 import math
 import os
@@ -15,6 +16,7 @@ import numpy.typing as npt
 from PIL import Image, ImageOps, UnidentifiedImageError
 from PIL.ImageFile import ImageFile
 
+from vlgauge.checkpoints.files import sha256_of
 from vlgauge.core.errors import UsageError, UsageTypeError
 from vlgauge.core.files import is_address
 from vlgauge.core.validation import as_list
@@ -179,32 +181,51 @@ def resolve_media_file(
     *,
     may_be_missing: bool = False,
 ) -> str:
-    """Return the absolute path of an existing regular file. If `may_be_missing` is true, the file need not exist.
+    """Return the absolute path of an existing regular file that is not empty.
+
+    If `may_be_missing` is true, the file may be missing or empty, and `media_digest` refuses it.
 
     Raises:
-        ValueError: If the path is a URL, is not valid Unicode, or is not a regular file, or the file is missing.
+        ValueError: If the path is a URL, is not valid Unicode, or is not a regular file, or the file is missing or
+            empty.
     """
     text = os.fspath(path)
     if is_address(text):
         raise UsageError.about(place, f"must be a local file, got the URL {text[:60]!r}; download it first")
     absolute = Path(text).absolute()
     try:
-        mode = absolute.stat().st_mode
+        status = absolute.stat()
+        mode, is_empty = status.st_mode, status.st_size == 0
     except (OSError, ValueError) as error:
         if not may_be_missing or not isinstance(error, (FileNotFoundError, NotADirectoryError)):
             raise UsageError.about(
                 place, f"must be an existing {kind} file, got {text[:_LONGEST_PATH]!r}, which is missing"
             ) from None
-        mode = stat.S_IFREG
+        mode, is_empty = stat.S_IFREG, False
     # Opening a pipe or a device could block indefinitely.
+    article = "an" if kind == "image" else "a"
     if not stat.S_ISREG(mode):
-        article = "an" if kind == "image" else "a"
         raise UsageError.about(place, f"must be {article} {kind} file, got {text!r}, which is not a regular file")
+    # Files of the kernel also have this size, and reading them could block.
+    if is_empty and not may_be_missing:
+        raise UsageError.about(place, f"must be {article} {kind} file, got {text!r}, which is empty")
     try:
         str(absolute).encode()
     except UnicodeEncodeError:
         raise UsageError.about(place, f"must have a path that is valid Unicode, got {text!r}; rename it") from None
     return str(absolute)
+
+
+def media_digest(path: str) -> bytes:
+    """Compute the SHA-256 digest of an image or video file, 32 bytes, cached for a path until the file changes.
+
+    Raises:
+        ValueError: If the file waits for data.
+        OSError: If the file is missing, empty or not a regular file.
+    """
+    if os.stat(path).st_size == 0 and os.path.isfile(path):
+        raise OSError(errno.EINVAL, "it is empty", path)
+    return bytes.fromhex(sha256_of(Path(path)))
 
 
 def _mapping_cell(image: Mapping[str, Any], place: str, may_be_missing: bool) -> dict[str, Any]:

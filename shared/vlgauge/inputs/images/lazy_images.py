@@ -4,16 +4,14 @@ import hashlib
 import threading
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from vlgauge.checkpoints.files import sha256_of
 from vlgauge.core.errors import UsageError
-from vlgauge.inputs.images.cells import image_head, open_image
+from vlgauge.inputs.images.cells import image_head, media_digest, open_image
 
 # Library that resizes images for all encoders, used in signatures because other libraries produce other pixels.
 PREPROCESSING = "pillow"
@@ -62,7 +60,7 @@ def content_digest(cell: Mapping[str, Any], place: str) -> bytes:
     if data:
         return hashlib.sha256(data).digest()
     try:
-        return bytes.fromhex(sha256_of(Path(str(path))))
+        return media_digest(str(path))
     except OSError as error:
         raise UsageError.about(place, f"must be a readable image, got {path!r} (error: {error})") from error
 

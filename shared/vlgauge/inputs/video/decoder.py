@@ -11,17 +11,16 @@ import threading
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from vlgauge.checkpoints.files import sha256_of
 from vlgauge.core.errors import UsageError
 from vlgauge.core.lru_cache import LRUCache
 from vlgauge.core.optional_dependencies import importing
+from vlgauge.inputs.images.cells import media_digest
 from vlgauge.inputs.images.sandboxed import check_file_size
 from vlgauge.inputs.limits import MAX_CLIP_PIXELS, MAX_FRAME_PIXELS, MAX_FRAMES
 from vlgauge.inputs.sandbox import MEGABYTE, Part, SandboxError, is_sandboxed, run
@@ -90,7 +89,7 @@ class VideoSource:
 
     def _compute_digest(self) -> bytes:
         with self.readable():
-            return bytes.fromhex(sha256_of(Path(self.path)))
+            return media_digest(self.path)
 
     def _check_unchanged(self) -> None:
         if self._compute_digest() != self.digest:
