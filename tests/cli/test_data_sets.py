@@ -293,6 +293,15 @@ def test_one_caption_a_line_and_rows_chosen_of_a_table(tmp_path, capsys):
         assert f"{option} requires hub:, a .tar or a folder" in capsys.readouterr().err
 
 
+def test_the_number_of_texts_of_an_untrusted_table_has_a_limit(tmp_path, capsys):
+    table = tmp_path / "rows.jsonl"
+    table.write_text(json.dumps({"predictions": "a", "references": ["b"] * 1_001}) + "\n")
+    assert main(["score", "bleu", str(table), "--untrusted"]) == 2
+    assert "`references` must have at most 1,000 texts per row, got 1,001 in row 0" in capsys.readouterr().err
+    assert main(["score", "bleu", str(table), "--untrusted", "--max-texts", "1001", "-q"]) == 0
+    assert main(["score", "bleu", str(table), "-q"]) == 0
+
+
 def test_only_the_rows_that_are_read_are_listed_of_an_archive(tmp_path, monkeypatch):
     monkeypatch.setattr(sources, "tar_rows", lambda file, limits, most_rows: (file, most_rows))
     given = {"revision": None, "split": None, "limits": RowLimits(), "skip": 3}

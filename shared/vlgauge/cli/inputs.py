@@ -25,6 +25,7 @@ _LIMITED = {
     "clip_bytes": "size of a video file in bytes",
     "pixels": "pixels per image",
     "characters": "characters per text",
+    "texts": "texts per cell",
     "run_bytes": "total size of all images and videos in bytes",
 }
 

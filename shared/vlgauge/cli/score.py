@@ -152,7 +152,8 @@ def run(options: argparse.Namespace) -> int:
     check_record_options(options, file)
     rows: Rows = []
     if source is None:
-        rows = scoring.join_annotations(read_rows(file, options.input_format, others=OTHER_SOURCES), options)
+        found = read_rows(file, options.input_format, others=OTHER_SOURCES, most_texts=how["limits"].texts)
+        rows = scoring.join_annotations(found, options)
     human = None
     if suite is not None:
         titles = {*(rows[0] if source is None else score_suite.columns_of_source(source))}
@@ -275,9 +276,11 @@ def select_rows(rows: Rows, metrics: Sequence[Metric], options: argparse.Namespa
     if options.revision is not None:
         raise UsageError(f"--revision requires a dataset of the Hub, got the file {file!r}")
     for limit in fields(RowLimits):
-        if getattr(options, f"max_{limit.name}") is not None:
+        is_of_tables = limit.name == "texts"
+        if getattr(options, f"max_{limit.name}") is not None and not (is_of_tables and options.untrusted):
             given = f"--max-{limit.name.replace('_', '-')}"
-            raise UsageError(f"{given} requires hub:, a .tar or a folder, whose rows it leaves out, got {file!r}")
+            hint = "; or pass --untrusted" if is_of_tables else ""
+            raise UsageError(f"{given} requires hub:, a .tar or a folder, whose rows it leaves out, got {file!r}{hint}")
     stop = None if options.limit is None else options.skip + options.limit
     if not (chosen := rows[options.skip : stop]):
         raise UsageError(f"--skip must be less than the number of rows, {len(rows)}, got {options.skip}")

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from vlgauge.core.files import FileLimitError
 from vlgauge.core.validation import check_int
 
 # Other limits of images and videos are `MAX_SIDE` in images/cells.py, `FORMATS` in images/headers.py, `MOST_FILE_BYTES`
@@ -30,6 +31,7 @@ class RowLimits:
         clip_bytes: Maximum size of a video file in bytes.
         pixels: Maximum number of pixels of an image, checked in its header.
         characters: Maximum number of characters of a text.
+        texts: Maximum number of texts of a cell, such as the references of an image or the sentences of a story.
         run_bytes: Maximum size in bytes of all images and videos of a run, which are stored until it is scored.
     """
 
@@ -37,9 +39,27 @@ class RowLimits:
     clip_bytes: int = 100_000_000
     pixels: int = MAX_PIXELS
     characters: int = 20_000
+    texts: int = 1_000
     run_bytes: int = 2**30
 
     def __post_init__(self) -> None:
         """Check that all limits are at least 1."""
         for name, value in vars(self).items():
             check_int(name, value, 1)
+
+
+def check_n_texts(place: str, n_texts: int, most: int, row: str = "") -> None:
+    """Check the number of texts of a cell.
+
+    Args:
+        place: Name of the column.
+        n_texts: Number of texts.
+        most: Maximum number of texts.
+        row: Position of the row, for messages about files.
+
+    Raises:
+        FileLimitError: If there are more texts.
+    """
+    if n_texts > most:
+        problem = f"must have at most {most:,} texts per row, got {n_texts:,}"
+        raise FileLimitError.about(place, f"{problem} in {row}" if row else problem)

@@ -12,12 +12,13 @@ from made_data_sets import COLOURS, archive, draw_png
 
 from vlgauge.api.row_sources import RowLimits, RowReader, grouped_files, guess_titles
 from vlgauge.api.row_sources.grouped_files import tar_rows
-from vlgauge.api.row_sources.tables import folder_rows, n_files_named
+from vlgauge.api.row_sources.tables import archive_rows, folder_rows, n_files_named
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import limits
 from vlgauge.families.base.columns import References, Text
 from vlgauge.families.base.video_columns import OneImage, Videos
 from vlgauge.inputs import archives
+from vlgauge.inputs.sandbox import use_sandbox
 
 COLUMNS = [Text("predictions"), OneImage("images"), References("references", optional=True)]
 MOST = RowLimits(picture_bytes=10_000)
@@ -384,3 +385,20 @@ def test_headers_that_lie_are_a_damaged_archive(tmp_path, headers):
     path.write_bytes(tar_header("a.txt") + headers + tar_header("c.txt") + bytes(1024))
     with pytest.raises(ValueError, match=r"FILE.*rows\.tar"):
         list(tar_rows(str(path), MOST).rows(["txt"]))
+
+
+def test_a_row_of_an_archive_has_few_texts(tmp_path):
+    members = []
+    for i, n_texts in enumerate((3, 4)):
+        rows = {"refs": ["a"] * n_texts}
+        members += [(f"{i}.png", draw_png("red")), (f"{i}.txt", b"A"), (f"{i}.json", json.dumps(rows).encode())]
+    source = tar_rows(archive(tmp_path / "rows.tar", members), RowLimits())
+    titles = {"predictions": ["txt"], "images": ["png"], "references": ["json.refs"]}
+    reader = RowReader(source, COLUMNS, titles, RowLimits(texts=3))
+    reader.read(100)
+    assert reader.ids == [0]
+    assert [one.reason for one in reader.left_out] == ["`references` must have at most 3 texts per row, got 4"]
+    table = json.dumps({"predictions": "a", "references": ["b"] * 4}).encode()
+    path = archive(tmp_path / "table.tar", [("rows.jsonl", table)])
+    with use_sandbox(), pytest.raises(UsageError, match=r"^`references`.*at most 3 texts per row, got 4 in row 0"):
+        archive_rows(path, RowLimits(texts=3))

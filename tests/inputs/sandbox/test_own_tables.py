@@ -64,3 +64,36 @@ def test_a_parquet_table_is_read_in_the_sandbox_either_way(tmp_path, monkeypatch
     for sandbox in (False, True):
         with use_sandbox(sandbox):
             assert read_rows(str(path)) == [{"a": "x", "b": [b"y"]}] * 10
+
+
+def write_table(path, rows):
+    if path.suffix == ".parquet":
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    elif path.suffix == ".csv":
+        cells = [[json.dumps(cell).replace('"', '""') for cell in row.values()] for row in rows]
+        lines = [",".join(rows[0]), *(",".join(f'"{cell}"' for cell in row) for row in cells)]
+        path.write_text("\n".join(lines))
+    else:
+        path.write_text("\n".join(map(json.dumps, rows)) if path.suffix == ".jsonl" else json.dumps(rows))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [("a.jsonl", "row 1"), ("a.json", "row 1"), ("a.parquet", "row 1"), ("a.csv", r"row 1 \(line 3\)")],
+)
+def test_a_cell_of_an_untrusted_table_has_few_texts(tmp_path, name, place):
+    path = write_table(tmp_path / name, [{"a": "x", "refs": ["y"] * n} for n in (1_000, 1_001)])
+    assert len(read_rows(path)) == 2
+    expected = rf"^`refs` must have at most 1,000 texts per row, got 1,001 in {place}$"
+    with use_sandbox():
+        with pytest.raises(ValueError, match=expected):
+            read_rows(path)
+        assert len(read_rows(path, most_texts=1_001)[1]["refs"]) == 1_001
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.parquet"])
+def test_an_untrusted_table_may_have_long_lists_of_numbers_and_images(tmp_path, name):
+    row = {"predictions": "x", "ratings": [0.5] * 1_001, "images": ["0.png"] * 1_001}
+    with use_sandbox():
+        assert read_rows(write_table(tmp_path / name, [row])) == [row]

@@ -14,7 +14,7 @@ from vlgauge.families.base.columns import Column, Images
 from vlgauge.families.base.video_columns import Videos
 from vlgauge.inputs.images.cells import check_image, short_cell
 from vlgauge.inputs.images.lazy_images import content_digest
-from vlgauge.inputs.limits import RowLimits
+from vlgauge.inputs.limits import RowLimits, check_n_texts
 from vlgauge.inputs.sandbox import use_sandbox
 from vlgauge.inputs.tables.files import AS_JSON, MEDIA_COLUMNS, NO_PYTHON_LIST, is_python_list, side_by_side
 from vlgauge.inputs.video.decoder import VideoSource
@@ -246,7 +246,7 @@ class RowReader:
 
 
 def check_cell(column: Column, cell: Any, place: str, limits: RowLimits, checked: CheckedFiles | None = None) -> Any:
-    """Check that a metric can score a cell: images and videos are readable and texts are short enough.
+    """Check that a metric can score a cell: images and videos are readable, and texts are few and short enough.
 
     Args:
         column: Column of the metric.
@@ -266,6 +266,8 @@ def check_cell(column: Column, cell: Any, place: str, limits: RowLimits, checked
         if column.optional:
             return None
         raise UsageError.about(place, "is required")
+    if isinstance(cell, list) and not isinstance(column, (Images, Videos)):
+        check_n_texts(place, len(cell), limits.texts)
     texts = list(cell.values()) if isinstance(cell, Mapping) else cell if isinstance(cell, list) else [cell]
     longest = max((len(text) for text in texts if isinstance(text, (str, list))), default=0)
     if longest > limits.characters:

@@ -196,7 +196,7 @@ def folder_rows(folder: str, limits: RowLimits) -> Source:
     files, origin = in_order(folder_files(Path(folder))), Origin(Path(folder).absolute().name)
     names = {one.name for one in files}
     if table := next((name for name in _FOLDER_TABLES if name in names), None):
-        return FolderTable(read_rows(str(Path(folder, table))), origin, files)
+        return FolderTable(read_rows(str(Path(folder, table)), most_texts=limits.texts), origin, files)
     return GroupedRows(origin, files, limits, at_first_dot=False)
 
 
@@ -222,7 +222,7 @@ def _rows_of(table: ArchiveFile, limits: RowLimits) -> Rows:
         path = Path(folder, f"table{Path(table.name).suffix.lower()}")
         path.write_bytes(table.content(limits.clip_bytes))
         try:
-            return read_rows(str(path))
+            return read_rows(str(path), most_texts=limits.texts)
         except UsageError as error:
             # Name the table by its path in the archive, which the user knows.
             raise error.with_message(str(error).replace(repr(str(path)), repr(table.name[-60:]))) from None

@@ -37,6 +37,7 @@ from vlgauge.core.files import (
 )
 from vlgauge.core.optional_dependencies import importing
 from vlgauge.core.validation import as_list, is_missing, warn
+from vlgauge.inputs.limits import RowLimits, check_n_texts
 from vlgauge.inputs.sandbox import MEGABYTE, is_sandboxed, run, use_sandbox
 from vlgauge.inputs.tables.caption_files import add_columns, rows_of_object
 from vlgauge.inputs.tables.parquet import parquet_rows
@@ -88,7 +89,14 @@ def row_place(row: Mapping[str, Any], number: int) -> str:
     return f"row {number} (line {row.line})" if isinstance(row, CsvRow) else f"row {number}"
 
 
-def read_rows(path: str, file_format: str | None = None, *, data: bytes | None = None, others: str = "") -> Rows:
+def read_rows(
+    path: str,
+    file_format: str | None = None,
+    *,
+    data: bytes | None = None,
+    others: str = "",
+    most_texts: int = RowLimits.texts,
+) -> Rows:
     """Read the rows of a file, or of standard input for ``"-"`` (JSONL by default).
 
     Args:
@@ -96,6 +104,7 @@ def read_rows(path: str, file_format: str | None = None, *, data: bytes | None =
         file_format: Format, if the extension does not determine it.
         data: Content of the file. None to read it.
         others: Other inputs that the caller accepts, as an end of the list of extensions in messages.
+        most_texts: Maximum number of texts of a cell, if the file is untrusted.
 
     Raises:
         ValueError: If the format is unknown, a line is malformed (the message names it), there are no rows, or the file
@@ -116,10 +125,13 @@ def read_rows(path: str, file_format: str | None = None, *, data: bytes | None =
     if chosen in _TRUSTED and is_sandboxed():
         raise UsageError(f"{name_of_rows()} must be CSV, JSON or Parquet if it is untrusted, got {path!r}")
     data = read_bytes(path, name_of_rows()) if data is None else data
-    if is_sandboxed() and chosen != "parquet":
-        rows = _read_sandboxed_rows(data, path, chosen)
+    if chosen == "parquet":
+        found = parquet_rows(data, name_of_rows(), path, most_texts=most_texts if is_sandboxed() else None)
+        rows = add_columns(found, has_lists=True)
+    elif is_sandboxed():
+        rows = _read_sandboxed_rows(data, path, chosen, most_texts)
     else:
-        rows = add_columns(READERS[chosen](data, path), has_lists=chosen == "parquet")
+        rows = add_columns(READERS[chosen](data, path))
     if not rows:
         raise UsageError(f"{name_of_rows()} must have at least one row, got none in {path!r}")
     return rows
@@ -135,7 +147,7 @@ _JSON_MEMORY = 192 * MEGABYTE
 
 
 def rows_of_file(
-    data: bytes, path: str, file_format: str, file_limits: Mapping[str, int]
+    data: bytes, path: str, file_format: str, file_limits: Mapping[str, int], most_texts: int
 ) -> Iterator[tuple[None, bytes]]:
     """Yield the rows of a table in chunks, as None and a JSON text.
 
@@ -146,12 +158,14 @@ def rows_of_file(
         path: Path of the file in messages.
         file_format: Format of the file.
         file_limits: Limits by name, for `vlgauge.core.files.limits`.
+        most_texts: Maximum number of texts of a cell.
 
     Raises:
         UsageError: If the file is not valid or exceeds a limit.
     """
     with limits(**file_limits), use_sandbox():
         rows = add_columns(READERS[file_format](data, path))
+    _check_texts(rows, most_texts)
     titles = list(rows[0]) if rows and file_format in _TITLED else None
     for start in range(0, len(rows), _ROWS_AT_A_TIME):
         some = rows[start : start + _ROWS_AT_A_TIME]
@@ -164,9 +178,19 @@ def rows_of_file(
 _TITLED = ("csv", "tsv", "txt")
 
 
-def _read_sandboxed_rows(data: bytes, path: str, file_format: str) -> Rows:
+def _check_texts(rows: Rows, most: int) -> None:
+    """Check the number of texts of each cell. Lists of numbers, such as ratings, and of images may be longer."""
+    for number, row in enumerate(rows):
+        for title, cell in row.items():
+            if isinstance(cell, list) and len(cell) > most and title not in MEDIA_COLUMNS:
+                n_texts = sum(not isinstance(one, (int, float)) for one in cell)
+                check_n_texts(f"{title:.{_SHOWN_CHARACTERS}}", n_texts, most, row_place(row, number))
+
+
+def _read_sandboxed_rows(data: bytes, path: str, file_format: str, most_texts: int) -> Rows:
     rows: Rows = []
-    settings = {"path": path, "file_format": file_format, "file_limits": vars(current_limits())}
+    file_limits = vars(current_limits())
+    settings = {"path": path, "file_format": file_format, "file_limits": file_limits, "most_texts": most_texts}
     most = _MOST_PER_BYTE * len(data) + _MOST_ANYWAY
     subject = f"{name_of_rows()}, {path!r},"
     for part in run("vlgauge.inputs.tables.files:rows_of_file", settings, data, subject=subject, most_bytes=most):

@@ -18,7 +18,9 @@ _MOST_METADATA = 32 * MEGABYTE
 _OVERHEAD = 16 * MEGABYTE  # schemas and padding of all batches
 
 
-def parquet_rows(data: bytes, name: str, got: object, *, form: str = "Parquet") -> list[dict[str, Any]]:
+def parquet_rows(
+    data: bytes, name: str, got: object, *, form: str = "Parquet", most_texts: int | None = None
+) -> list[dict[str, Any]]:
     """Return the rows of a Parquet file, or of an Arrow stream in the format of `datasets`, as cells by column name.
 
     Args:
@@ -26,12 +28,14 @@ def parquet_rows(data: bytes, name: str, got: object, *, form: str = "Parquet") 
         name: Name of the file in messages, such as ``"FILE"``.
         got: Path of the file, for messages.
         form: ``"Parquet"`` or ``"Arrow"``.
+        most_texts: Maximum number of texts of a cell. None for no limit.
 
     Raises:
         ValueError: If the file is not valid, is damaged, or has too many rows, values or bytes after decoding.
     """
     known, limit = current_limits(), limit_unpacked_size(len(data))
-    settings = {"form": form, "limit": limit, "max_rows": known.max_rows, "max_row": known.max_row}
+    settings: dict[str, Any] = {"form": form, "limit": limit, "max_rows": known.max_rows, "max_row": known.max_row}
+    settings["most_texts"] = most_texts
     with closing(_batches(data, name, got, settings)) as batches:
         return [row for batch in batches for row in objects(batch, name, got)]
 

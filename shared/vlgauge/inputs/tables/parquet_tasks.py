@@ -5,11 +5,14 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyarrow.types as kinds
 
 from vlgauge.core.errors import UsageError, convert_errors
 from vlgauge.core.files import FileLimitError, first_repeated, refuse
+from vlgauge.inputs.limits import check_n_texts
+from vlgauge.inputs.tables.files import MEDIA_COLUMNS
 
 _BATCH_ROWS, _BATCH_BYTES = 4096, 16 * 2**20
 _BYTES_PER_CHARACTER = 4
@@ -22,8 +25,8 @@ def batches(data: bytes, **settings: Any) -> Iterator[tuple[dict[str, Any], memo
 
     Args:
         data: Content of the file.
-        **settings: ``form`` ("Parquet" or "Arrow"), ``name`` and ``got`` for messages, and ``limit``, ``max_rows`` and
-            ``max_row``.
+        **settings: ``form`` ("Parquet" or "Arrow"), ``name`` and ``got`` for messages, and ``limit``, ``max_rows``,
+            ``max_row`` and ``most_texts``.
 
     Raises:
         UsageError: If the file is damaged or of another kind.
@@ -130,6 +133,8 @@ def _within(batches: Iterable[pa.RecordBatch], settings: dict[str, Any]) -> Iter
         if n_bytes > longest:
             _check_rows(batch, n_rows, longest, settings)
         batch.validate(full=True)  # strings may be invalid UTF-8
+        if settings["most_texts"] is not None:
+            _check_texts(batch, n_rows, settings["most_texts"])
         n_rows += len(batch)
         if n_rows > settings["max_rows"]:
             refuse(settings["name"], settings["max_rows"], "rows", "max_rows", settings["got"])
@@ -145,6 +150,17 @@ def _check_left(left: int, settings: dict[str, Any]) -> None:
     if left < 0:
         limit = settings["limit"]
         refuse(settings["name"], limit, "bytes when it is decompressed", "max_unpacked", settings["got"])
+
+
+def _check_texts(batch: pa.RecordBatch, n_before: int, most: int) -> None:
+    """Check the number of texts of each cell, as for other tables."""
+    for title, column in zip(batch.schema.names, batch.columns, strict=True):
+        kind = column.type
+        is_list = kinds.is_list(kind) or kinds.is_large_list(kind) or kinds.is_fixed_size_list(kind)
+        if is_list and not kinds.is_primitive(kind.value_type) and title not in MEDIA_COLUMNS:
+            lengths = pc.list_value_length(column)
+            longest = pc.max(lengths).as_py() or 0
+            check_n_texts(f"{title:.60}", longest, most, f"row {n_before + pc.index(lengths, longest).as_py()}")
 
 
 def _check_rows(batch: pa.RecordBatch, n_before: int, longest: int, settings: dict[str, Any]) -> None:
