@@ -21,6 +21,9 @@ MAX_FRAME_PIXELS = 9 * 2**20
 MAX_FRAMES = 2**20
 MAX_CLIP_PIXELS = 2**38
 
+# Maximum number of columns of an untrusted table. In Parquet, each field of a nested column counts.
+MAX_COLUMNS = 1_000
+
 
 @dataclass(frozen=True)
 class RowLimits:

@@ -97,3 +97,37 @@ def test_an_untrusted_table_may_have_long_lists_of_numbers_and_images(tmp_path, 
     row = {"predictions": "x", "ratings": [0.5] * 1_001, "images": ["0.png"] * 1_001}
     with use_sandbox():
         assert read_rows(write_table(tmp_path / name, [row])) == [row]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.json", "a.jsonl", "a.parquet", "nested.parquet"])
+def test_an_untrusted_table_has_few_columns(tmp_path, name):
+    path = tmp_path / name
+    for n_columns in (1_000, 1_001):
+        row = {f"c{i}": "x" for i in range(n_columns)}
+        if path.suffix in (".csv", ".tsv"):
+            separator = "," if name == "a.csv" else "\t"
+            path.write_text(f"{separator.join(row)}\n{separator.join(row.values())}\n")
+        else:
+            write_table(path, [{"nested": row}] if name.startswith("nested") else [row])
+        assert len(read_rows(str(path))) == 1
+        with use_sandbox():
+            if n_columns == 1_000:
+                assert len(read_rows(str(path))) == 1
+                continue
+            with pytest.raises(ValueError, match=rf"^FILE must have at most 1,000 columns, got more in '.*{name}'$"):
+                read_rows(str(path))
+
+
+def test_columns_of_any_row_count(tmp_path):
+    path = write_table(tmp_path / "a.jsonl", [{f"c{i}": "x"} for i in range(1_001)])
+    with use_sandbox(), pytest.raises(ValueError, match="at most 1,000 columns"):
+        read_rows(path)
+
+
+def test_names_and_metadata_of_untrusted_columns_are_short(tmp_path):
+    path = tmp_path / "a.parquet"
+    for field in (pa.field("c" * 2**20, pa.string()), pa.field("c", pa.string(), metadata={"a": "x" * 2**20})):
+        pq.write_table(pa.table([["x"]], schema=pa.schema([field])), path)
+        assert len(read_rows(str(path))) == 1
+        with use_sandbox(), pytest.raises(ValueError, match="at most 1,048,576 bytes of column names and metadata"):
+            read_rows(str(path))

@@ -16,7 +16,7 @@ from vlgauge.api.row_sources.source import CLIPS, Kind, Origin
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import current_limits, decode_text
 from vlgauge.inputs.archives import ArchiveFile, archive_files
-from vlgauge.inputs.limits import RowLimits
+from vlgauge.inputs.limits import MAX_COLUMNS, RowLimits
 from vlgauge.inputs.sandbox import MEGABYTE, run
 
 KEY = "__key__"
@@ -25,8 +25,8 @@ _IMAGES = ("jpg", "jpeg", "png", "webp", "bmp", "gif", "tif", "tiff", "ppm")
 _LOOK_AHEAD = 1000  # minimum number of files that are listed, for any number of rows
 _SHARE = 4  # a JSON file may use the memory limit of a table divided by this
 _ESCAPED = 6  # maximum number of characters of an escaped one
-# Maximum number of columns, and number and size of the JSON files from which they are inferred.
-_MOST_COLUMNS, _JSON_FILES, _JSON_BYTES = 1000, 1000, 2**24
+# Maximum number and size of the JSON files from which columns are inferred.
+_JSON_FILES, _JSON_BYTES = 1000, 2**24
 # Columns of the image or video of a row, if rows have them in files with different extensions.
 _ANY: Mapping[str, Sequence[str]] = {"image": _IMAGES, "video": CLIPS}
 _KINDS: Mapping[str, Kind] = {
@@ -119,10 +119,8 @@ class GroupedRows:
                 for title, kind in ({} if isinstance(cells, Exception) else cells).items():
                     if found.get(f"json.{title}", "other") == "other":  # such as an empty list
                         found[f"json.{title}"] = kind
-                if len(found) > _MOST_COLUMNS:
-                    raise UsageError(
-                        f"FILE must have at most {_MOST_COLUMNS:,} columns, got more in {one.name[-60:]!r}"
-                    )
+                if len(found) > MAX_COLUMNS:
+                    raise UsageError(f"FILE must have at most {MAX_COLUMNS:,} columns, got more in {one.name[-60:]!r}")
         for title, endings in _ANY.items():
             if len(found.keys() & {*endings}) > 1:
                 found[title] = _KINDS[endings[0]]
@@ -195,7 +193,7 @@ def _object(file: ArchiveFile, most_bytes: int, titles: Sequence[str] | None = N
     try:
         content = file.content(min(most_bytes, current_limits().max_row))
         limit = current_limits().max_unpacked // _SHARE
-        settings = {"name": file.name, "titles": titles, "most_titles": _MOST_COLUMNS + 1, "limit": limit}
+        settings = {"name": file.name, "titles": titles, "most_titles": MAX_COLUMNS + 1, "limit": limit}
         most = _ESCAPED * len(content) + MEGABYTE
         (part,) = run("vlgauge.inputs.archives:json_cells", settings, content, subject="`json`", most_bytes=most)
     except UsageError as error:

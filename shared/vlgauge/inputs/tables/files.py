@@ -37,7 +37,7 @@ from vlgauge.core.files import (
 )
 from vlgauge.core.optional_dependencies import importing
 from vlgauge.core.validation import as_list, is_missing, warn
-from vlgauge.inputs.limits import RowLimits, check_n_texts
+from vlgauge.inputs.limits import MAX_COLUMNS, RowLimits, check_n_texts
 from vlgauge.inputs.sandbox import MEGABYTE, is_sandboxed, run, use_sandbox
 from vlgauge.inputs.tables.caption_files import add_columns, rows_of_object
 from vlgauge.inputs.tables.parquet import parquet_rows
@@ -165,6 +165,7 @@ def rows_of_file(
     """
     with limits(**file_limits), use_sandbox():
         rows = add_columns(READERS[file_format](data, path))
+    _check_columns(rows, path)
     _check_texts(rows, most_texts)
     titles = list(rows[0]) if rows and file_format in _TITLED else None
     for start in range(0, len(rows), _ROWS_AT_A_TIME):
@@ -176,6 +177,14 @@ def rows_of_file(
 
 
 _TITLED = ("csv", "tsv", "txt")
+
+
+def _check_columns(rows: Rows, path: str) -> None:
+    columns: set[str] = set()
+    for row in rows:
+        columns.update(row)
+        if len(columns) > MAX_COLUMNS:
+            raise FileLimitError(f"{name_of_rows()} must have at most {MAX_COLUMNS:,} columns, got more in {path!r}")
 
 
 def _check_texts(rows: Rows, most: int) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import Limits, current_limits, limit_unpacked_size
+from vlgauge.inputs.sandbox.setting import is_sandboxed
 from vlgauge.inputs.sandbox.workers import MEGABYTE, MEMORY, MOST_SECONDS, SECONDS, run
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def parquet_rows(
     """
     known, limit = current_limits(), limit_unpacked_size(len(data))
     settings: dict[str, Any] = {"form": form, "limit": limit, "max_rows": known.max_rows, "max_row": known.max_row}
-    settings["most_texts"] = most_texts
+    settings |= {"most_texts": most_texts, "untrusted": is_sandboxed()}
     with closing(_batches(data, name, got, settings)) as batches:
         return [row for batch in batches for row in objects(batch, name, got)]
 

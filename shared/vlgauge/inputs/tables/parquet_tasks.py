@@ -11,11 +11,12 @@ import pyarrow.types as kinds
 
 from vlgauge.core.errors import UsageError, convert_errors
 from vlgauge.core.files import FileLimitError, first_repeated, refuse
-from vlgauge.inputs.limits import check_n_texts
+from vlgauge.inputs.limits import MAX_COLUMNS, check_n_texts
 from vlgauge.inputs.tables.files import MEDIA_COLUMNS
 
 _BATCH_ROWS, _BATCH_BYTES = 4096, 16 * 2**20
 _BYTES_PER_CHARACTER = 4
+_MOST_SCHEMA_BYTES = 2**20
 # Approximate overhead of a Python object in bytes: number, other value, decimal, list and dictionary.
 _NUMBER, _VALUE, _DECIMAL, _LIST, _OBJECT = 32, 64, 128, 88, 200
 
@@ -26,7 +27,7 @@ def batches(data: bytes, **settings: Any) -> Iterator[tuple[dict[str, Any], memo
     Args:
         data: Content of the file.
         **settings: ``form`` ("Parquet" or "Arrow"), ``name`` and ``got`` for messages, and ``limit``, ``max_rows``,
-            ``max_row`` and ``most_texts``.
+            ``max_row``, ``most_texts`` and ``untrusted``.
 
     Raises:
         UsageError: If the file is damaged or of another kind.
@@ -97,6 +98,8 @@ def _of_parquet(data: bytes, settings: dict[str, Any]) -> Iterator[pa.RecordBatc
     groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
     n_rows, n_bytes = file.metadata.num_rows, sum(group.total_byte_size for group in groups)
     at_a_time = max(1, min(_BATCH_ROWS, n_rows * _BATCH_BYTES // max(1, n_bytes)))
+    if settings.get("untrusted"):
+        _check_schema(file.schema_arrow, file.metadata.num_columns, settings)
     found = file.iter_batches(at_a_time, use_threads=False)
     if "max_rows" in settings:
         yield from _within(found, settings)
@@ -112,6 +115,8 @@ def _of_parquet(data: bytes, settings: dict[str, Any]) -> Iterator[pa.RecordBatc
 def _of_stream(data: bytes, settings: dict[str, Any]) -> Iterator[pa.RecordBatch]:
     with pa.ipc.open_stream(pa.py_buffer(data)) as stream:
         _check_titles(stream.schema)
+        if settings["untrusted"]:
+            _check_schema(stream.schema, len(stream.schema), settings)
         yield from _within(_small(stream), settings)
 
 
@@ -144,6 +149,18 @@ def _within(batches: Iterable[pa.RecordBatch], settings: dict[str, Any]) -> Iter
 def _check_titles(schema: pa.Schema) -> None:
     if (repeated := first_repeated(schema.names)) is not None:
         raise UsageError(f"the column {repeated!r} twice")
+
+
+def _check_schema(schema: pa.Schema, n_columns: int, settings: dict[str, Any]) -> None:
+    """Check the number of columns and the size of their names and metadata, which the main process also holds."""
+    for number, most, what in (
+        (n_columns, MAX_COLUMNS, "columns"),
+        (schema.remove_metadata().serialize().size, _MOST_SCHEMA_BYTES, "bytes of column names and metadata"),
+    ):
+        if number > most:
+            raise FileLimitError(
+                f"{settings['name']} must have at most {most:,} {what}, got more in {settings['got']!r}"
+            )
 
 
 def _check_left(left: int, settings: dict[str, Any]) -> None:
