@@ -153,3 +153,18 @@ def test_a_text_that_is_no_utf8_is_named():
     table = pa.table({"a": pa.Array.from_buffers(pa.string(), 1, [None, offsets, pa.py_buffer(b"\xff\xfe")])})
     with pytest.raises(UsageError, match=r"^FILE.*got 'x'.*UTF8"):
         parquet.parquet_rows(written(table), "FILE", "x")
+
+
+@pytest.mark.parametrize("form", ["Parquet", "Arrow"])
+def test_metadata_of_the_schema_stay_in_the_worker(form, monkeypatch):
+    table, file, received = pa.table({"a": ["x"]}).replace_schema_metadata({"b": "y" * 10**6}), io.BytesIO(), []
+    with pa.ipc.new_stream(file, table.schema) as stream:
+        stream.write_table(table)
+    batches_of = parquet.batches_of
+    monkeypatch.setattr(parquet, "batches_of", lambda content: received.append(len(content)) or batches_of(content))
+    data = written(table) if form == "Parquet" else file.getvalue()
+    assert parquet.parquet_rows(data, "FILE", "x", form=form) == [{"a": "x"}]
+    assert len(received) == 1
+    assert received[0] < 2_000
+    assert parquet.parquet_table(written(table), "FILE", "x", 10**7).schema.metadata == table.schema.metadata
+    assert parquet.parquet_metadata(written(table), "b", "FILE", "x") == b"y" * 10**6

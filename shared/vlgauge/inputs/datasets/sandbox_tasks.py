@@ -134,7 +134,7 @@ def rows(
                 (batch,) = table.slice(first, at_a_time).combine_chunks().to_batches()
                 if sum(map(python_bytes, batch.columns)) > _MOST_PYTHON_BYTES:
                     raise MemoryError
-                yield len(batch), arrow_stream(batch)
+                yield len(batch), arrow_stream(batch.replace_schema_metadata(None))
             left = None if left is None else left - len(table)
             if left == 0:
                 return

@@ -129,7 +129,7 @@ def _small(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _within(batches: Iterable[pa.RecordBatch], settings: dict[str, Any]) -> Iterator[pa.RecordBatch]:
-    """Yield batches as long as all of them are within the limits."""
+    """Yield batches without metadata of their schema, as long as all of them are within the limits."""
     left, n_rows, longest = settings["limit"], 0, _BYTES_PER_CHARACTER * settings["max_row"]
     for batch in batches:
         n_bytes = sum(map(python_bytes, batch.columns))
@@ -143,7 +143,7 @@ def _within(batches: Iterable[pa.RecordBatch], settings: dict[str, Any]) -> Iter
         n_rows += len(batch)
         if n_rows > settings["max_rows"]:
             refuse(settings["name"], settings["max_rows"], "rows", "max_rows", settings["got"])
-        yield batch
+        yield batch.replace_schema_metadata(None)
 
 
 def _check_titles(schema: pa.Schema) -> None:
