@@ -2,6 +2,7 @@
 
 import io
 import struct
+import threading
 import zlib
 from pathlib import Path
 
@@ -9,15 +10,17 @@ import av
 import numpy as np
 import pytest
 from PIL import Image
-from small_videos import write_video
+from small_videos import HEIGHT, WIDTH, levels, video_frames, write_video
 
 from vlgauge.core.errors import UsageError
+from vlgauge.core.lru_cache import LRUCache
 from vlgauge.inputs.images.cells import image_cell, image_head, open_image
+from vlgauge.inputs.images.large_images import keep_large_until_done
 from vlgauge.inputs.images.lazy_images import WholeImage
-from vlgauge.inputs.sandbox import use_sandbox
-from vlgauge.inputs.video import frames
+from vlgauge.inputs.sandbox import use_sandbox, workers
+from vlgauge.inputs.video import decoder, frames
 from vlgauge.inputs.video.cells import video_cell
-from vlgauge.inputs.video.decoder import decoded_frames
+from vlgauge.inputs.video.decoder import decoded_frames, sandboxed_frames
 from vlgauge.inputs.video.frames import video_images
 
 RANDOM = np.random.default_rng(3)
@@ -149,6 +152,7 @@ def test_nothing_is_decoded_here(monkeypatch):
 
 def frames_of(path, **segment):
     decoded_frames.clear()
+    sandboxed_frames.clear()
     (images,) = video_images([video_cell({"path": path, **segment}, "x")], n_frames=7)
     return [(one.key, one.open().tobytes()) for one in images]
 
@@ -164,8 +168,71 @@ def test_sandboxed_frames_are_the_frames(tmp_path, monkeypatch):
         with use_sandbox():
             assert frames_of(name, **segment) == direct
     with use_sandbox():
-        monkeypatch.setattr(decoded_frames, "most", 1)  # each has to be decoded again
+        monkeypatch.setattr(sandboxed_frames, "most", 1)  # each has to be decoded again
         assert frames_of(path) == frames_of(path)
+
+
+@pytest.fixture
+def tasks(monkeypatch):
+    """Number of tasks of workers that decode frames, and room for three frames."""
+    counts = {"run": 0, "stream": 0}
+
+    def count(kind, begin):
+        def counted(task, **settings):
+            counts[kind] += task.endswith("decode_frames")
+            return begin(task, **settings)
+
+        return counted
+
+    for kind in counts:
+        monkeypatch.setattr(decoder, kind, count(kind, getattr(decoder, kind)))
+    monkeypatch.setattr(decoder, "sandboxed_frames", LRUCache(3 * WIDTH * HEIGHT * 3, lambda frame: frame.nbytes))
+    return counts
+
+
+def test_frames_of_a_worker_cost_two_passes_and_little_memory(tmp_path, tasks):
+    path = write_video(tmp_path / "a.mp4", n_frames=31)
+    with use_sandbox():
+        images = video_frames(path, n_frames="all")
+        assert decoder.sandboxed_frames.total == decoder.sandboxed_frames.most
+        free = list(workers._free)
+        for index in range(31):
+            assert levels([images[index]]) == [index]
+            assert decoder.sandboxed_frames.total == max(0, 2 - index) * WIDTH * HEIGHT * 3
+    assert tasks == {"run": 1, "stream": 1}
+    assert set(workers._free) == set(free)  # a worker that returned its last frame is free again
+    assert decoder.SANDBOXED_STORE_BYTES <= 100 * 2**20
+
+
+def test_frames_of_ended_workers_are_decoded_again(tmp_path, tasks, monkeypatch):
+    monkeypatch.setattr(workers, "_MOST_STREAMS", 1)
+    with use_sandbox():
+        clips = [video_frames(write_video(tmp_path / f"{i}.mp4", n_frames=10 + i), n_frames="all") for i in range(2)]
+        for index in range(4, 7):
+            for images in clips:
+                assert levels([images[index]]) == [index]
+    assert tasks == {"run": 2, "stream": 6}
+
+
+@pytest.mark.parametrize("order", [range(11, -1, -1), [9, 3, 9, 4, 11, 10, 3]])
+def test_frames_of_a_worker_in_any_order(tmp_path, tasks, order):
+    path = write_video(tmp_path / "a.mp4", n_frames=12)
+    with use_sandbox():
+        images = video_frames(path, n_frames="all")
+        assert levels([images[index] for index in order]) == list(order)
+
+
+def test_large_frames_wait_for_each_other(tmp_path, monkeypatch):
+    first, second = video_frames(write_video(tmp_path / "a.mp4"), n_frames=2)
+    monkeypatch.setattr(decoder, "MAX_FRAME_PIXELS", 2 * WIDTH * HEIGHT)
+    is_open = threading.Event()
+    thread = threading.Thread(target=lambda: (second.open(), is_open.set()))
+    with keep_large_until_done():
+        first.open()
+        thread.start()
+        assert not is_open.wait(0.5)
+    assert is_open.wait(30)
+    thread.join()
 
 
 def test_no_clip_is_opened_here(tmp_path, monkeypatch):

@@ -1,15 +1,15 @@
 """Video files whose frames are counted without decoding, and decoded once in order up to the last selected frame.
 
-Decoded frames wait in one bounded cache until they are fetched, because all frames of many videos would not fit into
+Decoded frames wait in a bounded cache until they are fetched, because all frames of many videos would not fit into
 memory. An evicted frame is decoded again. If frames are fetched in ascending order, this costs one more pass over the
-file.
+file, in a worker too, which waits after each frame.
 """
 
 import hashlib
 import math
 import threading
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,9 +21,10 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.lru_cache import LRUCache
 from vlgauge.core.optional_dependencies import importing
 from vlgauge.inputs.images.cells import media_digest
+from vlgauge.inputs.images.large_images import decode_alone_if_large
 from vlgauge.inputs.images.sandboxed import check_file_size
 from vlgauge.inputs.limits import MAX_CLIP_PIXELS, MAX_FRAME_PIXELS, MAX_FRAMES
-from vlgauge.inputs.sandbox import MEGABYTE, Part, SandboxError, is_sandboxed, run
+from vlgauge.inputs.sandbox import MEGABYTE, EvictedError, Part, SandboxError, is_sandboxed, run, stream
 from vlgauge.inputs.sandbox.workers import MOST_SECONDS, SECONDS
 
 # Part of the key of every frame. Change it whenever the decoder or the rules below change.
@@ -33,6 +34,8 @@ DECODER = b"pyav-2"
 CONTAINERS = "mov,mp4,matroska,webm,avi,mpeg,mpegts,mpegvideo,m4v,h264,hevc,flv,ogg,asf,gif,ivf,yuv4mpegpipe,dv"
 
 STORE_BYTES = 256 * 2**20
+# Untrusted files may add 200 MB to the main process, including frames that are resized. Ten frames of 1920 x 1080 fit.
+SANDBOXED_STORE_BYTES = 96 * 2**20
 
 # Time of a worker. One second is enough for about 4 Mbit of a video with few changes, and for more of other videos.
 _BYTES_PER_SECOND = 500_000
@@ -43,6 +46,9 @@ COMPLETE = 0.9
 
 decoded_frames: LRUCache[bytes, np.ndarray] = LRUCache(STORE_BYTES, lambda frame: frame.nbytes)
 """Cache of decoded frames that were not fetched yet, by key."""
+
+sandboxed_frames: LRUCache[bytes, np.ndarray] = LRUCache(SANDBOXED_STORE_BYTES, lambda frame: frame.nbytes)
+"""Cache of frames that workers decoded."""
 
 
 class ChangedVideoError(UsageError):
@@ -108,7 +114,7 @@ class VideoSource:
             ValueError: If the file cannot be read, or has too many or too large frames.
         """
         if self.is_sandboxed:
-            (part,) = self._run("read_extent")
+            (part,) = run(most_bytes=MEGABYTE, **self._task("read_extent"))
             return Extent(**part.facts)
         end: float | None = None
         count = cut = 0
@@ -159,40 +165,47 @@ class VideoSource:
         Args:
             wanted: Indices of frames, which may change before a frame is reached, except in a sandbox.
             last: Index of the last frame to decode.
-            room: Maximum size in bytes, after which frames are decoded but not returned.
+            room: Maximum total size in bytes. Frames that exceed it are decoded but not returned. Without a limit, a
+                worker waits while a frame is consumed.
 
         Yields:
             Index of a decoded frame, and None. After that, index and pixels of the same frame if it is wanted, upright
-            RGB of shape ``(height, width, 3)``. In a sandbox, None only for the last decoded frame, and the iterator
-            must be consumed completely.
+            RGB of shape ``(height, width, 3)``. In a sandbox, None only for the last decoded frame, and with `room` the
+            iterator must be consumed completely.
 
         Raises:
             ValueError: If the file changed, cannot be decoded, or has too many pixels.
+            EvictedError: If a worker waited too long without `room`.
         """
         if self.is_sandboxed:
-            how = {"indices": sorted(wanted), "room": room}
-            for (index, *shape), body in self._run("decode_frames", int(room) + 3 * MAX_FRAME_PIXELS, **how):
+            for (index, *shape), body in self._decode_in_worker(sorted(wanted), room):
                 yield index, np.frombuffer(body, np.uint8).reshape(shape) if body else None
             return
         for index, frame in self.frames():
             yield index, None
-            if index in wanted and room > 0:
+            if index in wanted and (n_bytes := 3 * frame.width * frame.height) <= room:
                 with self.readable():
                     pixels = upright_pixels(frame, self.place)
-                room -= pixels.nbytes
+                room -= n_bytes
                 yield index, pixels
+                del pixels  # not needed while the next frame is decoded
             if index == last:
                 return
 
-    def _run(self, task: str, most_bytes: int = 0, **settings: Any) -> Iterator[Part]:
+    def _decode_in_worker(self, indices: list[int], room: float) -> Iterator[Part]:
+        if math.isinf(room):
+            return stream(most_bytes=3 * MAX_FRAME_PIXELS + MEGABYTE, **self._task("decode_frames", indices=indices))
+        return run(most_bytes=int(room) + MEGABYTE, **self._task("decode_frames", indices=indices, room=room))
+
+    def _task(self, function: str, **settings: Any) -> dict[str, Any]:
+        """Return the arguments of a task that reads this file."""
         n_bytes = check_file_size(self.path, self.place)
-        return run(
-            f"{__name__}:{task}",
-            {"place": self.place, "path": self.path, "digest": self.digest.hex(), **settings},
-            subject=f"`{self.place}`",
-            most_bytes=most_bytes + MEGABYTE,
-            seconds=min(SECONDS + n_bytes / _BYTES_PER_SECOND, MOST_SECONDS),
-        )
+        return {
+            "task": f"{__name__}:{function}",
+            "settings": {"place": self.place, "path": self.path, "digest": self.digest.hex(), **settings},
+            "subject": f"`{self.place}`",
+            "seconds": min(SECONDS + n_bytes / _BYTES_PER_SECOND, MOST_SECONDS),
+        }
 
     def check_pixels(self, n_pixels: int) -> None:
         """Check that the number of pixels to decode is within the limit.
@@ -259,7 +272,7 @@ def read_extent(content: bytes, path: str, place: str, digest: str) -> Iterator[
 
 
 def decode_frames(
-    content: bytes, path: str, place: str, digest: str, *, indices: list[int], room: float
+    content: bytes, path: str, place: str, digest: str, *, indices: list[int], room: float = math.inf
 ) -> Iterator[tuple[tuple[int, ...], bytes | memoryview]]:
     """Decode some frames and yield index, shape and pixels of each, then the index of the last decoded frame.
 
@@ -300,10 +313,12 @@ class ChosenFrames:
 
     def __init__(self, source: VideoSource, indices: Sequence[int]) -> None:
         self.source = source
+        self._store = sandboxed_frames if source.is_sandboxed else decoded_frames
         self._wanted = set(indices)
         self._last = indices[-1] if indices else -1
         self._cursor: Iterator[tuple[int, npt.NDArray[np.uint8] | None]] = iter(())
         self._n_decoded = 0
+        self._coming: set[int] = set()  # frames that the cursor yields
         self._lock = threading.Lock()
 
     def decode_all(self) -> tuple[int, bool]:
@@ -318,7 +333,7 @@ class ChosenFrames:
         """
         count = 0
         try:
-            for index, pixels in self.source.selected_frames(self._wanted, self._last, decoded_frames.most):
+            for index, pixels in self.source.selected_frames(self._wanted, self._last, self._store.most):
                 count = index + 1
                 self._keep(index, pixels)
         except (SandboxError, ChangedVideoError):
@@ -334,23 +349,26 @@ class ChosenFrames:
             ValueError: If the frame cannot be decoded.
         """
         with self._lock:
-            pixels = decoded_frames.pop(self.source.key(index))
+            pixels = self._store.pop(self.source.key(index))
             if pixels is None:
                 pixels = self._decode_to(index)
             self._wanted.discard(index)
-        return Image.fromarray(pixels)
+            # Hold few of the largest frames until they are resized.
+            with decode_alone_if_large(pixels.nbytes, 3 * MAX_FRAME_PIXELS):
+                return Image.fromarray(pixels)
 
     def _decode_to(self, index: int) -> npt.NDArray[np.uint8]:
-        """Decode up to a frame, continuing or restarting, cache selected frames on the way, and return the frame.
-
-        A worker cannot continue, so it returns all later frames that fit into the cache.
-        """
+        """Decode up to a frame, continuing or restarting, cache selected frames on the way, and return the frame."""
         self._wanted.add(index)
-        if self.source.is_sandboxed:
-            later = [one for one in self._wanted if one >= index]
-            self._cursor = self.source.selected_frames(later, self._last, decoded_frames.most)
-        elif not 0 < self._n_decoded <= index:
-            self._cursor = self.source.selected_frames(self._wanted, self._last)
+        while True:
+            with suppress(EvictedError):  # the worker was ended in favor of others, so decode from the start
+                return self._continue_to(index)
+
+    def _continue_to(self, index: int) -> npt.NDArray[np.uint8]:
+        if index not in self._coming or not 0 < self._n_decoded <= index:
+            # A worker does not see later changes of this set.
+            self._coming = set(self._wanted) if self.source.is_sandboxed else self._wanted
+            self._cursor = self.source.selected_frames(self._coming, self._last)
         cursor, self._cursor, self._n_decoded = self._cursor, iter(()), 0
         n_decoded, found = 0, None
         try:
@@ -360,11 +378,12 @@ class ChosenFrames:
                     self._keep(position, pixels)
                     continue
                 found = pixels  # not cached, so that later frames cannot evict it
-                if not self.source.is_sandboxed:
-                    if index < self._last:  # the file is not needed after the last frame
-                        self._cursor, self._n_decoded = cursor, n_decoded
-                    break
-        except ValueError:
+                if self.source.is_sandboxed and index == max(self._coming):
+                    continue  # a worker whose result is consumed completely can decode other files
+                if index < self._last:  # the file is not needed after the last frame
+                    self._cursor, self._n_decoded = cursor, n_decoded
+                break
+        except (ValueError, EvictedError):
             if found is None:
                 raise
         if found is None:
@@ -374,7 +393,7 @@ class ChosenFrames:
     def _keep(self, index: int, pixels: npt.NDArray[np.uint8] | None) -> None:
         """Cache a frame until it is fetched."""
         if pixels is not None:
-            decoded_frames.put(self.source.key(index), pixels)
+            self._store.put(self.source.key(index), pixels)
 
 
 def _get_stated_seconds(container: Any, stream: Any, start: float) -> float | None:
