@@ -115,7 +115,8 @@ def test_hostile_clips_are_left_out_and_nothing_of_them_is_opened(hub, within, c
     reasons = {one.id: one.reason for one in reader.left_out}
     own = "an image or video must be bytes or a file of the dataset itself, got another path or URL"
     assert [reasons.pop(number) for number in (1, 2)] == [own] * 2
-    for number in (3, 4, 5, 6):
+    assert reasons.pop(6) == "`videos` must be a video file, got 0 bytes, which is empty"
+    for number in (3, 4, 5):
         told = f"`videos` must be a readable video, got {len(cells[number]['bytes']):,} bytes (Invalid "
         assert reasons.pop(number).startswith(told)
     assert reasons.pop(7) == "`videos` must be a file of at most 60,000 bytes, got a larger one"
