@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from vlgauge.api.row_sources.guessing import KINDS
 from vlgauge.api.row_sources.source import Kind
 from vlgauge.families.base.columns import Column
-from vlgauge.inputs.tables.files import MEDIA_COLUMNS
+from vlgauge.inputs.datasets.kinds import MEDIA_COLUMNS
 from vlgauge_workbench.picker import TEMPLATES
 
 

@@ -13,6 +13,7 @@ from vlgauge.core.files import first_repeated
 from vlgauge.core.results import row_keys
 from vlgauge.core.validation import is_missing, short_repr, suggest_word, warn
 from vlgauge.families.set_sizes import sample_captions
+from vlgauge.inputs.datasets.kinds import MEDIA_COLUMNS
 from vlgauge.inputs.tables.files import (
     MissingColumnError,
     Rows,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from vlgauge.families.base.columns import Column
 
 COLUMNS = ("predictions", "references", "images", "videos", "styles")
-_SEEN = ("images", "videos")
 TEXT_WIDTH = 60
 
 Titles = Mapping[str, str | None]
@@ -152,7 +152,7 @@ def warn_of_repeated(ids: Sequence[Any], columns: Mapping[str, Sequence[Any] | N
             + ("" if grouped else f", and {together}")
         )
         return
-    for name in _SEEN:
+    for name in MEDIA_COLUMNS:
         counts = Counter(filter(None, map(_identify_media, columns.get(name) or ())))
         shared = sum(count for count in counts.values() if count > 1)
         if shared and not grouped:

@@ -13,7 +13,7 @@ from vlgauge.cli.outputs import write_json, write_result
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import STDIN
 from vlgauge.core.run_locks import exclusive_run
-from vlgauge.inputs.tables.files import MEDIA_COLUMNS
+from vlgauge.inputs.datasets.kinds import MEDIA_COLUMNS
 from vlgauge.leaderboard.run_files import columns_of
 
 SCORES, RESULT, PARTS = "scores.parquet", "result.json", "parts"

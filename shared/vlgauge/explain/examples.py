@@ -12,6 +12,7 @@ from vlgauge.core.catalog import metric_folder
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import DATA
 from vlgauge.core.validation import setting_names
+from vlgauge.inputs.datasets.kinds import MEDIA_COLUMNS
 
 from .explanation import Explanation
 from .folders import explanation_of
@@ -20,7 +21,6 @@ IMAGES = DATA / "examples"
 """Folder of the images and videos of examples."""
 
 ROLES = ("right", "subtle", "wrong", "missed")
-_FILES = ("images", "videos")
 _TEXTS = ("shows", "id", "title", "why")
 
 
@@ -70,7 +70,7 @@ def _example(row: Mapping[str, Any], place: str) -> Example:
     if row["shows"] not in ROLES:
         raise UsageError.about("shows", f"must be one of {', '.join(ROLES)}, got {row['shows']!r} in {place}")
     known = {*_TEXTS, "config", "demo"}
-    cells = {name: _locate(cell) if name in _FILES else cell for name, cell in row.items() if name not in known}
+    cells = {name: _locate(cell) if name in MEDIA_COLUMNS else cell for name, cell in row.items() if name not in known}
     texts = {name: row[name] for name in _TEXTS}
     return Example(cells=cells, config=row.get("config", ""), is_demo=bool(row.get("demo", False)), **texts)
 

@@ -29,8 +29,9 @@ from vlgauge.core.optional_dependencies import importing
 from vlgauge.core.progress import Progress, progress_bar
 from vlgauge.core.run_locks import exclusive_run
 from vlgauge.core.validation import check_float, check_int, short_repr
+from vlgauge.inputs.datasets.kinds import MEDIA_COLUMNS
 from vlgauge.inputs.sandbox import use_sandbox
-from vlgauge.inputs.tables.files import MEDIA_COLUMNS, READERS, make_paths_absolute, read_rows, take_column
+from vlgauge.inputs.tables.files import READERS, make_paths_absolute, read_rows, take_column
 from vlgauge.inputs.tables.parquet import parquet_table
 from vlgauge.integrations.batches import COUNTS, RowScorer, check_id, sort_ids
 from vlgauge.integrations.run_identity import contents_of

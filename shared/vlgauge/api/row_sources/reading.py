@@ -12,11 +12,12 @@ from vlgauge.core.errors import UsageError, is_of_item
 from vlgauge.core.validation import is_missing
 from vlgauge.families.base.columns import Column, Images
 from vlgauge.families.base.video_columns import Videos
+from vlgauge.inputs.datasets.kinds import MEDIA_COLUMNS
 from vlgauge.inputs.images.cells import check_image, short_cell
 from vlgauge.inputs.images.lazy_images import content_digest
 from vlgauge.inputs.limits import RowLimits, check_n_texts
 from vlgauge.inputs.sandbox import use_sandbox
-from vlgauge.inputs.tables.files import AS_JSON, MEDIA_COLUMNS, NO_PYTHON_LIST, is_python_list, side_by_side
+from vlgauge.inputs.tables.files import AS_JSON, NO_PYTHON_LIST, is_python_list, side_by_side
 from vlgauge.inputs.video.decoder import VideoSource
 from vlgauge.inputs.video.frames import check_video
 from vlgauge.stats.drawing import is_unlabeled

@@ -6,6 +6,9 @@ from typing import Any, Literal
 # Kind of a column, inferred from its type or its first cells.
 Kind = Literal["text", "texts", "image", "images", "video", "scores", "other"]
 
+# Columns of metrics whose cells are images or videos.
+MEDIA_COLUMNS = ("images", "videos")
+
 # File extensions of videos. A GIF counts as an image.
 CLIPS = ("mp4", "m4v", "webm", "mov", "avi", "mkv", "mpg", "mpeg")
 

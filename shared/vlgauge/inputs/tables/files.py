@@ -37,6 +37,7 @@ from vlgauge.core.files import (
 )
 from vlgauge.core.optional_dependencies import importing
 from vlgauge.core.validation import as_list, is_missing, warn
+from vlgauge.inputs.datasets.kinds import MEDIA_COLUMNS
 from vlgauge.inputs.limits import MAX_COLUMNS, RowLimits, check_n_texts
 from vlgauge.inputs.sandbox import MEGABYTE, is_sandboxed, run, use_sandbox
 from vlgauge.inputs.tables.caption_files import add_columns, rows_of_object
@@ -46,7 +47,6 @@ Rows = list[dict[str, Any]]
 
 FILE = "FILE"
 _CALLED: ContextVar[str] = ContextVar("_CALLED", default=FILE)
-MEDIA_COLUMNS = ("images", "videos")
 _SHEETS = ("xls", "xlsm", "ods")
 _SEPARATORS = {",": "commas", "\t": "tabs"}
 _SHOWN_COLUMNS, _SHOWN_CHARACTERS = 10, 60

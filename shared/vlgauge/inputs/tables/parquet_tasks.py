@@ -5,14 +5,13 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyarrow.types as kinds
 
 from vlgauge.core.errors import UsageError, convert_errors
 from vlgauge.core.files import FileLimitError, first_repeated, refuse
+from vlgauge.inputs.datasets.kinds import MEDIA_COLUMNS
 from vlgauge.inputs.limits import MAX_COLUMNS, check_n_texts
-from vlgauge.inputs.tables.files import MEDIA_COLUMNS
 
 _BATCH_ROWS, _BATCH_BYTES = 4096, 16 * 2**20
 _BYTES_PER_CHARACTER = 4
@@ -175,6 +174,8 @@ def _check_texts(batch: pa.RecordBatch, n_before: int, most: int) -> None:
         kind = column.type
         is_list = kinds.is_list(kind) or kinds.is_large_list(kind) or kinds.is_fixed_size_list(kind)
         if is_list and not kinds.is_primitive(kind.value_type) and title not in MEDIA_COLUMNS:
+            import pyarrow.compute as pc  # slow to import
+
             lengths = pc.list_value_length(column)
             longest = pc.max(lengths).as_py() or 0
             check_n_texts(f"{title:.60}", longest, most, f"row {n_before + pc.index(lengths, longest).as_py()}")
