@@ -50,6 +50,7 @@ def _receive_all(
     """Receive tasks, and end this process with its parent, even during a task."""
     code = 1
     try:
+        # Before a task arrives, but in this thread, because its stack and heap count.
         own_bytes = _address_space()
         while True:
             waiting.put((own_bytes, *receive(tasks)))
