@@ -65,4 +65,19 @@ def check_n_texts(place: str, n_texts: int, most: int, row: str = "") -> None:
     """
     if n_texts > most:
         problem = f"must have at most {most:,} texts per row, got {n_texts:,}"
-        raise FileLimitError.about(place, f"{problem} in {row}" if row else problem)
+        raise FileLimitError.about(f"{place:.60}", f"{problem} in {row}" if row else problem)
+
+
+def check_n_columns(name: str, n_columns: int, got: str) -> None:
+    """Check the number of columns of an untrusted table.
+
+    Args:
+        name: Name of the file in messages, such as ``"FILE"``.
+        n_columns: Number of columns.
+        got: Path of the file in messages.
+
+    Raises:
+        FileLimitError: If there are more than `MAX_COLUMNS`.
+    """
+    if n_columns > MAX_COLUMNS:
+        raise FileLimitError(f"{name} must have at most {MAX_COLUMNS:,} columns, got more in {got!r}")

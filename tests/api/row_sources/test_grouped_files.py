@@ -217,6 +217,7 @@ def test_columns_are_few_and_come_from_the_first_json_files(tmp_path, monkeypatc
     monkeypatch.setattr(grouped_files, "_JSON_BYTES", 50)
     assert list(tar_rows(path, MOST).kinds) == ["__key__", "json.a", "json.a0", "json.a1"]
     monkeypatch.setattr(grouped_files, "MAX_COLUMNS", 3)
+    monkeypatch.setattr("vlgauge.inputs.limits.MAX_COLUMNS", 3)
     with pytest.raises(UsageError, match=r"at most 3 columns, got more in '1\.json'"):
         tar_rows(path, MOST)
 

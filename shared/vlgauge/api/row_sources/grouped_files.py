@@ -16,7 +16,7 @@ from vlgauge.api.row_sources.source import CLIPS, Kind, Origin
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import current_limits, decode_text
 from vlgauge.inputs.archives import ArchiveFile, archive_files
-from vlgauge.inputs.limits import MAX_COLUMNS, RowLimits
+from vlgauge.inputs.limits import MAX_COLUMNS, RowLimits, check_n_columns
 from vlgauge.inputs.sandbox import MEGABYTE, run
 
 KEY = "__key__"
@@ -119,8 +119,7 @@ class GroupedRows:
                 for title, kind in ({} if isinstance(cells, Exception) else cells).items():
                     if found.get(f"json.{title}", "other") == "other":  # such as an empty list
                         found[f"json.{title}"] = kind
-                if len(found) > MAX_COLUMNS:
-                    raise UsageError(f"FILE must have at most {MAX_COLUMNS:,} columns, got more in {one.name[-60:]!r}")
+                check_n_columns("FILE", len(found), one.name[-60:])
         for title, endings in _ANY.items():
             if len(found.keys() & {*endings}) > 1:
                 found[title] = _KINDS[endings[0]]

@@ -38,7 +38,7 @@ from vlgauge.core.files import (
 from vlgauge.core.optional_dependencies import importing
 from vlgauge.core.validation import as_list, is_missing, warn
 from vlgauge.inputs.datasets.kinds import MEDIA_COLUMNS
-from vlgauge.inputs.limits import MAX_COLUMNS, RowLimits, check_n_texts
+from vlgauge.inputs.limits import RowLimits, check_n_columns, check_n_texts
 from vlgauge.inputs.sandbox import MEGABYTE, is_sandboxed, run, use_sandbox
 from vlgauge.inputs.tables.caption_files import add_columns, rows_of_object
 from vlgauge.inputs.tables.parquet import parquet_rows
@@ -183,8 +183,7 @@ def _check_columns(rows: Rows, path: str) -> None:
     columns: set[str] = set()
     for row in rows:
         columns.update(row)
-        if len(columns) > MAX_COLUMNS:
-            raise FileLimitError(f"{name_of_rows()} must have at most {MAX_COLUMNS:,} columns, got more in {path!r}")
+        check_n_columns(name_of_rows(), len(columns), path)
 
 
 def _check_texts(rows: Rows, most: int) -> None:
@@ -193,7 +192,7 @@ def _check_texts(rows: Rows, most: int) -> None:
         for title, cell in row.items():
             if isinstance(cell, list) and len(cell) > most and title not in MEDIA_COLUMNS:
                 n_texts = sum(not isinstance(one, (int, float)) for one in cell)
-                check_n_texts(f"{title:.{_SHOWN_CHARACTERS}}", n_texts, most, row_place(row, number))
+                check_n_texts(title, n_texts, most, row_place(row, number))
 
 
 def _read_sandboxed_rows(data: bytes, path: str, file_format: str, most_texts: int) -> Rows:

@@ -11,7 +11,7 @@ import pyarrow.types as kinds
 from vlgauge.core.errors import UsageError, convert_errors
 from vlgauge.core.files import FileLimitError, first_repeated, refuse
 from vlgauge.inputs.datasets.kinds import MEDIA_COLUMNS
-from vlgauge.inputs.limits import MAX_COLUMNS, check_n_texts
+from vlgauge.inputs.limits import check_n_columns, check_n_texts
 
 _BATCH_ROWS, _BATCH_BYTES = 4096, 16 * 2**20
 _BYTES_PER_CHARACTER = 4
@@ -152,14 +152,11 @@ def _check_titles(schema: pa.Schema) -> None:
 
 def _check_schema(schema: pa.Schema, n_columns: int, settings: dict[str, Any]) -> None:
     """Check the number of columns and the size of their names and metadata, which the main process also holds."""
-    for number, most, what in (
-        (n_columns, MAX_COLUMNS, "columns"),
-        (schema.remove_metadata().serialize().size, _MOST_SCHEMA_BYTES, "bytes of column names and metadata"),
-    ):
-        if number > most:
-            raise FileLimitError(
-                f"{settings['name']} must have at most {most:,} {what}, got more in {settings['got']!r}"
-            )
+    name, got = settings["name"], settings["got"]
+    check_n_columns(name, n_columns, got)
+    if schema.remove_metadata().serialize().size > _MOST_SCHEMA_BYTES:
+        what = "bytes of column names and metadata"
+        raise FileLimitError(f"{name} must have at most {_MOST_SCHEMA_BYTES:,} {what}, got more in {got!r}")
 
 
 def _check_left(left: int, settings: dict[str, Any]) -> None:
@@ -178,7 +175,7 @@ def _check_texts(batch: pa.RecordBatch, n_before: int, most: int) -> None:
 
             lengths = pc.list_value_length(column)
             longest = pc.max(lengths).as_py() or 0
-            check_n_texts(f"{title:.60}", longest, most, f"row {n_before + pc.index(lengths, longest).as_py()}")
+            check_n_texts(title, longest, most, f"row {n_before + pc.index(lengths, longest).as_py()}")
 
 
 def _check_rows(batch: pa.RecordBatch, n_before: int, longest: int, settings: dict[str, Any]) -> None:
