@@ -220,7 +220,7 @@ def prepare_metrics(
     profile: str | None = None,
     progress: bool | None = None,
 ) -> list[Metric]:
-    """Return the metrics, and load those that are passed by name.
+    """Return the metrics, and load metrics that are passed by name.
 
     Raises:
         ValueError: If no metric is passed, a metric is unknown or occurs twice, or a setting applies to none of them.

@@ -55,7 +55,7 @@ def add_shared(parser: argparse.ArgumentParser, *names: str, **changed: Any) -> 
     Args:
         parser: Parser of the command.
         *names: Names of the options in the namespace.
-        **changed: Arguments that differ from those of `_SHARED`, by name of the option. A string is the help text.
+        **changed: Arguments that replace arguments in `_SHARED`, by name of the option. A string is the help text.
     """
     for name in names:
         own = changed.get(name, {})

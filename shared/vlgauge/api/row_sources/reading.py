@@ -254,7 +254,7 @@ def check_cell(column: Column, cell: Any, place: str, limits: RowLimits, checked
         cell: Cell in the form that the metric accepts.
         place: Position of the cell, for error messages.
         limits: Limits of the content of a row.
-        checked: Results for images and videos of previous cells, to which those of this cell are added.
+        checked: Results for images and videos of previous cells. The results for this cell are added.
 
     Returns:
         The unchanged cell.

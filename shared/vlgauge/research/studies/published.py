@@ -100,7 +100,7 @@ def list_papers() -> dict[str, str]:
 
 
 def published_data(protocol: str) -> dict[str, Any]:
-    """Return the data of a protocol: ``files``, their published names, and ``source``, where they are published."""
+    """Return the data of a protocol: ``files``, their published names, and ``source``, a clause about their source."""
     return dict(_content()["protocols"][protocol])
 
 
