@@ -1,6 +1,7 @@
 """Datasets designed to crash their reader: a worker crashes, and this process reports it in one sentence."""
 
 import ast
+import gc
 import time
 from hashlib import sha1
 from pathlib import Path
@@ -90,6 +91,34 @@ def test_only_a_worker_names_what_loads_data_sets():
             if isinstance(name, str) and name.startswith("load_dataset"):
                 found.add(path.relative_to(rooms).as_posix())
     assert found == {"inputs/datasets/sandbox_tasks.py"}
+
+
+def test_garbage_is_collected_before_requests_and_not_during_them(monkeypatch):
+    events = []
+
+    class Stream:
+        def __init__(self):
+            self.own = self  # a cycle
+
+        def __del__(self):
+            events.append("collected")
+
+    class Api:
+        def __init__(self, token):
+            pass
+
+        def dataset_info(self, identity, revision):
+            events.append(gc.isenabled())
+
+    monkeypatch.setattr(sandbox_tasks, "HfApi", Api)
+    monkeypatch.setattr(sandbox_tasks, "shutil", SimpleNamespace(rmtree=lambda *_, **__: None))
+    monkeypatch.setattr(sandbox_tasks.fsspec, "register_implementation", lambda *_, **__: None)
+    Stream()
+    try:
+        sandbox_tasks._begin.__wrapped__("org/pictures", COMMITS[0], token=False)
+    finally:
+        gc.enable()
+    assert events == ["collected", False]
 
 
 @pytest.mark.streaming

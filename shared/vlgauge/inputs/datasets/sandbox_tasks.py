@@ -27,6 +27,7 @@ _BUILDERS = ("arrow", "csv", "imagefolder", "json", "parquet", "text", "videofol
 _PROTOCOLS = ("hf", "zip", "bz2", "gzip", "lz4", "xz", "zstd")
 _ROWS, _BYTES = 16, 8 * 2**20  # maximum of a part
 _MOST_PYTHON_BYTES = 2**27
+_COLLECTED = 64  # parts between two collections of garbage
 
 # Both would request servers other than the Hub.
 datasets.config.HF_UPDATE_DOWNLOAD_COUNTS = False
@@ -127,7 +128,9 @@ def rows(
         chosen = _open_split(**dataset, config=config)[1][split].select_columns(titles)
         chosen = chosen.skip(start) if start else chosen
         left = None if stop is None else stop - start
-        for whole in chosen.with_format("arrow").iter(batch_size=_ROWS):
+        for number, whole in enumerate(chosen.with_format("arrow").iter(batch_size=_ROWS)):
+            if number % _COLLECTED == 0:
+                gc.collect()
             table = whole.slice(0, left)
             at_a_time = max(1, len(table) * _BYTES // max(1, table.nbytes))
             for first in range(0, len(table), at_a_time):
@@ -153,6 +156,7 @@ def _configurations(identity: str, revision: str, token: str | bool) -> list[str
 def _open_split(identity: str, revision: str, token: str | bool, config: str | None) -> tuple[str, dict[str, Any]]:
     """Return the name of a configuration and its splits, undecoded, after checking that they may be opened."""
     _begin(identity, revision, token)
+    gc.collect()
     builder = datasets.load_dataset_builder(_path(identity), config, revision=revision, token=token)
     form = type(builder).__module__.rpartition(".")[2]
     if form not in _BUILDERS:
@@ -192,8 +196,10 @@ def _begin(identity: str, revision: str, token: str | bool) -> None:
     HfFileSystem.clear_instance_cache()
     shutil.rmtree(constants.HF_HOME, ignore_errors=True)
     _open_split.cache_clear()
-    # A stream of the previous dataset that is collected during a request would wait for the lock of httpx 0.28, which
-    # the request holds.
+    # A stream that is collected during a request would wait forever for the lock of httpx 0.28, which the request holds,
+    # so garbage is collected only between requests. What is left now was imported and is excluded from now on.
+    gc.disable()
     gc.collect()
+    gc.freeze()
     # `datasets` would report a failed request as a missing file.
     HfApi(token=token).dataset_info(identity, revision=revision)
