@@ -196,7 +196,7 @@ def _begin(identity: str, revision: str, token: str | bool) -> None:
     HfFileSystem.clear_instance_cache()
     shutil.rmtree(constants.HF_HOME, ignore_errors=True)
     _open_split.cache_clear()
-    # A stream that is collected during a request would wait forever for the lock of httpx 0.28, which the request holds,
+    # A stream that is collected during a request would wait forever for the lock of httpx 0.28, which it holds,
     # so garbage is collected only between requests. What is left now was imported and is excluded from now on.
     gc.disable()
     gc.collect()
