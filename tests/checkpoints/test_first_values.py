@@ -15,6 +15,17 @@ def test_nothing_is_drawn():
     assert torch.nn.init.normal_(torch.zeros(3)).all()
 
 
+def test_models_of_transformers_draw_nothing():
+    from transformers import BertConfig, BertModel
+
+    config = BertConfig(vocab_size=5, hidden_size=4, num_hidden_layers=1, num_attention_heads=1, intermediate_size=4)
+    with without_first_values():
+        before = torch.random.get_rng_state()
+        model = BertModel(config)
+        assert torch.equal(torch.random.get_rng_state(), before)
+    assert model.embeddings.LayerNorm.weight.tolist() == [1, 1, 1, 1]
+
+
 def test_tables_are_computed():
     with without_first_values():
         norm, mask = torch.nn.BatchNorm2d(3), torch.full((2, 2), 5.0).triu_(1)

@@ -19,13 +19,17 @@ def leave_empty(*more: Any) -> AbstractContextManager[Any]:
     from torch.nn import init
     from torch.overrides import TorchFunctionMode
 
-    # Tensor methods are not included, because some functions draw with them until all values are within bounds.
-    left = {init.kaiming_uniform_, init.normal_, init.uniform_, *more}
+    def drawing() -> set[Any]:
+        # Tensor methods are not included, because some functions draw with them until all values are within bounds.
+        return {init.kaiming_uniform_, init.normal_, init.uniform_}
+
+    left = {*drawing(), *more}
 
     class LeftEmpty(TorchFunctionMode):
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             named = kwargs or {}
-            if func in left:
+            # transformers replaces the functions of torch by its own ones while it builds a model.
+            if func in left or func in drawing():
                 return args[0] if args else named["tensor"]
             return func(*args, **named)
 
