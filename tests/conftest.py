@@ -27,6 +27,11 @@ from vlgauge.core.pool import pool
 
 # Before anything imports evaluate, which reads them once. One folder per worker process.
 _HOME = tempfile.mkdtemp(prefix="vlgauge-tests-")
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # The main process has set its folder. Reading the published paraphrases takes three seconds, so workers share them.
+    _paraphrases = Path(os.environ["VLGAUGE_HOME"], "paraphrases")
+    _paraphrases.mkdir(exist_ok=True)
+    Path(_HOME, "paraphrases").symlink_to(_paraphrases)
 os.environ.update(
     HF_EVALUATE_OFFLINE="1",
     HF_HUB_OFFLINE="1",
