@@ -16,7 +16,6 @@ from pathlib import Path
 
 import pytest
 from browser import browser
-from gradio_loops import collect_loops_of_gradio
 from packaging.version import Version
 from script_modules import script_module
 
@@ -118,11 +117,7 @@ def pytest_collection():
     try:
         return (yield)
     finally:
-        if "gradio" in sys.modules:
-            collect_loops_of_gradio()
-        else:
-            gc.collect()
-        gc.freeze()
+        gc.freeze()  # the little garbage, too, which takes a second to find
         gc.enable()
         gc.set_threshold(20_000, 20, 20)
         atexit.register(gc.unfreeze)  # otherwise extension modules report at exit that their types still exist
