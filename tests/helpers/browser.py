@@ -166,6 +166,16 @@ def watched(chromium, address, width, scheme="light"):
         page.goto("about:blank")
 
 
+def unfold(page, name, field):
+    """Open an accordion of Gradio, and wait until its fields keep what is typed.
+
+    Gradio 6.31 restores the values of the fields in the first frame after they appear.
+    """
+    page.get_by_role("button", name=name).click()
+    field.wait_for(state="attached")
+    field.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
 def check_layout(page, asked, path, *widths):
     """Check that a page has no horizontal scrolling, no external requests and no text below 12 px.
 

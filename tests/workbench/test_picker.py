@@ -6,7 +6,7 @@ import time
 from contextlib import contextmanager
 
 import pytest
-from browser import watched
+from browser import unfold, watched
 from folders import GOLDEN
 from gradio_loops import close_at_once, loops_of_gradio_left_open
 from hub_data_sets import TOKEN, Repository, hub_of_data_sets
@@ -174,8 +174,9 @@ def test_what_cannot_be_opened_is_told_and_a_token_opens_it(address, chromium):
             page.get_by_text(told).first.wait_for()
         score(page)
         page.get_by_text("must be opened, or a file uploaded, first").first.wait_for()
-        page.get_by_role("button", name="Token for gated and private datasets").click()
-        page.get_by_label("Your token").fill(TOKEN)
+        token = page.get_by_label("Your token")
+        unfold(page, "Token for gated and private datasets", token)
+        token.fill(TOKEN)
         opened(page, "org/gated")
         page.get_by_label("at most 200 here").fill("10000")
         score(page)
@@ -194,8 +195,9 @@ def test_what_cannot_be_opened_is_told_and_a_token_opens_it(address, chromium):
 def test_a_leaderboard_of_a_results_data_set(address, chromium):
     with tab(chromium, address) as page:
         page.get_by_role("tab", name="Leaderboard").click()
-        page.get_by_role("button", name="Your own results").click()
-        page.get_by_label("Results on the Hub").fill("org/results")
+        results = page.get_by_label("Results on the Hub")
+        unfold(page, "Your own results", results)
+        results.fill("org/results")
         page.get_by_role("button", name="Read", exact=True).click()
         page.get_by_text("accept the terms").first.wait_for()
         page.get_by_label("Token").fill(TOKEN)
