@@ -48,6 +48,7 @@ FAINT = (
     const text = walker.currentNode.textContent.trim(), element = walker.currentNode.parentElement;
     const box = element.getBoundingClientRect();
     if (!text || !box.width || !box.height || element.closest("style, script")) continue;
+    if (!element.checkVisibility({visibilityProperty: true})) continue;
     const ground = behind(element), color = numbers(getComputedStyle(element).color);
     let seen = color[3] ?? 1;
     for (let one = element; one && !one.matches(":disabled"); one = one.parentElement) {

@@ -155,6 +155,7 @@ def test_an_example_is_shown_by_a_click_and_copied(served, chromium):
         page.get_by_text("Copied").wait_for()
         copied = page.evaluate("navigator.clipboard.readText()")
         assert copied == f"{served}?metric=rovist_nr&example=wrong" == page.url
+        page.get_by_text("Copied").wait_for(state="hidden")  # texts that fade are faint
         check_looks(page, wide="dark", phone="light")
 
 
