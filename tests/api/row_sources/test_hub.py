@@ -17,7 +17,8 @@ from vlgauge.inputs.sandbox import workers
 
 pytestmark = pytest.mark.streaming
 
-# A worker ends with a stream that is left before its last row, and the next one imports for a second.
+# A worker ends with a stream that is left before its last row, and the next one imports for a second. The tests that
+# require a new worker are the first ones, so that they end few others.
 ALL = 100
 COLUMNS = [Text("predictions"), OneImage("images"), References("references", optional=True)]
 
@@ -32,17 +33,16 @@ def read(source, n, columns=COLUMNS, **options):
     return reader
 
 
-def test_rows_are_those_of_the_split_with_their_numbers(hub):
-    source = opened("org/pictures")
-    assert source.origin == Origin("org/pictures", "default", "test", COMMITS[0])
-    assert source.kinds == {"image": "image", "caption": "text", "refs": "texts"}
-    reader = read(source, 5, next_row=7)
-    assert reader.ids == [7, 8, 9, 10, 11]
-    assert reader.columns["predictions"] == [f"A {COLOURS[i % 6]} square." for i in reader.ids]
-    assert reader.columns["images"] == [draw_png(COLOURS[i % 6]) for i in reader.ids]
-    assert reader.columns["references"][0] == ["A green picture.", "All is green."]
-    reader.read(ALL)
-    assert (reader.is_done, reader.next_row, reader.left_out) == (True, N_ROWS, [])
+def test_a_hub_that_is_down_opens_no_data_set_with_an_unchecked_card(hub):
+    data_set = hub_rows.pin_dataset("org/lines")
+    stop_idle()
+    hub.is_down = True
+    try:
+        with pytest.raises(NetworkError):
+            hub_rows.HubRows(data_set, None, None)
+    finally:
+        hub.is_down = False
+    assert hub_rows.HubRows(data_set, None, None).kinds
 
 
 def test_what_was_read_is_kept_for_the_same_token_alone(hub):
@@ -54,6 +54,19 @@ def test_what_was_read_is_kept_for_the_same_token_alone(hub):
         hub_rows.HubRows(data_set, None, "test")
         asked.append(len(hub.asked))
     assert 0 == asked[1] < asked[0] == asked[2] < 12
+
+
+def test_rows_are_those_of_the_split_with_their_numbers(hub):
+    source = opened("org/pictures")
+    assert source.origin == Origin("org/pictures", "default", "test", COMMITS[0])
+    assert source.kinds == {"image": "image", "caption": "text", "refs": "texts"}
+    reader = read(source, 5, next_row=7)
+    assert reader.ids == [7, 8, 9, 10, 11]
+    assert reader.columns["predictions"] == [f"A {COLOURS[i % 6]} square." for i in reader.ids]
+    assert reader.columns["images"] == [draw_png(COLOURS[i % 6]) for i in reader.ids]
+    assert reader.columns["references"][0] == ["A green picture.", "All is green."]
+    reader.read(ALL)
+    assert (reader.is_done, reader.next_row, reader.left_out) == (True, N_ROWS, [])
 
 
 def test_a_reader_that_stops_at_a_row_leaves_its_worker_to_the_next_one(hub, monkeypatch):
@@ -105,7 +118,7 @@ def test_rows_without_features_have_columns_by_the_first_row(hub):
     source = opened("org/cells")
     assert source.kinds == {"caption": "text", "refs": "text"}
     columns = [Text("predictions"), References("references")]
-    reader = read(source, 2, columns)
+    reader = read(source, ALL, columns)
     assert (reader.ids, reader.columns["references"]) == ([0], ["A hound."])
     assert [(one.id, one.reason) for one in reader.left_out] == [(1, "`references` is required")]
 
@@ -220,7 +233,7 @@ def test_images_and_rows_have_limits(hub):
     reader = read(opened("org/pictures"), ALL, limits=RowLimits(pixels=63))
     assert "must have at most 63 pixels, got 8 x 8" in reader.left_out[0].reason
     with pytest.raises(ValueError, match=r"at most 100 bytes.*row 1"):
-        read(opened("org/pictures"), 3, limits=RowLimits(run_bytes=100))
+        read(opened("org/pictures"), 3, stop_row=3, limits=RowLimits(run_bytes=100))
 
 
 def test_a_hub_that_is_down_ends_the_run_and_leaves_no_row_out(hub):
@@ -236,18 +249,6 @@ def test_a_hub_that_is_down_ends_the_run_and_leaves_no_row_out(hub):
     assert (reader.next_row, reader.left_out) == (1, [])
     reader.read(9)
     assert (reader.ids, reader.left_out) == ([0, 1, 2], [])
-
-
-def test_a_hub_that_is_down_opens_no_data_set_with_an_unchecked_card(hub):
-    data_set = hub_rows.pin_dataset("org/lines")
-    stop_idle()
-    hub.is_down = True
-    try:
-        with pytest.raises(NetworkError):
-            hub_rows.HubRows(data_set, None, None)
-    finally:
-        hub.is_down = False
-    assert hub_rows.HubRows(data_set, None, None).kinds
 
 
 def test_an_image_that_is_not_there_is_told(hub):
@@ -273,6 +274,7 @@ def test_a_reader_goes_on_where_the_way_to_the_hub_broke(hub, monkeypatch):
         reader.read(10)
     assert reader.ids == [0, 1, 2]
     monkeypatch.setattr(source, "rows", rows)
+    reader.stop_row = 6
     reader.read(3)
     assert reader.ids == [0, 1, 2, 3, 4, 5]
     assert reader.columns["predictions"] == [f"A {colour} square." for colour in COLOURS]
