@@ -144,7 +144,8 @@ def test_a_reader_goes_on_where_its_stream_gave_way_to_others(hub, monkeypatch):
     sources = [hub_rows.HubRows(hub_rows.pin_dataset("org/pictures"), None, "test") for _ in range(2)]
     rows = [source.rows(["caption"]) for source in (sources[0], *sources)]
     first = [[next(one)["caption"] for _ in range(20)] for one in rows]
-    last = [[row["caption"] for row in one] for one in rows]
+    # The last stream first, so that the others are opened again in its worker.
+    last = [[row["caption"] for row in one] for one in reversed(rows)][::-1]
     assert len(workers._waiting) <= workers._MOST_STREAMS
     assert {len(one) + len(two) for one, two in zip(first, last, strict=True)} == {N_ROWS}
     assert [one + two for one, two in zip(first, last, strict=True)] == [first[0] + last[0]] * 3
