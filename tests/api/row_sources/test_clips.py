@@ -243,7 +243,7 @@ def test_all_clips_of_a_run_have_a_limit_and_a_full_disk_ends_it(hub, clips, mon
     cells = [{"bytes": clips["a.mp4"], "path": None}] * 3
     source = opened(hub, "org/manyclips", {"data/test-0.parquet": parquet_of_clips(cells, ["A clip."] * 3)})
     with pytest.raises(ValueError, match="row 2"):
-        read(source, limits=RowLimits(run_bytes=2 * len(clips["a.mp4"])))
+        read(source, stop_row=3, limits=RowLimits(run_bytes=2 * len(clips["a.mp4"])))
     gc.collect()
 
     def full(*given):
