@@ -127,15 +127,16 @@ def test_a_coefficient_alone():
 # -- intervals --------------------------------------------------------------------------------------------------------
 def test_intervals_of_few_rows_or_groups_are_marked():
     scores, ratings = drawn_scores(40, 5)
-    assert not agreement(scores[:20], ratings[:20]).is_of_few
-    assert agreement(scores[:19], ratings[:19]).is_of_few
-    found = agreement(scores, ratings, groups=[i // 3 for i in range(40)])
+    quick = {"coefficients": ["pearson"], "resamples": 1}
+    assert not agreement(scores[:20], ratings[:20], **quick).is_of_few
+    assert agreement(scores[:19], ratings[:19], **quick).is_of_few
+    found = agreement(scores, ratings, groups=[i // 3 for i in range(40)], **quick)
     assert (found.n, found.n_units, found.is_of_few) == (40, 14, True)
 
 
 @pytest.mark.parametrize("ratings", [np.arange(300.0), np.arange(20.0), np.arange(40.0) // 10])
 def test_the_interval_of_tau_c_holds_perfect_agreement(ratings):
-    one = agreement(ratings, ratings).correlations["tau_c"]
+    one = agreement(ratings, ratings, coefficients=["tau_c"]).correlations["tau_c"]
     assert one.low < one.value <= one.high
 
 
