@@ -200,6 +200,11 @@ def metric_names() -> list[str]:
     return [name for name in sorted(os.listdir(root)) if os.path.isfile(f"{root}/{name}/{name}.py")]
 
 
+def _is_installed(name: str, root: Path) -> bool:
+    # Compare the exact spelling, because some file systems ignore case.
+    return name in os.listdir(root) and os.path.isfile(f"{root}/{name}/{name}.py")
+
+
 def metric_folder(name: str, argument: str = "name") -> Path:
     """Return the folder of a metric, in the form that `evaluate.load` accepts.
 
@@ -211,8 +216,7 @@ def metric_folder(name: str, argument: str = "name") -> Path:
         ValueError: If there is no such metric. The message lists the installed metrics.
     """
     root = metrics_root()
-    # Compare the exact spelling, because some file systems ignore case.
-    if name in os.listdir(root) and (root / name / f"{name}.py").is_file():
+    if _is_installed(name, root):
         return root / name
     if name in SUITES:
         raise UsageError(
@@ -242,12 +246,13 @@ def metric_of_score(name: str) -> str:
     Raises:
         ValueError: If no metric has a score with this name.
     """
-    names = metric_names()
+    root = metrics_root()
     plain = name.removeprefix(WITH_REFERENCES) if isinstance(name, str) else name
-    if name in names or plain not in names:
-        owners = [one for one in names if name == one or str(name).startswith(f"{one}_")]
-        return max(owners, key=len) if owners else metric_folder(name).name
-    return plain
+    for one in (name, plain):
+        if _is_installed(one, root):
+            return one
+    owners = [one for one in metric_names() if str(name).startswith(f"{one}_")]
+    return max(owners, key=len) if owners else metric_folder(name).name
 
 
 def is_score(name: str) -> bool:
