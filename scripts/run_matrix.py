@@ -43,14 +43,18 @@ def covering_runs(factors: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
     result is the shortest list of 50 seeded attempts.
     """
     candidates = [dict(zip(factors, values, strict=True)) for values in product(*factors.values())]
-    pairs = [{frozenset(pair) for pair in combinations(run.items(), 2)} for run in candidates]
+    bits: dict[object, int] = {}  # one per pair
+    pairs = [
+        sum(1 << bits.setdefault(frozenset(pair), len(bits)) for pair in combinations(run.items(), 2))
+        for run in candidates
+    ]
     lists = []
     for seed in range(50):
         order = random.Random(seed).sample(range(len(candidates)), len(candidates))
-        missing, chosen = set().union(*pairs), []
+        missing, chosen = (1 << len(bits)) - 1, []
         while missing:
-            chosen.append(max(order, key=lambda index: len(pairs[index] & missing)))
-            missing -= pairs[chosen[-1]]
+            chosen.append(max(order, key=lambda index: (pairs[index] & missing).bit_count()))
+            missing &= ~pairs[chosen[-1]]
         lists.append(chosen)
     return [candidates[index] for index in min(lists, key=len)]
 
