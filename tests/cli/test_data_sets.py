@@ -13,7 +13,7 @@ from dataclasses import fields
 
 import pytest
 from folders import EXAMPLES
-from hub_data_sets import Repository, hub_of_data_sets
+from hub_data_sets import Repository, commit_of, hub_of_data_sets
 from made_data_sets import COLOURS, COMMITS, archive, draw_png, parquet_of_clips, repositories
 
 import vlgauge
@@ -171,7 +171,7 @@ def test_clips_of_a_data_set_and_an_archive_are_scored_as_those_of_files(hub, tm
     rows = [("A star moves.", clip.read_bytes()), ("Nothing.", b"no clip")]
     cells = [{"bytes": content, "path": None} for _, content in rows]
     made = {"data/test-0.parquet": parquet_of_clips(cells, [caption for caption, _ in rows])}
-    hub.repositories["org/clips"] = Repository({COMMITS[0]: made})
+    hub.repositories["org/clips"] = Repository({commit_of(made): made})
     members = [
         (f"{i}.{ending}", content)
         for i, (caption, clip_bytes) in enumerate(rows)

@@ -12,9 +12,17 @@ from local_hub import be_online, serve
 TOKEN = "hf_visitor"
 
 
+def commit_of(files):
+    """Return an id for a commit of these files alone, because workers keep the files of a commit."""
+    return sha1(repr(sorted(files.items())).encode()).hexdigest()
+
+
 @dataclass
 class Repository:
-    """Files keyed by path for each commit. The last commit is "main"."""
+    """Files keyed by path for each commit. The last commit is "main".
+
+    The files of a commit must not change during a test run, because workers keep them.
+    """
 
     commits: dict[str, dict[str, bytes]]
     gated: bool = False

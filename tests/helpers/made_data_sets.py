@@ -5,11 +5,12 @@ import json
 import struct
 import tarfile
 import zlib
+from hashlib import sha1
 
 import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
-from hub_data_sets import Repository
+from hub_data_sets import Repository, commit_of
 from PIL import Image
 
 COLOURS = ("red", "green", "blue", "yellow", "black", "white")
@@ -97,19 +98,24 @@ def archive(path, members):
     return str(path)
 
 
+def _hostile_commit(address):
+    """Return the commit of the rows of `hostile_rows`, which contain the address."""
+    return sha1(address.encode()).hexdigest()
+
+
 def hostile_rows(address):
     """Return pairs (image, caption), of which only the first and the last are valid.
 
     The server at `address` must not receive a request.
     """
-    right = {"bytes": draw_png("red"), "path": "red.png"}
+    commit, right = _hostile_commit(address), {"bytes": draw_png("red"), "path": "red.png"}
     return [
         (right, "A red square."),
         ({"bytes": None, "path": "/etc/hostname"}, "The name of this machine."),
         ({"bytes": None, "path": f"{address}/inside.png"}, "What the network has within."),
         ({"bytes": None, "path": "file:///etc/hostname"}, "A file by its address."),
         ({"bytes": None, "path": "data/test-0.parquet"}, "A relative path."),
-        ({"bytes": None, "path": f"hf://datasets/org/hostile@{COMMITS[0]}/../../org/private@main/x.png"}, "A way out."),
+        ({"bytes": None, "path": f"hf://datasets/org/hostile@{commit}/../../org/private@main/x.png"}, "A way out."),
         ({"bytes": None, "path": f"zip://a.png::{address}/inside.zip"}, "An archive elsewhere."),
         ({"bytes": endless_image(), "path": None}, "A billion pixels."),
         ({"bytes": b"GIF89a", "path": None}, "A picture cut short."),
@@ -139,7 +145,7 @@ def repositories(address):
     named = [{"file_name": f"{colour}.png", "text": f"A {colour} square."} for colour in COLOURS[:3]]
     folder["test/metadata.jsonl"] = "".join(json.dumps(row) + "\n" for row in named).encode()
     lines = [{"id": f"s{i}", "story": ["A dog ran.", "A cat slept."], "note": None} for i in range(5)]
-    first = COMMITS[0]
+    first, elsewhere = COMMITS[0], card_of(f"{address}/inside.jsonl")
     return {
         "org/pictures": Repository({first: files()}),
         "org/folder": Repository({first: folder}),
@@ -148,8 +154,8 @@ def repositories(address):
         "org/gated": Repository({first: files()}, gated=True),
         "org/private": Repository({first: files()}, private=True),
         "org/scripted": Repository({first: {"scripted.py": b"raise SystemExit('code of others ran')\n"}}),
-        "org/hostile": Repository({first: hostile(address)}),
-        "org/elsewhere": Repository({first: card_of(f"{address}/inside.jsonl")}),
+        "org/hostile": Repository({_hostile_commit(address): hostile(address)}),
+        "org/elsewhere": Repository({commit_of(elsewhere): elsewhere}),
         "org/above": Repository({first: card_of("../../etc/passwd.txt")}),
         "org/server": Repository({first: card_of("/etc/*.txt")}),
         "org/broken": Repository({first: {"data/test-0.parquet": b"PAR1 and no more"}}),

@@ -15,7 +15,7 @@ from folders import EXAMPLES
 from gradio_client import handle_file
 from gradio_client.exceptions import AppError
 from gradio_loops import loops_of_gradio_left_open
-from hub_data_sets import TOKEN, Repository, hub_of_data_sets
+from hub_data_sets import TOKEN, Repository, commit_of, hub_of_data_sets
 from made_data_sets import COLOURS, COMMITS, N_ROWS, draw_png, hostile_rows, parquet_of_clips, repositories
 
 import vlgauge
@@ -215,8 +215,8 @@ def clips_of(hub, n):
     clip = (examples.IMAGES / "clip.mp4").read_bytes()
     cells = [{"bytes": clip, "path": "scene.mp4"}] * (n - 1) + [{"bytes": b"no clip", "path": "damaged.mp4"}]
     captions = [f"A star moves to the {side}." for side in ("left", "right", "top", "left")[:n]]
-    commit = f"{n:040x}"  # unique, because workers keep the files of a commit
-    hub.repositories["org/clips"] = Repository({commit: {"data/test-0.parquet": parquet_of_clips(cells, captions)}})
+    files = {"data/test-0.parquet": parquet_of_clips(cells, captions)}
+    hub.repositories["org/clips"] = Repository({commit_of(files): files})
     return clip, captions[:-1]
 
 

@@ -1,11 +1,10 @@
 """Known datasets: their split and columns are selected if they exist, and guessed as usual otherwise."""
 
 import json
-from hashlib import sha1
 
 import gradio as gr
 import pytest
-from hub_data_sets import Repository, hub_of_data_sets
+from hub_data_sets import Repository, commit_of, hub_of_data_sets
 
 from vlgauge.api.row_sources.hub import pin_dataset
 from vlgauge_workbench import data_set, presets, runs
@@ -28,8 +27,8 @@ def hub(tmp_path_factory):
 
 def chosen(hub, **row):
     """Return the split and the columns of predictions, references and ids when the known dataset is opened."""
-    commit = sha1(repr(row).encode()).hexdigest()  # unique, because workers keep the files of a commit
-    hub.repositories[KNOWN] = Repository({commit: files(**row)})
+    made = files(**row)
+    hub.repositories[KNOWN] = Repository({commit_of(made): made})
     split = data_set._splits_of(pin_dataset(KNOWN), "default").value
     source = runs.open_hub_rows(KNOWN, None, split, None, "", OWN_MACHINE)
     predictions, references, *_, name, _groups = data_set.guess_columns("rouge_l", "", source)[:-1]

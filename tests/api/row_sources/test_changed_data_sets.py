@@ -3,11 +3,10 @@
 import io
 import json
 import zipfile
-from hashlib import sha1
 
 import pytest
 from changed_files import check, read_changed, tar
-from hub_data_sets import Repository
+from hub_data_sets import Repository, commit_of
 from made_data_sets import coloured
 
 from vlgauge.api.row_sources import RowReader
@@ -65,8 +64,8 @@ def fuzz(hub, name, rounds, folder):
     path, data, others = FILES[name]
 
     def read(content):
-        commit = sha1(content).hexdigest()  # unique, because workers keep the files of a commit
-        hub.repositories["org/changed"] = Repository({commit: {path: content, **others}})
+        files = {path: content, **others}
+        hub.repositories["org/changed"] = Repository({commit_of(files): files})
         try:
             source = hub_rows.HubRows(hub_rows.pin_dataset("org/changed"), None, "test")
             texts = [title for title, kind in source.kinds.items() if kind == "text"]

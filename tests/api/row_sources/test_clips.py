@@ -7,8 +7,8 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hub_data_sets import Repository
-from made_data_sets import COMMITS, archive, draw_png, parquet_of_clips
+from hub_data_sets import Repository, commit_of
+from made_data_sets import archive, draw_png, parquet_of_clips
 from small_videos import write_video
 
 from vlgauge.api.row_sources import RowLimits, RowReader, check_cell, guess_titles, kept_files, reading
@@ -58,7 +58,7 @@ def contents(reader):
 
 
 def opened(hub, name, files):
-    hub.repositories[name] = Repository({COMMITS[0]: files})
+    hub.repositories[name] = Repository({commit_of(files): files})
     return HubRows(pin_dataset(name), None, "test")
 
 

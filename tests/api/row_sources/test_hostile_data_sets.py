@@ -3,7 +3,6 @@
 import ast
 import gc
 import time
-from hashlib import sha1
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from changed_files import resident
-from hub_data_sets import TOKEN, Repository
+from hub_data_sets import TOKEN, Repository, commit_of
 from made_data_sets import COMMITS, N_ROWS
 
 import vlgauge
@@ -58,7 +57,8 @@ def read(name, split=None):
 )
 def test_a_data_set_that_breaks_its_reader_costs_one_sentence(hub, tmp_path, monkeypatch, attack, seconds):
     monkeypatch.setitem(hub_rows._LIMITS, "seconds", seconds)
-    hub.repositories["org/hostile-one"] = Repository({COMMITS[0]: attack(tmp_path)})
+    files = attack(tmp_path)
+    hub.repositories["org/hostile-one"] = Repository({commit_of(files): files})
     begun, before = time.monotonic(), resident()
     with pytest.raises(ValueError, match=r"^`dataset` ") as told:
         read("org/hostile-one")
@@ -171,8 +171,7 @@ def test_no_card_makes_a_worker_send_a_request_to_another_server(hub, within, pa
     path = path.replace("ftp{}", address.replace("http", "ftp")).replace("{}", address)
     block = f"configs:\n- config_name: default\n  data_files:\n  - split: test\n    path: '{path}'\n"
     files = {name: card.format(block).encode(), "rows.jsonl": b'{"caption": "x"}\n'}
-    commit = sha1(repr((name, card[-40:], path)).encode()).hexdigest()
-    hub.repositories["org/elsewhere"] = Repository({commit: files})
+    hub.repositories["org/elsewhere"] = Repository({commit_of(files): files})
     with pytest.raises(ValueError, match=r"^`dataset` must have its data files in its repository, got "):
         read("org/elsewhere")
     assert asked == []

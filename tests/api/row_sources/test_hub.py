@@ -4,7 +4,7 @@ import builtins
 import os
 
 import pytest
-from hub_data_sets import TOKEN, Repository
+from hub_data_sets import TOKEN, Repository, commit_of
 from idle_workers import stop_idle
 from made_data_sets import COLOURS, COMMITS, N_ROWS, card_of, draw_png, files, hostile_rows
 
@@ -216,9 +216,17 @@ def test_hostile_rows_are_left_out_and_nothing_of_them_is_opened(hub, within, mo
 def test_a_file_that_a_card_names_outside_is_not_read(hub, within, tmp_path):
     secret = tmp_path / "secret.jsonl"
     secret.write_text('{"caption": "what nobody should see"}\n')
-    for path in (str(secret), secret.as_uri(), f"zip://*::{within[0]}/x.zip", "~/secret.jsonl", "a/../../secret.jsonl"):
-        hub.repositories["org/names"] = Repository({COMMITS[0]: card_of(path)})
-        with pytest.raises(ValueError, match=r"^`dataset`.*repository"):
+    for path, problem in (
+        (str(secret), "repository"),
+        (secret.as_uri(), "repository"),
+        (f"zip://*::{within[0]}/x.zip", "repository"),
+        # Both are searched in the dataset itself.
+        ("~/secret.jsonl", "must be readable"),
+        ("a/../../secret.jsonl", "must be readable"),
+    ):
+        named = card_of(path)
+        hub.repositories["org/names"] = Repository({commit_of(named): named})
+        with pytest.raises(ValueError, match=rf"^`dataset`.*{problem}"):
             opened("org/names")
     assert within[1] == []
 
