@@ -13,12 +13,12 @@ import vlgauge
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
-def serve(handler):
-    """Start a server on this machine, and return it with its URL. It checks for shutdown every 10 ms."""
+def serve(handler, *, seconds=0.01):
+    """Start a server on this machine, and return it with its URL. It checks for shutdown every 10 ms by default."""
     # Otherwise the body of a response waits 40 ms for the acknowledgment of its header, if a connection stays open.
     handler.disable_nagle_algorithm = True
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(seconds,), daemon=True).start()
     return server, f"http://127.0.0.1:{server.server_port}"
 
 
