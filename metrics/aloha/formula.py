@@ -14,7 +14,6 @@ from math import prod
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
 
 Floats = npt.NDArray[np.float64]
 Groups = Sequence[Sequence[str]]
@@ -54,6 +53,8 @@ def matches_of(candidate: Sequence[str], references: Sequence[str], similarity: 
     Returns:
         One match per object of the caption, in their order.
     """
+    from scipy.optimize import linear_sum_assignment  # slower to import than the rest of the metric
+
     if not candidate or not references:
         return [Match(one, None, 0.0) for one in candidate]
     table = np.asarray(similarity(candidate, references), dtype=np.float64)

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
 
 Floats = npt.NDArray[np.float64]
 Parts = tuple[str, ...]
@@ -96,6 +95,8 @@ def _greedy(fits: Sequence[Sequence[bool]]) -> list[tuple[int, int]]:
 
 def _most(fits: Sequence[Sequence[bool]]) -> list[tuple[int, int]]:
     """Find a matching with the maximum number of fitting pairs."""
+    from scipy.optimize import linear_sum_assignment  # slower to import than the rest of the metric
+
     if not fits or not fits[0]:
         return []
     table = np.array(fits, dtype=np.float64)

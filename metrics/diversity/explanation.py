@@ -8,7 +8,6 @@ from typing import Any
 from typing import TypeAlias
 
 import numpy as np
-from scipy.cluster import hierarchy
 
 from vlgauge.explain.explanation import Explanation
 from vlgauge.explain.marks import AGAINST, Mark, pieces_of_runs
@@ -80,6 +79,8 @@ class DiversityExplanation(Explanation):
 
 def groups_of(detail: Mapping[str, Any]) -> list[list[int]]:
     """Return groups of similar captions, the largest first, by average linkage of their CIDEr-D cosines."""
+    from scipy.cluster import hierarchy  # slower to import than the rest of the module
+
     kernel = np.array(detail["kernel"])
     scale = np.sqrt(np.diag(kernel))
     norms = np.outer(scale, scale)
