@@ -193,13 +193,13 @@ def _begin(identity: str, revision: str, token: str | bool) -> None:
     for name in {*fsspec.available_protocols(), *fsspec.registry}.difference(_PROTOCOLS):
         files = _ClosedLocalFiles if name in ("file", "local") else _ClosedFiles
         fsspec.register_implementation(name, files, clobber=True)
+    # A stream that is collected during a request would wait forever for the lock of httpx 0.28, which the request
+    # holds, so garbage is collected only between requests.
+    gc.disable()
+    # `datasets` would report a failed request as a missing file. If it fails, the previous dataset stays open.
+    HfApi(token=token).dataset_info(identity, revision=revision)
     HfFileSystem.clear_instance_cache()
     shutil.rmtree(constants.HF_HOME, ignore_errors=True)
     _open_split.cache_clear()
-    # A stream that is collected during a request would wait forever for the lock of httpx 0.28, which it holds,
-    # so garbage is collected only between requests. What is left now was imported and is excluded from now on.
-    gc.disable()
     gc.collect()
-    gc.freeze()
-    # `datasets` would report a failed request as a missing file.
-    HfApi(token=token).dataset_info(identity, revision=revision)
+    gc.freeze()  # what is left was imported
