@@ -52,9 +52,12 @@ _ENVIRONMENT = {
 _LOOPBACK = "127.0.0.1"
 # Ray replaces 127.0.0.1 with the network address unless this is set in its processes and at its import.
 _ON_LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
-# Ray Data starts 32 processes to read the footers of Parquet files, which one with its 128 threads reads sooner.
-_ONE_FOOTER_READER = {"RAY_DATA_PARQUET_FOOTER_NUM_ACTORS": "1"}
-_OWN_ENVIRONMENT = {**_ON_LOOPBACK, **_ONE_FOOTER_READER, "RAY_AUTH_MODE": "disabled"}
+_OWN_ENVIRONMENT = {
+    **_ON_LOOPBACK,
+    "RAY_AUTH_MODE": "disabled",
+    # Ray Data starts 32 processes to read the footers of Parquet files. One process with 128 threads is faster.
+    "RAY_DATA_PARQUET_FOOTER_NUM_ACTORS": "1",
+}
 
 
 class DeadWorkerError(UsageError, ChildProcessError):
