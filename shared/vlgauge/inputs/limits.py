@@ -6,8 +6,8 @@ from vlgauge.core.files import FileLimitError
 from vlgauge.core.validation import check_int
 
 # Other limits of images and videos are `MAX_SIDE` in images/cells.py, `FORMATS` in images/headers.py, `MOST_FILE_BYTES`
-# in images/sandboxed.py, memory and time in sandbox/workers.py, and those of the workbench in its app.py, hosting.py
-# and inputs.py. docs/howto/untrusted_files.md lists all of them. With `--untrusted` and in the workbench, decoders run
+# in images/sandboxed.py, and memory and time in sandbox/workers.py. The workbench has limits in app.py, hosting.py and
+# inputs.py. docs/howto/untrusted_files.md lists all of them. With `--untrusted` and in the workbench, decoders run
 # in a worker process, and a breakpoint in them does not reach your terminal.
 
 # Maximum number of pixels of an image. Decoding needs up to eight bytes per pixel: four for the image, and four for a

@@ -202,4 +202,4 @@ def _begin(identity: str, revision: str, token: str | bool) -> None:
     shutil.rmtree(constants.HF_HOME, ignore_errors=True)
     _open_split.cache_clear()
     gc.collect()
-    gc.freeze()  # what is left was imported
+    gc.freeze()  # later collections skip the imported objects

@@ -53,7 +53,7 @@ class PublishedRow:
         paper: Key of `list_papers`.
         table: Name such as "Table 1".
         protocol: Name of a protocol or of another check.
-        rules: Rules of the protocol, which must match those of our scores.
+        rules: Rules of the protocol, which must match the rules of our scores.
         row: Name of the row in the table.
         metric: Our family of scores. None if there is no such metric.
         backbone: Name of the CLIP backbone. None if there is none.
