@@ -196,13 +196,12 @@ def metrics_root() -> Path:
 
 def metric_names() -> list[str]:
     """Return the names of the installed metrics, sorted."""
-    root = metrics_root()
-    return [name for name in sorted(os.listdir(root)) if os.path.isfile(f"{root}/{name}/{name}.py")]
+    return list(_names_in(metrics_root()))
 
 
-def _is_installed(name: str, root: Path) -> bool:
-    # Compare the exact spelling, because some file systems ignore case.
-    return name in os.listdir(root) and os.path.isfile(f"{root}/{name}/{name}.py")
+@cache
+def _names_in(root: Path) -> tuple[str, ...]:
+    return tuple(name for name in sorted(os.listdir(root)) if os.path.isfile(f"{root}/{name}/{name}.py"))
 
 
 def metric_folder(name: str, argument: str = "name") -> Path:
@@ -216,7 +215,7 @@ def metric_folder(name: str, argument: str = "name") -> Path:
         ValueError: If there is no such metric. The message lists the installed metrics.
     """
     root = metrics_root()
-    if _is_installed(name, root):
+    if name in _names_in(root):
         return root / name
     if name in SUITES:
         raise UsageError(
@@ -249,7 +248,7 @@ def metric_of_score(name: str) -> str:
     root = metrics_root()
     plain = name.removeprefix(WITH_REFERENCES) if isinstance(name, str) else name
     for one in (name, plain):
-        if _is_installed(one, root):
+        if one in _names_in(root):
             return one
     owners = [one for one in metric_names() if str(name).startswith(f"{one}_")]
     return max(owners, key=len) if owners else metric_folder(name).name

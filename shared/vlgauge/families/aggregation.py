@@ -3,6 +3,8 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -70,14 +72,18 @@ class _InFolders(Mapping[str, CountBasedMetric]):
         return folder_module(name, "corpus_counts").COUNTED
 
     def __contains__(self, name: object) -> bool:
-        # Checked for every line of a file of records, whose names are untrusted.
-        return isinstance(name, str) and name.isidentifier() and (metrics_root() / name / "corpus_counts.py").is_file()
+        return name in _with_counts(metrics_root())
 
     def __iter__(self) -> Iterator[str]:
-        return iter([name for name in metric_names() if name in self])
+        return iter(_with_counts(metrics_root()))
 
     def __len__(self) -> int:
-        return len(list(iter(self)))
+        return len(_with_counts(metrics_root()))
+
+
+@cache
+def _with_counts(root: Path) -> tuple[str, ...]:
+    return tuple(name for name in metric_names() if (root / name / "corpus_counts.py").is_file())
 
 
 COUNTED: Mapping[str, CountBasedMetric] = _InFolders()
