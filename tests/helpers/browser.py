@@ -82,6 +82,8 @@ NAMELESS = """() => [...document.querySelectorAll("input, textarea, select, butt
   return box.width && box.height && !named && !one.innerText?.trim();
 }).map(one => one.outerHTML.slice(0, 120))"""
 
+# Commands of Chromium. The first has no windows, so its pages take less time.
+_COMMANDS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 # Disabled features of Chromium. The first two are lists under the address bar: invisible pages, which each context
 # renders in a process of their own (0.6 s). The others repeat Playwright's list, which an argument replaces.
 _DISABLED = (
@@ -96,7 +98,7 @@ _DISABLED = (
 def browser():
     """Start Chromium with Playwright. The test is skipped if either of them is missing."""
     api = pytest.importorskip("playwright.sync_api")
-    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    path = next(filter(None, map(shutil.which, _COMMANDS)), None)
     if path is None:
         pytest.skip("no Chromium is installed")
     with api.sync_playwright() as started:
