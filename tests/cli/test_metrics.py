@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 from cli_stories import error_of, record_of, write_files
 
-from vlgauge.api import columns
 from vlgauge.cli import main, scoring
-from vlgauge.families.base import metric
 from vlgauge.inputs.tables import files as tables
 
 TWO = ("onlystyle", "stylecider")
@@ -21,10 +19,6 @@ def files(tmp_path, monkeypatch):
     """The working folder with the two files."""
     monkeypatch.chdir(tmp_path)
     return write_files(tmp_path)
-
-
-def test_the_names_of_columns_are_those_of_the_project():
-    assert columns.COLUMNS == metric.PROJECT_COLUMNS
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from vlgauge.families.base import Metric
     from vlgauge.families.base.columns import Column
 
-COLUMNS = ("predictions", "references", "images", "videos", "styles")
 TEXT_WIDTH = 60
 
 Titles = Mapping[str, str | None]

@@ -7,7 +7,6 @@ from dataclasses import replace
 from os import PathLike, fspath
 from typing import Any
 
-from vlgauge.api.columns import COLUMNS
 from vlgauge.api.comparison import Comparison
 from vlgauge.api.computing import load_metrics
 from vlgauge.api.score import METRICS, Titles, get_ids, join_titles, prepare_metrics, read_annotations, split_metrics
@@ -23,6 +22,7 @@ from vlgauge.api.systems import (
 )
 from vlgauge.api.tables import check_rows_file, read_given_rows
 from vlgauge.core.catalog import metric_of_score
+from vlgauge.core.columns import COLUMNS
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import first_repeated
 from vlgauge.core.validation import with_argument_hints

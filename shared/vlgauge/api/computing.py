@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import vlgauge
-from vlgauge.api.columns import COLUMNS
 from vlgauge.checkpoints.preflight import look_for_all
+from vlgauge.core.columns import COLUMNS
 from vlgauge.core.errors import UsageError, as_option
 from vlgauge.inputs.tables.files import CsvRow, name_of_rows
 from vlgauge.inputs.text.ngrams import tokens_shared

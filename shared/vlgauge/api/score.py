@@ -8,7 +8,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from vlgauge.api.columns import COLUMNS, read_columns, row_groups, row_ids
+from vlgauge.api.columns import read_columns, row_groups, row_ids
 from vlgauge.api.computing import load_metrics
 from vlgauge.api.score_suite import (
     DISTANCE,
@@ -22,6 +22,7 @@ from vlgauge.api.scored import SelectedRows, score_columns
 from vlgauge.api.scores import Scores
 from vlgauge.api.tables import OTHER_SOURCES, TABLES, GivenTable, check_free_titles, check_rows_file, read_given_rows
 from vlgauge.core.catalog import metric_folder
+from vlgauge.core.columns import COLUMNS
 from vlgauge.core.errors import UsageError, UsageTypeError
 from vlgauge.core.files import first_repeated
 from vlgauge.core.results import row_keys

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from vlgauge.api.columns import COLUMNS, read_columns, row_ids
+from vlgauge.api.columns import read_columns, row_ids
 from vlgauge.api.computing import Settings, compute_all, load_metrics
 from vlgauge.cli.inputs import add_shared, at_least, declare, level, ratings_of
 from vlgauge.cli.outputs import check_target, print_result
 from vlgauge.cli.scoring import add_scoring, metric_list, name_list, settings_by_metric
 from vlgauge.core.catalog import direction_of, metric_names
+from vlgauge.core.columns import COLUMNS
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import first_repeated
 from vlgauge.core.results import plain, pvalue_text, row_keys

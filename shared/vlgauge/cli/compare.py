@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from vlgauge.api.columns import COLUMNS, row_ids, shorten
+from vlgauge.api.columns import row_ids, shorten
 from vlgauge.api.computing import Settings, load_metrics
 from vlgauge.api.score_suite import choose_compared, choose_metrics, find_suite
 from vlgauge.api.scored import SystemScores
@@ -23,6 +23,7 @@ from vlgauge.cli.drawing import check_figure_file, write_figure
 from vlgauge.cli.inputs import add_shared, declare, digits, scale
 from vlgauge.cli.outputs import check_report, check_target, write_json, write_output
 from vlgauge.core.catalog import metric_of_score
+from vlgauge.core.columns import COLUMNS
 from vlgauge.core.errors import UsageError
 from vlgauge.core.results import DIGITS, plain, row_keys, to_json
 from vlgauge.core.suites import SUITES

@@ -7,9 +7,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from vlgauge.api.columns import COLUMNS
 from vlgauge.cli.inputs import declare, is_source
 from vlgauge.cli.outputs import write_json, write_result
+from vlgauge.core.columns import COLUMNS
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import STDIN
 from vlgauge.core.run_locks import exclusive_run

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from vlgauge.api import score_suite
-from vlgauge.api.columns import COLUMNS, read_columns, row_groups, row_ids
+from vlgauge.api.columns import read_columns, row_groups, row_ids
 from vlgauge.api.computing import load_metrics
 from vlgauge.api.numbers import CONFIDENCE, summary
 from vlgauge.api.scored import SelectedRows, SystemScores, score_columns
@@ -22,6 +22,7 @@ from vlgauge.cli.drawing import check_figure_file, write_figure
 from vlgauge.cli.inputs import MOST_DIGITS, add_row_options, at_least, declare, digits, is_source, level, scale
 from vlgauge.cli.outputs import RESULT_ENDINGS, check_report, check_result_target, write_output, write_result
 from vlgauge.cli.record import add_record_options, check_record_options, record_results
+from vlgauge.core.columns import COLUMNS
 from vlgauge.core.errors import UsageError
 from vlgauge.core.results import DIGITS, format_value, to_cell, to_json, to_table
 from vlgauge.core.suites import SUITES

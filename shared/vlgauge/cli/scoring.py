@@ -5,10 +5,10 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
-from vlgauge.api.columns import COLUMNS
 from vlgauge.api.computing import Settings, load_metric
 from vlgauge.cli.inputs import SET_SOME, add_limits, add_shared, declare
 from vlgauge.core.catalog import metric_folder
+from vlgauge.core.columns import COLUMNS
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import first_repeated
 from vlgauge.core.suites import SUITES

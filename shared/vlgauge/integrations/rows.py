@@ -7,10 +7,10 @@ import datasets
 
 import vlgauge
 from vlgauge.core.catalog import metric_of_score
+from vlgauge.core.columns import COLUMNS
 from vlgauge.core.errors import UsageError, UsageTypeError
 from vlgauge.core.validation import nearest, rows_of, short_repr, warn
 from vlgauge.families.base import Captions, Metric, Story, Text
-from vlgauge.families.base.metric import PROJECT_COLUMNS
 from vlgauge.integrations.scalars import scalars
 
 
@@ -119,8 +119,8 @@ class RowMetrics:
 
     def _check_columns(self) -> None:
         for name in self.columns:
-            if name == "predictions" or name not in PROJECT_COLUMNS:
-                known = [column for column in PROJECT_COLUMNS if column != "predictions"]
+            if name == "predictions" or name not in COLUMNS:
+                known = [column for column in COLUMNS if column != "predictions"]
                 raise UsageError.about("columns", f"must name columns of metrics, got {name!r}", nearest(name, known))
         missing = [
             f"{column.name} ({metric.name})"

@@ -24,6 +24,7 @@ from vlgauge.core.catalog import (
     metric_facts,
     metric_names,
 )
+from vlgauge.core.columns import COLUMNS
 from vlgauge.core.errors import MissingExtraError, UsageError, UsageTypeError
 from vlgauge.core.progress import Progress, check_progress, progress_chosen
 from vlgauge.core.results import result_record
@@ -51,10 +52,7 @@ from vlgauge.version import __version__
 
 REPOSITORY = "https://github.com/vlgauge/vlgauge"
 
-# Names of all input columns. A metric ignores the columns that it does not use, so that `evaluate.combine` can pass the
-# same columns to different metrics.
-PROJECT_COLUMNS = ("predictions", "references", "images", "videos", "styles")
-_SINGULAR = {name.removesuffix("s"): name for name in PROJECT_COLUMNS}
+_SINGULAR = {name.removesuffix("s"): name for name in COLUMNS}
 
 
 # Settings that affect how a score is computed or which values are returned with it, but not the score itself. They are
@@ -553,7 +551,7 @@ class Metric(EvaluateAdapter, ABC):
         """Split keywords into the columns of this metric and other options, and drop columns of other metrics."""
         own = [column.name for column in self.columns]
         known = [name for name in inspect.signature(self._compute).parameters if name not in own]
-        options = {name: value for name, value in given.items() if name not in {*own, *PROJECT_COLUMNS}}
+        options = {name: value for name, value in given.items() if name not in {*own, *COLUMNS}}
         for name, value in options.items():
             if name not in known:
                 raise UsageTypeError.unexpected(f"{self.name}.compute", name, nearest(name, [*own, *known]))
