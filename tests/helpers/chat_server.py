@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import ssl
 from http.server import BaseHTTPRequestHandler
 
 import numpy as np
@@ -113,6 +114,13 @@ class ChatServer:
 
         self._server, address = serve(Handler)
         self.url = f"{address}/v1"
+
+    def speak_tls(self, certificate, key):
+        """Accept https only from now on, with the certificate and the key of two files."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, key)
+        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+        self.url = self.url.replace("http:", "https:")
 
     def close(self):
         self._server.shutdown()

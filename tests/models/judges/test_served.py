@@ -8,7 +8,9 @@ import json
 import logging
 import math
 import pickle
+import shutil
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -182,6 +184,24 @@ def test_the_key_goes_to_the_named_host_alone(serving, monkeypatch):
         with pytest.raises(NetworkError, match="status 307"):
             ask(ServedJudge(named.url, "m", key_from="JUDGE_KEY"))
         assert [len(named.asked), len(other.asked)] == [1, 0]
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
+def test_the_key_is_not_sent_to_a_server_without_a_valid_certificate(serving, monkeypatch, tmp_path):
+    monkeypatch.setenv("JUDGE_KEY", KEY)
+    monkeypatch.setattr(judge_server, "MAX_RETRIES", 0)
+    server = serving(lambda body: completion("x", [row("x", {"x": 0.9})]))
+    certificate, secret = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    command = ["openssl", "req", "-x509", "-nodes", "-keyout", secret, "-out", certificate, "-days", "1"]
+    command += ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]
+    command += ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    server.speak_tls(certificate, secret)
+    judge = ServedJudge(server.url, "m", key_from="JUDGE_KEY")
+    for _ in range(2):  # the second request uses the certificates that the first one loaded
+        with pytest.raises(NetworkError, match="cannot be reached"):
+            ask(judge)
+    assert server.asked == []
 
 
 def test_keys_of_the_client_are_not_sent(serving, monkeypatch):
