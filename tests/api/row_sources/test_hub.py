@@ -1,8 +1,11 @@
 """Valid and hostile Hub datasets, from a Hub on this machine."""
 
 import builtins
+import io
 import os
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hub_data_sets import TOKEN, Repository, commit_of
 from idle_workers import stop_idle
@@ -161,6 +164,30 @@ def test_what_cannot_be_opened_is_one_sentence(hub, within, name, message):
         read(opened(name), 1)
     assert "\n" not in str(caught.value)
     assert within[1] == []
+
+
+def arrow_cut_short(table):
+    stream = io.BytesIO()
+    with pa.ipc.new_stream(stream, table.schema) as writer:
+        writer.write_table(table)
+    return stream.getvalue()[:-1000]
+
+
+def parquet_with_a_broken_footer(table):
+    stream = io.BytesIO()
+    pq.write_table(table, stream)
+    content = stream.getvalue()
+    return content[:-300] + b"\xff" * 280 + content[-20:]
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"), [("x.arrow", arrow_cut_short), ("x.parquet", parquet_with_a_broken_footer)]
+)
+def test_a_damaged_file_is_told_and_not_a_hub_that_cannot_be_reached(hub, name, damage):
+    files = {name: damage(pa.table({"caption": ["A dog ran."] * 400}))}
+    hub.repositories["org/damaged"] = Repository({commit_of(files): files})
+    with pytest.raises(ValueError, match=r"^`dataset` must be readable, got 'org/damaged' \(\w+: [^\n]+\)$"):
+        read(opened("org/damaged", split="train"), 1, [Text("predictions")])
 
 
 def test_wrong_configurations_splits_and_revisions_name_the_right_ones(hub):

@@ -38,10 +38,12 @@ def in_words(identity: str) -> Iterator[None]:
 
 
 def _network_error(error: Exception, identity: str) -> NetworkError | None:
-    """Return the error of a failed request, or None if the dataset is invalid, for example because it lacks a file."""
+    """Return the error of a failed request, or None if the dataset lacks a file, or has a damaged or invalid one."""
     from huggingface_hub.errors import LocalEntryNotFoundError
 
     if isinstance(error, FileNotFoundError) and not isinstance(error, LocalEntryNotFoundError):
+        return None
+    if type(error) is OSError:  # pyarrow raises it for a damaged file, and clients of the network raise subclasses
         return None
     try:
         with hub_requests(identity):
