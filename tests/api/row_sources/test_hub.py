@@ -166,6 +166,15 @@ def test_what_cannot_be_opened_is_one_sentence(hub, within, name, message):
     assert within[1] == []
 
 
+def test_a_text_of_invalid_utf8_is_told(hub):
+    stream = io.BytesIO()
+    pq.write_table(pa.table({"caption": pa.array([b"\xed\xa0\x80 dog"]).view(pa.string())}), stream)
+    files = {"test.parquet": stream.getvalue()}
+    hub.repositories["org/bytes"] = Repository({commit_of(files): files})
+    with pytest.raises(ValueError, match=r"^`dataset` must be readable.*UTF8"):
+        list(opened("org/bytes", split="test").rows(["caption"]))
+
+
 def arrow_cut_short(table):
     stream = io.BytesIO()
     with pa.ipc.new_stream(stream, table.schema) as writer:

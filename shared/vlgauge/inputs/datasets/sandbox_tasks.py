@@ -135,6 +135,7 @@ def rows(
             at_a_time = max(1, len(table) * _BYTES // max(1, table.nbytes))
             for first in range(0, len(table), at_a_time):
                 (batch,) = table.slice(first, at_a_time).combine_chunks().to_batches()
+                batch.validate(full=True)  # texts may be invalid UTF-8
                 if sum(map(python_bytes, batch.columns)) > _MOST_PYTHON_BYTES:
                     raise MemoryError
                 yield len(batch), arrow_stream(batch.replace_schema_metadata(None))
